@@ -17,7 +17,9 @@ namespace {
 const std::string root = "/particles/all";
 const std::string position = root + "/position", velocity = root + "/velocity", edges = root + "/box/edges";
 
-constexpr std::int64_t chunk_bytes = 65536;       // small frames share a chunk
+// Frames share a chunk, so that HDF5, which goes through all chunks to tell where one is, does so rarely. No more bytes
+// than these are taken at once for frames to come, but for small ones.
+constexpr std::int64_t least_chunk_bytes = 64 << 10, most_chunk_bytes = 4 << 20, frames_per_chunk = 4;
 constexpr std::int64_t numbers_per_chunk = 1024;  // steps, times, boxes
 
 /// `unit` is H5MD's attribute, `units` mdtraj's.
@@ -27,6 +29,7 @@ void set_unit(Hdf5File& file, const std::string& dataset, const std::string& uni
 }
 
 void make_frames(Hdf5File& file, const std::string& dataset, std::int64_t n_atoms) {
+  const auto chunk_bytes = std::clamp(12 * n_atoms * frames_per_chunk, least_chunk_bytes, most_chunk_bytes);
   file.make_extendible<float>(dataset, {n_atoms, 3}, std::max<std::int64_t>(1, chunk_bytes / (12 * n_atoms)));
 }
 
@@ -120,16 +123,31 @@ H5mdWriter H5mdWriter::continue_after(const std::string& path, std::int64_t n_fr
   return writer;
 }
 
+void H5mdRows::put(const H5mdPlaces& places, std::int64_t first, std::span<const float> positions,
+                   std::span<const float> velocities) const {
+  file_.write_at(positions.data(), positions.size_bytes(), places.positions + 12 * first);
+  if (!velocities.empty()) file_.write_at(velocities.data(), velocities.size_bytes(), places.velocities + 12 * first);
+}
+
 void H5mdWriter::append(std::int64_t step, double time, const Box& box, std::span<const float> positions,
                         std::span<const float> velocities) {
   TESSERA_CHECK(positions.size() == 3 * static_cast<std::size_t>(header_.n_atoms));
   TESSERA_CHECK(velocities.size() == (header_.has_velocities ? positions.size() : 0));
+  rows_.put(begin_frame(), 0, positions, velocities);
+  finish_frame(step, time, box);
+}
+
+H5mdPlaces H5mdWriter::begin_frame() {
+  H5mdPlaces places{.positions = file_.add_row(position + "/value")};
+  if (header_.has_velocities) places.velocities = file_.add_row(velocity + "/value");
+  file_.flush();
+  return places;
+}
+
+void H5mdWriter::finish_frame(std::int64_t step, double time, const Box& box) {
   const Vec3 &a = box.a(), &b = box.b(), &c = box.c();
   const std::array<double, 9> vectors = {a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z};
-
   // Step and time last: readers count frames by them, so a frame shows when it is whole.
-  file_.append<float>(position + "/value", positions);
-  if (header_.has_velocities) file_.append<float>(velocity + "/value", velocities);
   file_.append<double>(edges + "/value", vectors);
   file_.append<double>("/cell_lengths", box.edges());
   file_.append<double>("/cell_angles", box.angles());

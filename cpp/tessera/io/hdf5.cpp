@@ -133,9 +133,9 @@ std::vector<Value> room_for(const std::string& path, const std::string& what, co
   return std::vector<Value>(static_cast<std::size_t>(elements));
 }
 
-Handle open_dataset(const std::string& path, hid_t file, const std::string& name) {
+Handle open_dataset(const std::string& path, hid_t file, const std::string& name, hid_t access = H5P_DEFAULT) {
   silence();
-  const hid_t id = H5Dopen2(file, name.c_str(), H5P_DEFAULT);
+  const hid_t id = H5Dopen2(file, name.c_str(), access);
   if (id < 0) refuse(path, fmt::format("there is no dataset {}; the file is incomplete or of another kind", name));
   return {id, H5Dclose};
 }
@@ -157,8 +157,21 @@ std::vector<hsize_t> sizes(const std::vector<std::int64_t>& shape) { return {sha
 
 Handle link_properties() {
   const hid_t id = H5Pcreate(H5P_LINK_CREATE);
-  H5Pset_create_intermediate_group(id, 1);
   H5Pset_char_encoding(id, H5T_CSET_UTF8);
+  return {id, H5Pclose};
+}
+
+/// Of the path of a group or dataset; empty: the root.
+std::string parent_of(const std::string& name) {
+  const auto end = name.find_last_of('/');
+  return end == std::string::npos ? "" : name.substr(0, end);
+}
+
+/// Properties of a new file, group or dataset: without the time of day, so that the same contents have the same bytes
+/// but for what HDF5 keeps in the file's first 108 bytes.
+Handle creation_properties(hid_t kind) {
+  const hid_t id = H5Pcreate(kind);
+  H5Pset_obj_track_times(id, false);
   return {id, H5Pclose};
 }
 
@@ -284,7 +297,7 @@ Hdf5File Hdf5File::create(const std::string& path) {
   H5Pset_libver_bounds(properties, H5F_LIBVER_V110, H5F_LIBVER_LATEST);  // start_growing needs it
   // A process that is killed stops writing between two pages of memory: with the file in pages, no block of the index
   // of up to a page's size lies across two of them, so each is there old or new, never torn.
-  const Handle layout(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  const Handle layout = creation_properties(H5P_FILE_CREATE);
   H5Pset_file_space_strategy(layout, H5F_FSPACE_STRATEGY_PAGE, false, 1);
   H5Pset_file_space_page_size(layout, static_cast<hsize_t>(sysconf(_SC_PAGESIZE)));
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_EXCL, layout, properties);
@@ -297,6 +310,7 @@ Hdf5File::Hdf5File(Hdf5File&& other) noexcept
       handle_(std::exchange(other.handle_, -1)),
       checked_(std::move(other.checked_)),
       growing_(std::move(other.growing_)),
+      chunk_places_(std::move(other.chunk_places_)),
       has_failed_(other.has_failed_) {}
 
 Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
@@ -304,6 +318,7 @@ Hdf5File& Hdf5File::operator=(Hdf5File&& other) noexcept {
   std::swap(handle_, other.handle_);
   std::swap(checked_, other.checked_);
   std::swap(growing_, other.growing_);
+  std::swap(chunk_places_, other.chunk_places_);
   std::swap(has_failed_, other.has_failed_);
   return *this;
 }
@@ -431,24 +446,25 @@ std::string Hdf5File::text_attribute(const std::string& object, const std::strin
 }
 
 void Hdf5File::make_group(const std::string& group) {
-  if (has(group)) return;
-  const Handle links = link_properties();
-  const Handle id(H5Gcreate2(handle_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+  if (group.empty() || has(group)) return;
+  make_group(parent_of(group));
+  const Handle links = link_properties(), properties = creation_properties(H5P_GROUP_CREATE);
+  const Handle id(H5Gcreate2(handle_, group.c_str(), links, properties, H5P_DEFAULT), H5Gclose);
   if (!id.is_valid()) fail_write(fmt::format("group {} can't be made", group));
 }
 
 template <class Value>
 void Hdf5File::write(const std::string& dataset, std::span<const Value> values,
                      const std::vector<std::int64_t>& shape) {
-  silence();
-  const Handle links = link_properties();
+  make_group(parent_of(dataset));
+  const Handle links = link_properties(), properties = creation_properties(H5P_DATASET_CREATE);
   const auto dimensions = sizes(shape);
   TESSERA_CHECK(product(dimensions) == values.size());
   const Handle space(dimensions.empty()
                          ? H5Screate(H5S_SCALAR)
                          : H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr),
                      H5Sclose);
-  const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, H5P_DEFAULT, H5P_DEFAULT),
+  const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, properties, H5P_DEFAULT),
                    H5Dclose);
   if (!set.is_valid() ||
       (!values.empty() && H5Dwrite(set, memory_type<Value>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0))
@@ -456,15 +472,15 @@ void Hdf5File::write(const std::string& dataset, std::span<const Value> values,
 }
 
 void Hdf5File::write_text(const std::string& dataset, const std::vector<std::string>& values) {
-  silence();
-  const Handle links = link_properties();
+  make_group(parent_of(dataset));
+  const Handle links = link_properties(), properties = creation_properties(H5P_DATASET_CREATE);
   const hsize_t n = values.size();
   const Handle space(H5Screate_simple(1, &n, nullptr), H5Sclose), type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type, H5T_VARIABLE);
   H5Tset_cset(type, H5T_CSET_UTF8);
   std::vector<const char*> pointers;
   for (const auto& value : values) pointers.push_back(value.c_str());
-  const Handle set(H5Dcreate2(handle_, dataset.c_str(), type, space, links, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  const Handle set(H5Dcreate2(handle_, dataset.c_str(), type, space, links, properties, H5P_DEFAULT), H5Dclose);
   if (!set.is_valid() ||
       (n > 0 && H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, static_cast<const void*>(pointers.data())) < 0))
     fail_write(fmt::format("dataset {} can't be written", dataset));
@@ -473,14 +489,14 @@ void Hdf5File::write_text(const std::string& dataset, const std::vector<std::str
 template <class Value>
 void Hdf5File::make_extendible(const std::string& dataset, const std::vector<std::int64_t>& row_shape,
                                std::int64_t rows_per_chunk) {
-  silence();
-  const Handle links = link_properties();
+  make_group(parent_of(dataset));
+  const Handle links = link_properties(), properties = creation_properties(H5P_DATASET_CREATE);
   std::vector<hsize_t> none = {0}, unlimited = {H5S_UNLIMITED}, chunk = {static_cast<hsize_t>(rows_per_chunk)};
   for (const auto extent : row_shape)
     for (auto* list : {&none, &unlimited, &chunk}) list->push_back(static_cast<hsize_t>(extent));
   const Handle space(H5Screate_simple(static_cast<int>(none.size()), none.data(), unlimited.data()), H5Sclose);
-  const Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data());
+  H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);  // rows to come are not written twice
   const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, properties, H5P_DEFAULT),
                    H5Dclose);
   if (!set.is_valid()) fail_write(fmt::format("dataset {} can't be made", dataset));
@@ -519,6 +535,56 @@ void Hdf5File::append(const std::string& dataset, std::span<const Value> values)
   }
 }
 
+std::int64_t Hdf5File::add_row(const std::string& dataset) {
+  TESSERA_CHECK(growing_.has_value());
+  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  H5Pset_chunk_cache(access, 0, 0, 1);  // a number is written alone, not with its chunk
+  Handle set = open_dataset(path_, handle_, dataset, access);
+  const Handle type(H5Dget_type(set), H5Tclose), properties(H5Dget_create_plist(set), H5Pclose);
+  std::vector<hsize_t> dimensions;
+  {
+    const Handle space(H5Dget_space(set), H5Sclose);
+    dimensions = extents(space);
+  }
+  std::vector<hsize_t> chunk(dimensions.size());
+  TESSERA_CHECK(H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) > 0);
+  const hsize_t row = dimensions[0]++, row_of_chunk = row % chunk[0];
+  std::vector<hsize_t> first(dimensions.size(), 0);
+  first[0] = row - row_of_chunk;
+  const auto known = chunk_places_.find(dataset);
+  auto place = known == chunk_places_.end() || row_of_chunk == 0 ? HADDR_UNDEF : static_cast<haddr_t>(known->second);
+  const auto problem_of_writing = [&]() -> std::string {  // told here: closing what is used wipes the error out
+    if (H5Dset_extent(set, dimensions.data()) < 0) return write_error();
+    if (row_of_chunk == 0) {  // HDF5 finds a place for a chunk when a number of it is written
+      const Handle space(H5Dget_space(set), H5Sclose), memory(H5Screate(H5S_SCALAR), H5Sclose);
+      const std::vector<hsize_t> one(dimensions.size(), 1);
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, first.data(), nullptr, one.data(), nullptr);
+      const std::vector<std::byte> zero(H5Tget_size(type));
+      if (H5Dwrite(set, type, memory, space, H5P_DEFAULT, zero.data()) < 0) return write_error();
+    }
+    if (place == HADDR_UNDEF) {
+      unsigned filters = 0;
+      hsize_t bytes = 0;
+      if (H5Dget_chunk_info_by_coord(set, first.data(), &filters, &place, &bytes) < 0) return write_error();
+      // The file is as long as its first block is about to say, so that it can be read if this process ends here.
+      const auto page = sysconf(_SC_PAGESIZE),
+                 end = (static_cast<std::int64_t>(place + bytes) + page - 1) / page * page;
+      try {
+        if (growing_->size() < end) growing_->write_at("", 1, end - 1);
+      } catch (const RunError& error) {
+        return error.what();
+      }
+    }
+    return H5Dflush(set) < 0 ? write_error() : "";
+  };
+  if (const auto problem = problem_of_writing(); !problem.empty()) {
+    set.abandon();
+    fail_write(fmt::format("dataset {} can't grow", dataset), problem);
+  }
+  chunk_places_[dataset] = static_cast<std::int64_t>(place);
+  return static_cast<std::int64_t>(place + row_of_chunk * product(dimensions, 1) * H5Tget_size(type));
+}
+
 void Hdf5File::check_index(const std::string& dataset) const {
   const Handle set = open_dataset(path_, handle_, dataset), space(H5Dget_space(set), H5Sclose);
   hsize_t n = 0;
@@ -539,6 +605,7 @@ void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {
 
 void Hdf5File::link(const std::string& existing, const std::string& name) {
   silence();
+  make_group(parent_of(name));
   const Handle links = link_properties();
   if (H5Lcreate_hard(handle_, existing.c_str(), handle_, name.c_str(), links, H5P_DEFAULT) < 0)
     fail_write(fmt::format("link {} can't be made", name));

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,6 +72,9 @@ class Hdf5File {
   /// Adds whole rows to an extendible dataset.
   template <class Value>
   void append(const std::string& dataset, std::span<const Value> values);
+  /// Adds a row to an extendible dataset and returns the byte of the file at which it begins, so that others can write
+  /// its numbers there.
+  std::int64_t add_row(const std::string& dataset);
   /// Reads the index of the chunks of an extendible dataset. Throws InputError where it is damaged: once the file
   /// grows, HDF5 would take that for an index that is not written yet, and wait for it.
   void check_index(const std::string& dataset) const;
@@ -109,7 +114,9 @@ class Hdf5File {
   std::int64_t handle_;  // hid_t
   std::optional<CheckedFile> checked_;
   std::optional<Descriptor> growing_;  // HDF5's own file, once it grows
-  bool has_failed_ = false;            // HDF5 holds what it can't write, and must not try again
+  /// Where the chunk of add_row()'s last row begins in the file, by dataset.
+  std::map<std::string, std::int64_t, std::less<>> chunk_places_;
+  bool has_failed_ = false;  // HDF5 holds what it can't write, and must not try again
 };
 
 }  // namespace tessera::io

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "tessera/base/error.h"
 
@@ -59,7 +60,7 @@ class Bytes {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     bytes_.resize((bytes_.size() + 3) / 4 * 4, 0);
   }
-  const std::vector<char>& all() const { return bytes_; }
+  std::vector<char> take() { return std::move(bytes_); }
 
  private:
   std::vector<char> bytes_;
@@ -239,6 +240,52 @@ std::int64_t frame_bytes(const Descriptor& file, std::int64_t offset, std::int64
 
 }  // namespace
 
+std::vector<char> encode_xtc(const std::string& path, std::int64_t step, double time, const Box& box,
+                             std::span<const float> positions) {
+  const auto n_atoms = std::ssize(positions) / 3;
+  const bool is_large = n_atoms > most_atoms_of_first_mark;
+  const auto nm = [](double length) { return static_cast<float>(length / nanometre); };
+  Bytes frame;
+  frame.put(is_large ? mark_of_many : mark);
+  frame.put(static_cast<std::int32_t>(n_atoms));
+  frame.put(static_cast<std::int32_t>(step));
+  frame.put(static_cast<float>(time));
+  for (const auto& edge : {box.a(), box.b(), box.c()})
+    for (const double component : {edge.x, edge.y, edge.z}) frame.put(nm(component));
+  frame.put(static_cast<std::int32_t>(n_atoms));
+  if (n_atoms <= most_plain_atoms) {
+    for (const float coordinate : positions) frame.put(nm(coordinate));
+  } else {
+    constexpr double most = std::numeric_limits<std::int32_t>::max() / 2;
+    std::vector<Place> places(static_cast<std::size_t>(n_atoms));
+    Place least, greatest;
+    least.fill(std::numeric_limits<std::int32_t>::max());
+    greatest.fill(std::numeric_limits<std::int32_t>::min());
+    for (std::size_t i = 0; i < places.size(); ++i)
+      for (std::size_t d = 0; d < 3; ++d) {
+        const double unit = std::round(positions[3 * i + d] / xtc_resolution);
+        if (!(std::abs(unit) < most))
+          throw RunError(fmt::format("{}: atom {} is at {} Å, too far for an XTC file: write another format (dcd)",
+                                     path, i + 1, positions[3 * i + d]));
+        places[i][d] = static_cast<std::int32_t>(unit);
+        least[d] = std::min(least[d], places[i][d]);
+        greatest[d] = std::max(greatest[d], places[i][d]);
+      }
+    const int range = first_range_of(places);
+    frame.put(static_cast<float>(units_a_nm));
+    for (const auto& place : {least, greatest})
+      for (const auto component : place) frame.put(component);
+    frame.put(static_cast<std::int32_t>(range));
+    const auto bits = pack(places, Whole(least, greatest), range);
+    if (is_large)
+      frame.put(static_cast<std::int64_t>(bits.size()));
+    else
+      frame.put(static_cast<std::int32_t>(bits.size()));
+    frame.put(bits);
+  }
+  return frame.take();
+}
+
 XtcWriter XtcWriter::create(const std::string& path, std::int64_t n_atoms) {
   return {Descriptor::create(path), n_atoms};
 }
@@ -260,48 +307,12 @@ XtcWriter XtcWriter::continue_after(const std::string& path, std::int64_t n_fram
 
 void XtcWriter::append(std::int64_t step, double time, const Box& box, std::span<const float> positions) {
   TESSERA_CHECK(static_cast<std::int64_t>(positions.size()) == 3 * n_atoms_);
-  const bool is_large = n_atoms_ > most_atoms_of_first_mark;
-  const auto nm = [](double length) { return static_cast<float>(length / nanometre); };
-  Bytes frame;
-  frame.put(is_large ? mark_of_many : mark);
-  frame.put(static_cast<std::int32_t>(n_atoms_));
-  frame.put(static_cast<std::int32_t>(step));
-  frame.put(static_cast<float>(time));
-  for (const auto& edge : {box.a(), box.b(), box.c()})
-    for (const double component : {edge.x, edge.y, edge.z}) frame.put(nm(component));
-  frame.put(static_cast<std::int32_t>(n_atoms_));
-  if (n_atoms_ <= most_plain_atoms) {
-    for (const float coordinate : positions) frame.put(nm(coordinate));
-  } else {
-    constexpr double most = std::numeric_limits<std::int32_t>::max() / 2;
-    std::vector<Place> places(static_cast<std::size_t>(n_atoms_));
-    Place least, greatest;
-    least.fill(std::numeric_limits<std::int32_t>::max());
-    greatest.fill(std::numeric_limits<std::int32_t>::min());
-    for (std::size_t i = 0; i < places.size(); ++i)
-      for (std::size_t d = 0; d < 3; ++d) {
-        const double unit = std::round(positions[3 * i + d] / xtc_resolution);
-        if (!(std::abs(unit) < most))
-          throw RunError(fmt::format("{}: atom {} is at {} Å, too far for an XTC file: write another format (dcd)",
-                                     file_.path(), i + 1, positions[3 * i + d]));
-        places[i][d] = static_cast<std::int32_t>(unit);
-        least[d] = std::min(least[d], places[i][d]);
-        greatest[d] = std::max(greatest[d], places[i][d]);
-      }
-    const int range = first_range_of(places);
-    frame.put(static_cast<float>(units_a_nm));
-    for (const auto& place : {least, greatest})
-      for (const auto component : place) frame.put(component);
-    frame.put(static_cast<std::int32_t>(range));
-    const auto bits = pack(places, Whole(least, greatest), range);
-    if (is_large)
-      frame.put(static_cast<std::int64_t>(bits.size()));
-    else
-      frame.put(static_cast<std::int32_t>(bits.size()));
-    frame.put(bits);
-  }
-  file_.write_at(frame.all().data(), frame.all().size(), end_);
-  end_ += static_cast<std::int64_t>(frame.all().size());
+  append_encoded(encode_xtc(file_.path(), step, time, box, positions));
+}
+
+void XtcWriter::append_encoded(std::span<const char> bytes) {
+  file_.write_at(bytes.data(), bytes.size(), end_);
+  end_ += std::ssize(bytes);
   ++n_frames_;
 }
 

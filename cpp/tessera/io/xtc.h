@@ -14,6 +14,11 @@ namespace tessera::io {
 /// Positions are rounded to this, Å.
 inline constexpr double xtc_resolution = 0.01;
 
+/// Returns the bytes of a frame, which are the same wherever in a file it stands: positions (n,3) Å, time in ps. Throws
+/// RunError, which names the file, where a position is too large for the format.
+std::vector<char> encode_xtc(const std::string& path, std::int64_t step, double time, const Box& box,
+                             std::span<const float> positions);
+
 /// Appends frames. A frame is written at once: a process that is killed loses at most that frame.
 class XtcWriter {
  public:
@@ -23,8 +28,10 @@ class XtcWriter {
   /// frames or another number of atoms.
   static XtcWriter continue_after(const std::string& path, std::int64_t n_frames, std::int64_t n_atoms);
 
-  /// Appends a frame: positions (n,3) Å. Throws RunError, also where a position is too large for the format.
+  /// Appends a frame. Throws RunError, also where a position is too large for the format.
   void append(std::int64_t step, double time, const Box& box, std::span<const float> positions);
+  /// Appends the bytes of a frame, which encode_xtc() has made. Throws RunError.
+  void append_encoded(std::span<const char> bytes);
   std::int64_t n_frames() const { return n_frames_; }
   /// False once the file was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }

@@ -42,9 +42,9 @@ using Triple = std::array<float, 3>;
 FrameExchange::FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers,
                              FrameContents contents, const comm::Communicator& comm)
     : shares_(std::move(shares)), writers_(std::move(writers)), contents_(contents), comm_(comm) {
-  TESSERA_CHECK(std::ssize(writers_) == shares_.n_shares());
+  TESSERA_CHECK(std::ssize(writers_) == shares_.n_shares() || shares_.n_shares() == 1);
   const auto own = std::find(writers_.begin(), writers_.end(), comm.rank());
-  if (own != writers_.end()) own_ = static_cast<int>(own - writers_.begin());
+  if (own != writers_.end()) own_ = shares_.n_shares() == 1 ? 0 : static_cast<int>(own - writers_.begin());
   if (!shares_.is_whole()) return;
   chains_ = ChainParts(system, shares_, own_);
   if (own_ < 0) return;
@@ -53,7 +53,7 @@ FrameExchange::FrameExchange(const model::System& system, FrameShares shares, st
     if (!run.is_chain && trees_[run.kind].order.empty()) trees_[run.kind] = make_bond_tree(system.templates[run.kind]);
 }
 
-Frame FrameExchange::collect(const md::Engine& engine, double time) const {
+Frame FrameExchange::collect(const md::Engine& engine, double time) {
   const auto& state = engine.state();
   Frame frame{engine.current_step(), time, state.box, {}, {}, {}};
   // Atoms travel as the index in the share, the position, and what else frames hold.
@@ -68,12 +68,17 @@ Frame FrameExchange::collect(const md::Engine& engine, double time) const {
     std::memcpy(to + 12, rounded.data(), 12);
   };
   std::vector<std::vector<std::byte>> outgoing(at(comm_.size()));
-  if (writers_.size() == 1) outgoing[at(writers_[0])].reserve(at(engine.domain().n_owned_atoms()) * bytes);
+  const auto first_writer = turn_;
+  if (shares_.n_shares() == 1) {
+    turn_ = (turn_ + 1) % writers_.size();
+    outgoing[at(writers_[first_writer])].reserve(at(engine.domain().n_owned_atoms()) * bytes);
+  }
+  const auto writer_of = [&](int share) { return writers_[first_writer + at(share)]; };
   for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot) {
     if (state.id[at(slot)] < 0) continue;
     const auto place = shares_.find(state.id[at(slot)]);
     if (place.share < 0) continue;
-    auto& records = outgoing[at(writers_[at(place.share)])];
+    auto& records = outgoing[at(writer_of(place.share))];
     records.resize(records.size() + bytes);
     write_record(records.data() + records.size() - bytes, place.index, slot);
   }
@@ -82,6 +87,7 @@ Frame FrameExchange::collect(const md::Engine& engine, double time) const {
     if (chains_) chains_->images(shares_, {}, comm_);
     return frame;
   }
+  if (writer_of(own_) != comm_.rank()) return frame;
 
   const auto n = at(shares_.n_needed(own_));
   std::vector<Fraction> fractions(n);

@@ -18,12 +18,13 @@ namespace tessera::app {
 
 class FrameExchange {
  public:
-  /// `writers`: the rank of each share. References must outlive it.
+  /// `writers`: the rank of each share; more than one of a single share make whole frames in turn. References must
+  /// outlive it.
   FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers, FrameContents contents,
                 const comm::Communicator& comm);
 
-  /// Returns the rows of the present frame that this rank makes. Collective.
-  Frame collect(const md::Engine& engine, double time) const;
+  /// Returns the rows of the present frame that this rank makes; the next call is the next writer's turn. Collective.
+  Frame collect(const md::Engine& engine, double time);
 
   const FrameShares& shares() const { return shares_; }
   const FrameContents& contents() const { return contents_; }
@@ -40,6 +41,7 @@ class FrameExchange {
   FrameContents contents_;
   const comm::Communicator& comm_;
   int own_ = -1;
+  std::size_t turn_ = 0;                   // of the writers of a single share
   std::optional<ChainParts> chains_;       // where molecules are put together
   std::vector<MoleculeRun> molecules_;     // of this rank's share
   std::map<std::size_t, BondTree> trees_;  // of each kind that occurs there

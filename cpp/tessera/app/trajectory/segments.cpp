@@ -18,8 +18,7 @@ namespace segments = io::segments;
 
 namespace {
 
-constexpr std::int64_t bytes_of_writer = 4 << 20;   // of a frame, less of which is not worth a writer of its own
-constexpr std::int64_t most_bytes_held = 64 << 20;  // or two frames, if that is more
+constexpr std::int64_t bytes_of_writer = 4 << 20;  // of a frame, less of which is not worth a writer of its own
 
 /// A set of atoms as ranges of equal lengths and distances: the hydrogens of a million waters are one.
 std::vector<segments::Header::Ids> ids_of(const model::AtomSet& atoms) {

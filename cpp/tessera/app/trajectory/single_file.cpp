@@ -2,94 +2,88 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <span>
 #include <utility>
 
-#include "tessera/base/error.h"
+#include "tessera/app/trajectory/shared_file.h"
+#include "tessera/app/trajectory/xtc_frames.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
-#include "tessera/io/xtc.h"
 
 namespace tessera::app {
 
 namespace {
 
-void append_to(io::XtcWriter& file, const Frame& frame) {
-  file.append(frame.step, frame.time, frame.box, frame.positions);
-}
-void append_to(io::H5mdWriter& file, const Frame& frame) {
-  file.append(frame.step, frame.time, frame.box, frame.positions, frame.velocities);
-}
-
-template <class Writer>
-class SingleFile final : public FrameSink {
+/// Rows stand at places that follow from their numbers.
+class DcdFile {
  public:
-  template <class Open>
-  SingleFile(const comm::Communicator& comm, Open&& open) : comm_(comm) {
-    comm::on_root(comm, [&] { file_.emplace(open()); });
-  }
-  void append(Frame frame) override {
-    comm::on_root(comm_, [&] { append_to(*file_, frame); });
-  }
-  void synchronize() override {
-    comm::on_root(comm_, [&] { file_->synchronize(); });
-  }
-  std::int64_t n_frames() const override { return file_ ? file_->n_frames() : 0; }
-  bool is_in_place() const override { return !file_ || file_->is_in_place(); }
-
- private:
-  const comm::Communicator& comm_;
-  std::optional<Writer> file_;  // on the root
-};
-
-/// Begins a file, or goes on with one.
-template <class Writer, class... Header>
-Writer open_writer(const std::string& path, std::optional<std::int64_t> frames, const Header&... header) {
-  std::error_code ignored;
-  return frames && std::filesystem::exists(path, ignored) ? Writer::continue_after(path, *frames, header...)
-                                                          : Writer::create(path, header...);
-}
-
-/// A file of which each writer of the exchange has it open and writes its rows, at places that follow from their
-/// numbers.
-class SharedDcd final : public FrameSink {
- public:
-  SharedDcd(const std::string& path, std::optional<std::int64_t> frames, const io::DcdHeader& header,
-            const FrameExchange& exchange, const comm::Communicator& comm)
-      : exchange_(exchange), comm_(comm) {
+  DcdFile(const std::string& path, std::optional<std::int64_t> frames, const io::DcdHeader& header, bool has_rows,
+          const comm::Communicator& comm)
+      : comm_(comm) {
     comm::on_root(comm, [&] { file_.emplace(open_writer<io::DcdWriter>(path, frames, header)); });
     comm::on_each_rank(comm, [&] {
-      if (!file_ && exchange.own_share() >= 0)
-        file_.emplace(io::DcdWriter::open_beside(path, frames.value_or(0), header));
+      if (!file_ && has_rows) file_.emplace(io::DcdWriter::open_beside(path, frames.value_or(0), header));
     });
   }
-  void append(Frame frame) override {
-    comm::on_each_rank(comm_, [&] {
-      const auto own = exchange_.own_share();
-      if (own >= 0) file_->put_rows(exchange_.shares().first_row(own), frame.positions);
-    });
+  void begin() {}
+  void put(std::int64_t first_row, const Frame& frame) const { file_->put_rows(first_row, frame.positions); }
+  void finish(const Frame& frame) {
     comm::on_root(comm_, [&] { file_->finish_frame(frame.box); });
     if (file_ && !comm_.is_root()) file_->skip_frame();
   }
-  void synchronize() override {
-    comm::on_each_rank(comm_, [&] {
-      if (file_) file_->synchronize();
-    });
+  void synchronize() const {
+    if (file_) file_->synchronize();
   }
-  std::int64_t n_frames() const override { return file_ ? file_->n_frames() : 0; }
-  bool is_in_place() const override { return !file_ || file_->is_in_place(); }
+  std::int64_t n_frames() const { return file_ ? file_->n_frames() : 0; }
+  bool is_in_place() const { return !file_ || file_->is_in_place(); }
 
  private:
-  const FrameExchange& exchange_;
   const comm::Communicator& comm_;
   std::optional<io::DcdWriter> file_;  // on the root and on writers
 };
 
-template <class Writer, class... Header>
-std::unique_ptr<FrameSink> open_file(const comm::Communicator& comm, const std::string& path,
-                                     std::optional<std::int64_t> frames, const Header&... header) {
-  return std::make_unique<SingleFile<Writer>>(comm, [&] { return open_writer<Writer>(path, frames, header...); });
+/// Rows stand where HDF5 on the root has made room for them.
+class H5mdFile {
+ public:
+  H5mdFile(const std::string& path, std::optional<std::int64_t> frames, const io::H5mdHeader& header, bool has_rows,
+           const comm::Communicator& comm)
+      : comm_(comm) {
+    comm::on_root(comm, [&] { file_.emplace(open_writer<io::H5mdWriter>(path, frames, header)); });
+    comm::on_each_rank(comm, [&] {
+      if (has_rows) rows_.emplace(io::H5mdRows::open(path));
+    });
+  }
+  void begin() {
+    comm::on_root(comm_, [&] { places_ = file_->begin_frame(); });
+    comm_.broadcast(std::as_writable_bytes(std::span(&places_, 1)), 0);
+  }
+  void put(std::int64_t first_row, const Frame& frame) const {
+    rows_->put(places_, first_row, frame.positions, frame.velocities);
+  }
+  void finish(const Frame& frame) {
+    comm::on_root(comm_, [&] { file_->finish_frame(frame.step, frame.time, frame.box); });
+  }
+  void synchronize() const {
+    if (rows_) rows_->synchronize();
+    if (file_) file_->synchronize();
+  }
+  std::int64_t n_frames() const { return file_ ? file_->n_frames() : 0; }
+  bool is_in_place() const { return (!file_ || file_->is_in_place()) && (!rows_ || rows_->is_in_place()); }
+
+ private:
+  const comm::Communicator& comm_;
+  std::optional<io::H5mdWriter> file_;  // on the root
+  std::optional<io::H5mdRows> rows_;    // on writers
+  io::H5mdPlaces places_;               // of the frame that is being written
+};
+
+template <class File, class Header>
+std::unique_ptr<FrameSink> open_shared(const std::string& path, std::optional<std::int64_t> frames,
+                                       const Header& header, const FrameExchange& exchange,
+                                       const comm::Communicator& comm) {
+  auto file = std::make_unique<File>(path, frames, header, exchange.own_share() >= 0, comm);
+  return std::make_unique<SharedFileSink<File>>(std::move(file), exchange, comm);
 }
 
 }  // namespace
@@ -108,16 +102,16 @@ std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, 
                                  .every = every,
                                  .timestep = config.dynamics.timestep,
                                  .title = fmt::format("tessera {}", TESSERA_VERSION)};
-      return std::make_unique<SharedDcd>(path, frames, header, exchange, comm);
+      return open_shared<DcdFile>(path, frames, header, exchange, comm);
     }
     case TrajectoryFormat::xtc:
-      return open_file<io::XtcWriter>(comm, path, frames, n_atoms);
+      return std::make_unique<XtcSink>(path, frames, n_atoms, comm);
     default: {
       const io::H5mdHeader header{.n_atoms = n_atoms,
                                   .has_velocities = settings.contents.velocities,
                                   .is_periodic = system.is_periodic,
                                   .creator_version = TESSERA_VERSION};
-      return open_file<io::H5mdWriter>(comm, path, frames, header);
+      return open_shared<H5mdFile>(path, frames, header, exchange, comm);
     }
   }
 }

@@ -1,10 +1,13 @@
-// Trajectories in one file: DCD, of which several ranks write the atoms of their shares, and XTC and H5MD, which the
-// root writes. A frame of an XTC is one stream of bits, in which the place of an atom follows from all before it; the
-// places in an H5MD are HDF5's.
+// Trajectories in one file: DCD and H5MD, of which several ranks write the atoms of their shares, and XTC, of which
+// they compress whole frames in turn.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/trajectory/exchange.h"
@@ -14,6 +17,14 @@
 #include "tessera/model/system.h"
 
 namespace tessera::app {
+
+/// Begins a file, or goes on with the one that is there.
+template <class Writer, class... Header>
+Writer open_writer(const std::string& path, std::optional<std::int64_t> frames, const Header&... header) {
+  std::error_code ignored;
+  return frames && std::filesystem::exists(path, ignored) ? Writer::continue_after(path, *frames, header...)
+                                                          : Writer::create(path, header...);
+}
 
 /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there. `exchange` and
 /// `comm` must outlive it. Throws InputError, RunError. Collective.

@@ -7,6 +7,9 @@
 
 namespace tessera::app {
 
+/// Bytes of frames that a rank holds until they are written, or two frames, if that is more.
+inline constexpr std::int64_t most_bytes_held = 64 << 20;
+
 /// All members are collective, but those that are const.
 class FrameSink {
  public:

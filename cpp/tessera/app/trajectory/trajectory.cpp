@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <utility>
 
 #include "tessera/app/trajectory/segments.h"
@@ -16,15 +17,18 @@ namespace tessera::app {
 
 namespace {
 
+constexpr int most_xtc_writers = 8;  // each holds whole frames
+
 FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                             const model::AtomSet& atoms, const std::string& machine_file,
                             const comm::Communicator& comm) {
-  std::vector<int> writers = {0};  // of formats that one rank writes
-  if (settings.format == TrajectoryFormat::segments || settings.format == TrajectoryFormat::dcd)
-    writers = io::write::spread(
-        comm.size(), number_of_writers(comm, config.output, machine_file, frame_bytes(settings, atoms.size())));
-  FrameShares shares(system, atoms, config.output.wrap, static_cast<int>(writers.size()));
-  writers.resize(static_cast<std::size_t>(shares.n_shares()));
+  const bool takes_turns = settings.format == TrajectoryFormat::xtc;
+  // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
+  auto n = number_of_writers(comm, config.output, takes_turns ? "" : machine_file, frame_bytes(settings, atoms.size()));
+  if (takes_turns) n = std::min(n, most_xtc_writers);
+  auto writers = io::write::spread(comm.size(), n);
+  FrameShares shares(system, atoms, config.output.wrap, takes_turns ? 1 : n);
+  if (!takes_turns) writers.resize(static_cast<std::size_t>(shares.n_shares()));
   return {system, std::move(shares), std::move(writers), settings.contents, comm};
 }
 
@@ -83,6 +87,7 @@ std::string Trajectory::go_on(std::int64_t step, std::optional<std::int64_t> fra
       note += fmt::format("{} holds {} whole frames up to step {}, the checkpoint counts {}: the others are missing",
                           settings_.path, found, step, *frames);
   });
+  comm_.broadcast(std::as_writable_bytes(std::span(&found, 1)), 0);
   open(step, found);
   return note;
 }

@@ -1,17 +1,15 @@
 // Writes a part of a segment on a helper thread, so that the caller goes on meanwhile.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tessera/base/descriptor.h"
 #include "tessera/io/segments/encoding.h"
 #include "tessera/io/segments/manifest.h"
+#include "tessera/io/write_behind.h"
 
 namespace tessera::io::segments {
 
@@ -20,10 +18,6 @@ class PartWriter {
  public:
   /// Nothing may have the name. `encodings`: of each quantity. Throws RunError.
   PartWriter(const std::string& path, std::vector<Encoding> encodings, std::int64_t most_bytes_held);
-  PartWriter(const PartWriter&) = delete;
-  PartWriter& operator=(const PartWriter&) = delete;
-  /// Finishes what was handed over.
-  ~PartWriter();
 
   /// Hands the rows of a frame over, (rows,3) of each quantity. Waits while frames with more bytes than the bound are
   /// held, unless none is. Throws RunError where an earlier frame couldn't be written.
@@ -38,24 +32,17 @@ class PartWriter {
  private:
   using Quantities = std::vector<std::vector<float>>;
 
-  void work();
   std::vector<Payload> write(const Quantities& quantities);
-  void check() const;
 
   Descriptor file_;
   std::vector<Encoding> encodings_;
   std::vector<MovedRows> moved_;  // of each quantity
-  std::int64_t most_held_, end_ = 0;
+  std::int64_t end_ = 0;
   std::int64_t handed_over_ = 0;  // bytes that the system was asked to bring to the disk
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Quantities> waiting_;  // the first is being written
-  std::int64_t held_ = 0;           // bytes of what waits
+  std::mutex mutex_;  // of written_
   std::vector<Payload> written_;
-  std::string problem_;
-  bool is_ending_ = false;
-  std::thread thread_;
+  WriteBehind behind_;  // the last member: its thread uses the others
 };
 
 }  // namespace tessera::io::segments

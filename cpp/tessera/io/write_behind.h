@@ -1,0 +1,50 @@
+// Writes on a helper thread, so that the caller goes on meanwhile.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace tessera::io {
+
+/// Runs tasks one after the other on a thread of its own. Not for several threads at once.
+class WriteBehind {
+ public:
+  explicit WriteBehind(std::int64_t most_bytes_held);
+  WriteBehind(const WriteBehind&) = delete;
+  WriteBehind& operator=(const WriteBehind&) = delete;
+  /// Finishes what was handed over.
+  ~WriteBehind();
+
+  /// Hands a task over that holds so many bytes. Waits while tasks with more bytes than the bound are held, unless none
+  /// is. Throws RunError where an earlier task did: no task runs after that one.
+  void hand_over(std::int64_t bytes, std::function<void()> task);
+  /// Tells whether all tasks are done. Throws RunError where one did.
+  bool is_idle();
+  /// Waits until all tasks are done. Throws RunError where one did.
+  void wait();
+
+ private:
+  struct Task {
+    std::int64_t bytes;
+    std::function<void()> run;
+  };
+
+  void work();
+  void check() const;
+
+  std::int64_t most_held_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> waiting_;  // the first is being run
+  std::int64_t held_ = 0;     // bytes of what waits
+  std::string problem_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tessera::io
