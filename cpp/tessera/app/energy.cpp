@@ -12,7 +12,6 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
-#include "tessera/io/npy.h"
 
 namespace tessera::app {
 
@@ -113,17 +112,7 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
   engine.set_state(make_start(system, block));
   // As a move of no length, which puts virtual sites in their places.
   engine.displace([](md::State&) {});
-  if (!request.forces.empty()) {
-    const auto forces = gather_forces(engine, comm);
-    if (comm.is_root()) {
-      try {
-        io::write_npy(request.forces, forces, {static_cast<std::int64_t>(forces.size() / 3), 3});
-      } catch (const RunError& error) {
-        problem = error.what();
-      }
-    }
-    comm::agree_on_run(comm, problem);
-  }
+  if (!request.forces.empty()) write_vectors(request.forces, engine, comm, Quantity::force);
   const auto clashes = engine.find_clashes();
   return request.json ? json_text(to_json(config, engine, clashes), 2) + "\n" : to_text(config, engine, clashes);
 }

@@ -1,6 +1,9 @@
 #include "tessera/app/gather.h"
 
+#include <span>
+
 #include "tessera/base/error.h"
+#include "tessera/io/npy.h"
 
 namespace tessera::app {
 
@@ -9,19 +12,6 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
-
-md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm) {
-  auto all = engine.snapshot(0, 0);
-  if (comm.is_root()) all.atoms.reserve(at(engine.system().n_atoms()));
-  for_id_ranges(engine.system().n_atoms(), [&](std::int64_t begin, std::int64_t end) {
-    const auto some = gather_state(engine, comm, begin, end);
-    all.atoms.insert(all.atoms.end(), some.atoms.begin(), some.atoms.end());
-    for (std::size_t f = 0; f < all.fields.size(); ++f)
-      all.fields[f].values.insert(all.fields[f].values.end(), some.fields[f].values.begin(),
-                                  some.fields[f].values.end());
-  });
-  return all;
-}
 
 md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm, std::int64_t begin,
                           std::int64_t end) {
@@ -53,15 +43,15 @@ md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& co
 
 namespace {
 
-/// (n,3).
-std::vector<double> by_id(const std::vector<std::vector<std::byte>>& gathered, std::int64_t n_atoms) {
-  std::vector<double> values(3 * at(n_atoms));
-  for (const auto& block : gathered)
+/// The values of n atoms with ids from `first` on, (n,3).
+std::vector<double> by_id(const std::vector<std::vector<std::byte>>& received, std::int64_t first, std::int64_t n) {
+  std::vector<double> values(3 * at(n));
+  for (const auto& block : received)
     for (const auto& [id, value] : comm::values_of<AtomVector>(block)) {
-      const auto first = 3 * at(id);
-      values[first] = value.x;
-      values[first + 1] = value.y;
-      values[first + 2] = value.z;
+      const auto to = 3 * at(id - first);
+      values[to] = value.x;
+      values[to + 1] = value.y;
+      values[to + 2] = value.z;
     }
   return values;
 }
@@ -77,6 +67,10 @@ std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity)
     switch (quantity) {
       case Quantity::position:
         return state.box.cartesian(state.position[at(slot)]);
+      case Quantity::fraction: {
+        const auto& place = state.position[at(slot)];
+        return {static_cast<double>(place.x), static_cast<double>(place.y), static_cast<double>(place.z)};
+      }
       case Quantity::velocity:
         return {md::velocity_unit * x, md::velocity_unit * y, md::velocity_unit * z};
       case Quantity::force:
@@ -100,12 +94,22 @@ std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity)
 }
 
 std::vector<double> all_vectors(const md::Engine& engine, const comm::Communicator& comm, Quantity quantity) {
-  return by_id(comm.all_gather(comm::bytes_of(own_vectors(engine, quantity))), engine.system().n_atoms());
+  return by_id(comm.all_gather(comm::bytes_of(own_vectors(engine, quantity))), 0, engine.system().n_atoms());
 }
 
-std::vector<double> gather_forces(const md::Engine& engine, const comm::Communicator& comm) {
-  const auto gathered = comm.gather(comm::bytes_of(own_vectors(engine, Quantity::force)), 0);
-  return comm.is_root() ? by_id(gathered, engine.system().n_atoms()) : std::vector<double>{};
+void write_vectors(const std::string& path, const md::Engine& engine, const comm::Communicator& comm,
+                   Quantity quantity) {
+  const auto n = engine.system().n_atoms();
+  const auto first_of = [&](std::int64_t rank) { return (n * rank + comm.size() - 1) / comm.size(); };
+  std::vector<std::vector<std::byte>> outgoing(at(comm.size()));
+  for (const auto& atom : own_vectors(engine, quantity)) {
+    const auto bytes = std::as_bytes(std::span(&atom, 1));
+    auto& to = outgoing[at(atom.id * comm.size() / n)];
+    to.insert(to.end(), bytes.begin(), bytes.end());
+  }
+  const auto first = first_of(comm.rank());
+  const auto rows = by_id(comm.all_to_all(outgoing), first, first_of(comm.rank() + 1) - first);
+  io::write_npy(comm, path, rows, first, n, 3);
 }
 
 }  // namespace tessera::app

@@ -26,7 +26,6 @@
 #include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/comm/stop_signal.h"
-#include "tessera/io/npy.h"
 
 namespace tessera::app {
 
@@ -96,17 +95,6 @@ std::string to_text(const md::minimize::Result& result, const md::Engine& engine
       text += fmt::format("{} {} {:.0f} %", &phase == &phases.front() ? "" : ",", phase.name,
                           100 * phase.mean_seconds / seconds);
   return text + "\n";
-}
-
-/// Positions as whole numbers, in units of 2⁻³² of the box; (n,3) on the root.
-std::vector<double> gather_fractions(const md::Engine& engine, const comm::Communicator& comm) {
-  std::vector<double> values;
-  for (const auto& atom : gather_state(engine, comm).atoms) {
-    const auto place = atom.position + atom.displacement;
-    values.insert(values.end(),
-                  {static_cast<double>(place.x), static_cast<double>(place.y), static_cast<double>(place.z)});
-  }
-  return values;
 }
 
 /// Seconds by phase of all ranks, the longest first. Collective.
@@ -277,12 +265,7 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
   const double seconds = seconds_since(start);
   if (line) line->show(progress_text(result), seconds), line->finish();
 
-  if (!request.positions.empty()) {
-    const auto positions = gather_fractions(engine, comm);
-    on_root(comm, [&] {
-      io::write_npy(request.positions, positions, {static_cast<std::int64_t>(positions.size() / 3), 3});
-    });
-  }
+  if (!request.positions.empty()) write_vectors(request.positions, engine, comm, Quantity::fraction);
   const auto phases = phases_of(engine.timers(), comm);
   on_root(comm, [&] {
     comm::print(request.json ? json_text(to_json(result, engine.energies(), system, seconds), 2) + "\n"

@@ -123,7 +123,7 @@ def _write(system_path: Path, positions: Path, output: Path) -> list[str]:
     from tessera.system import read, write
 
     system = read(system_path)
-    moved = dataclasses.replace(system, fraction=np.load(positions).astype(np.int32), velocity=None)
+    moved = dataclasses.replace(system, fraction=np.load(positions, mmap_mode="r").astype(np.int32), velocity=None)
     if output.suffix.lower() == ".tsr":
         write(moved, output)
         return []
