@@ -19,7 +19,8 @@ bool has_small_factors(std::int64_t n) {
 }
 
 /// Returns the points whose potential the atoms of a brick may need: p/2 plus the margin on either side of it, but at
-/// most once around the mesh.
+/// most once around the mesh. There is one more row if a layer would else fill whole pages of memory, as lines along x
+/// would then map to few sets of a cache.
 IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, const Index3& margin) {
   IndexBox padded = brick;
   for (int d = 0; d < 3; ++d) {
@@ -31,6 +32,8 @@ IndexBox padded_brick(const IndexBox& brick, const Index3& grid, int order, cons
       padded.upper[d] = padded.lower[d] + grid[d] + order;
     }
   }
+  constexpr std::int64_t page = 512;  // values of double precision; those of single precision fill half of it
+  if (padded.extent(1) * padded.extent(2) % page == 0) ++padded.upper[1];
   return padded;
 }
 
