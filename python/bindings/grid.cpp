@@ -146,4 +146,5 @@ NB_MODULE(TESSERA_GRID_MODULE, module) {
   register_operator<double>(module, "OperatorDouble");
   register_poisson(module);
   register_eigen(module);
+  register_transfer(module);
 }

@@ -58,5 +58,6 @@ class Grid {
 
 void register_poisson(nanobind::module_& module);
 void register_eigen(nanobind::module_& module);
+void register_transfer(nanobind::module_& module);
 
 }  // namespace tessera::bindings

@@ -47,7 +47,8 @@ case = st.fixed_dictionaries(
 
 
 def cases() -> list[Case]:
-    """Returns cases with every approach. They run in one launch, because launches take most of the time."""
+    """Returns cases with every approach, and of transfers to a coarser grid, which need none. They run in one launch,
+    because launches take most of the time."""
     found: list[Case] = []
 
     @seed(8)
@@ -55,7 +56,7 @@ def cases() -> list[Case]:
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case)
     def add(one: Case) -> None:
-        found.extend({**one, "approach": approach} for approach in APPROACHES)
+        found.extend({**one, "approach": approach} for approach in [*APPROACHES, None])
 
     add()
     return found
@@ -69,7 +70,8 @@ def test_approaches_are_those_tested() -> None:
 def expected() -> list[str]:
     """Returns the digests from this process alone, which has compared the results with NumPy's."""
     found = [run(one, None) for one in cases()]
-    assert found[::2] == found[1::2]
+    count = len(APPROACHES) + 1
+    assert all(found[i::count] == found[::count] for i in range(1, count - 1))
     return found
 
 
@@ -115,6 +117,12 @@ def test_a_wave_has_its_eigenvalue() -> None:
         (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]), phases=(1, 1, -1)), "complex fields"),
         (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]), approach="no"), 'approach "no"; expected flat'),
         (lambda: Grid((4, 4, 4)).operator(Stencil([[0, 0, 0]], [1.0]))(np.zeros((4, 4, 3))), "this rank's part has"),
+        (lambda: Grid((4, 5, 4)).coarser(), "5 points along y, periodic; expected an even number of at least 2"),
+        (lambda: Grid((4, 4, 4)).restriction(Grid((2, 3, 2))), "grids of 3 and 4 points along y, periodic"),
+        (lambda: Grid((4, 4, 4)).restriction(Grid((2, 2, 2)), order=5), "order 5 of a transfer; expected 1 to 4"),
+        (lambda: Grid((4, 4, 4)).interpolation(Grid((8, 8, 8)), phases=(1, 1, -1)), "expected 1 for real fields"),
+        (lambda: Grid((4, 4, 4)).interpolation(4), "4 is no grid on the same ranks"),
+        (lambda: Grid((4, 4, 4)).restriction(Grid((2, 4, 4)))(np.zeros((4, 4, 3))), "this rank's part has"),
     ],
 )
 def test_messages(make: Callable[[], object], text: str) -> None:

@@ -9,10 +9,20 @@ processor; eigenstates on all ranks of one job. It needs the compiled part of Te
 without a communicator it needs neither.
 """
 
-from tessera.grid.distributed import Grid, Operator, approaches, poisson_methods
+from tessera.grid.distributed import Grid, Operator, Transfer, approaches, poisson_methods
 from tessera.grid.eigen import Eigenstates
 from tessera.grid.errors import GridError
 from tessera.grid.poisson import Poisson
 from tessera.grid.stencil import Stencil
 
-__all__ = ["Eigenstates", "Grid", "GridError", "Operator", "Poisson", "Stencil", "approaches", "poisson_methods"]
+__all__ = [
+    "Eigenstates",
+    "Grid",
+    "GridError",
+    "Operator",
+    "Poisson",
+    "Stencil",
+    "Transfer",
+    "approaches",
+    "poisson_methods",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from types import ModuleType
@@ -206,6 +207,62 @@ class Grid:
             guess=guess,
         )
 
+    def coarser(self) -> Grid:
+        """Returns the grid with half the points along each edge, whose points are points of this one. Collective.
+
+        An edge of n points can be halved if it is periodic and n is even, or not periodic and n is odd, so that both
+        faces stay. Raises GridError.
+        """
+        for n, periodic, name in zip(self.shape, self.periodic, "xyz"):
+            if n < 2 or n % 2 != (0 if periodic else 1):
+                raise GridError(
+                    f"{n} points along {name}, {'periodic' if periodic else 'not periodic'}; expected an "
+                    f"{'even' if periodic else 'odd'} number of at least {2 if periodic else 3}, to be halved"
+                )
+        x, y, z = (n // 2 for n in self.shape)
+        lengths = [n if periodic else n + 1 for n, periodic in zip(self.shape, self.periodic)]
+        fits = all(parts <= n for parts, n in zip(self.processes, (x, y, z)))
+        return Grid(
+            (x, y, z),
+            cell=self.steps * np.array(lengths)[:, None],
+            periodic=self.periodic,
+            comm=self.comm,
+            processes=self.processes if fits else None,
+            threads=self.threads,
+        )
+
+    def restriction(
+        self,
+        coarse: Grid,
+        *,
+        order: int = 1,
+        dtype: DTypeLike = np.float64,
+        phases: Sequence[complex] = (1, 1, 1),
+    ) -> Transfer:
+        """Returns a function that brings fields of this grid to one with half the points along some or all edges, such
+        as `coarser()`: the transpose of `interpolation`, times ½ for each of these edges. Collective.
+
+        With order 1 it is full weighting, ¼ ½ ¼. Arguments are those of `interpolation`. Raises GridError.
+        """
+        return Transfer(self, coarse, True, order, dtype, phases)
+
+    def interpolation(
+        self,
+        fine: Grid,
+        *,
+        order: int = 1,
+        dtype: DTypeLike = np.float64,
+        phases: Sequence[complex] = (1, 1, 1),
+    ) -> Transfer:
+        """Returns a function that brings fields of this grid to one with twice the points along some or all edges (and
+        one more where it is not periodic). Collective.
+
+        A value half-way between two is that of the polynomial through its 2 · `order` neighbours, `order` 1 to 4, along
+        one edge after the other. `dtype` and `phases`: as in `operator`. Both grids are on one communicator, or on
+        those with the same ranks in the same order. Raises GridError.
+        """
+        return Transfer(self, fine, False, order, dtype, phases)
+
     def _made(self, make: Any, order: Any, *more: int) -> Stencil:
         try:
             return Stencil.of(make(checked_number("order", order), *more, self.steps.tolist()))
@@ -292,25 +349,80 @@ class Operator:
         Arrays that are not contiguous or of another type are copied first. `out`: another array for the result,
         contiguous and of the right type. Raises GridError on all ranks if an array of any rank does not fit.
         """
+        with self._one_at_a_time:
+            return _applied(self, self.grid, self.grid, fields, out)
+
+
+class Transfer:
+    """A restriction or an interpolation between two grids, made by `Grid.restriction` or `Grid.interpolation`."""
+
+    def __init__(
+        self, source: Grid, target: Grid, halves: bool, order: int, dtype: DTypeLike, phases: Sequence[complex]
+    ) -> None:
         complaint = ""
-        values = np.empty(0)
         try:
-            leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
-            shape = (*leading, *self.grid.local_shape)
-            values = fitting(fields, shape, self.dtype)
-            out = aligned_empty(shape, self.dtype) if out is None else checked_out(out, shape, self.dtype)
-            if np.may_share_memory(out, values):
-                complaint = "out shares memory with the fields; expected another array"
+            self.dtype = _checked_dtype(dtype)
+            self.is_complex = self.dtype.kind == "c"
+            order = checked_number("order", order)
+            turned = _checked_phases(phases)
+            if not isinstance(target, Grid) or not _are_alike(source.comm, target.comm):
+                raise ArgumentError(f"{target!r} is no grid on the same ranks; expected one")
+            if any(phase != 1 and not (self.is_complex and edge) for phase, edge in zip(turned, source.periodic)):
+                raise ArgumentError(
+                    f"phases are {phases!r}; expected 1 for real fields and edges that are not periodic"
+                )
         except ArgumentError as error:
             complaint = str(error)
-        except (ValueError, MemoryError) as error:
-            complaint = f"what is given is no array: {error}"
+        source.agree(complaint)
+        self.source, self.target = source, target
+        module = source._module
+        make = module.TransferFloat if REAL_OF[self.dtype.name] == "float32" else module.TransferDouble
+        try:
+            self._native = make(
+                source._native, target._native, halves=halves, order=order, is_complex=self.is_complex, phases=turned
+            )
+        except module.InputError as error:
+            raise GridError(str(error)) from None
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, fields: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Returns a field (nx, ny, nz) of this rank's points of the target, or B fields (B, nx, ny, nz), from as many
+        of this rank's points of the source. Collective. Other arguments and errors are those of an operator."""
         with self._one_at_a_time:
-            self.grid.agree(complaint)
-            apply = self._native.apply_complex if self.is_complex else self._native.apply_real
-            apply(values, out, leading[0] if leading else 1)
-        assert out is not None
-        return out
+            return _applied(self, self.source, self.target, fields, out)
+
+
+def _applied(
+    function: Operator | Transfer, source: Grid, target: Grid, fields: ArrayLike, out: NDArray[Any] | None
+) -> NDArray[Any]:
+    """Returns what the function makes of a field or fields."""
+    complaint = ""
+    values = np.empty(0)
+    leading: tuple[int, ...] = ()
+    try:
+        leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
+        values = fitting(fields, (*leading, *source.local_shape), function.dtype)
+        shape = (*leading, *target.local_shape)
+        out = aligned_empty(shape, function.dtype) if out is None else checked_out(out, shape, function.dtype)
+        if np.may_share_memory(out, values):
+            complaint = "out shares memory with the fields; expected another array"
+    except ArgumentError as error:
+        complaint = str(error)
+    except (ValueError, MemoryError) as error:
+        complaint = f"what is given is no array: {error}"
+    source.agree(complaint)
+    apply = function._native.apply_complex if function.is_complex else function._native.apply_real
+    apply(values, out, leading[0] if leading else 1)
+    assert out is not None
+    return out
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Tells whether communicators have the same ranks in the same order."""
+    if one is None or other is None:
+        return one is other
+    mpi = sys.modules[type(one).__module__]
+    return one is other or mpi.Comm.Compare(one, other) in (mpi.IDENT, mpi.CONGRUENT)
 
 
 def _checked_edges(periodic: Any) -> tuple[bool, bool, bool]:
