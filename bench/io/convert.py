@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -43,12 +44,12 @@ def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) 
             for ending in ENDINGS:
                 for count in (1, 2):
                     os.sched_setaffinity(0, processors[:count])
-                    output = work / f"b.{ending}"
-                    seconds = seconds_of(lambda output=output: convert_to(trajectory, output, force=True))
+                    seconds = seconds_of(partial(convert_to, trajectory, work / f"b.{ending}", force=True))
                     found[ending][count].append(seconds / frames)
     finally:
         shutil.rmtree(work)
-    figure = Figure("convert", "Converting trajectories", {"atoms": atoms, "frames": frames}, {}, data={"seconds": found})
+    parameters = {"atoms": atoms, "frames": frames}
+    figure = Figure("convert", "Converting trajectories", parameters, {}, data={"seconds": found})
     rows = []
     for ending, times in found.items():
         ratio = median(one / two for one, two in zip(times[1], times[2], strict=True))

@@ -268,7 +268,8 @@ std::vector<char> encode_xtc(const std::string& path, std::int64_t step, double 
     greatest.fill(std::numeric_limits<std::int32_t>::min());
     for (std::size_t i = 0; i < places.size(); ++i)
       for (std::size_t d = 0; d < 3; ++d) {
-        const double exact = positions[3 * i + d] / xtc_resolution, unit = std::trunc(exact + std::copysign(0.5, exact));
+        const double exact = positions[3 * i + d] / xtc_resolution,
+                     unit = std::trunc(exact + std::copysign(0.5, exact));
         if (!(std::abs(unit) < most))
           throw RunError(fmt::format("{}: atom {} is at {} Å, too far for an XTC file: write another format (dcd)",
                                      path, i + 1, positions[3 * i + d]));
