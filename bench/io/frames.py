@@ -23,6 +23,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "segments, rounded to 0.001 Å": {"trajectory": "segments", "compression": "rounded", "precision": 0.001},
     "DCD": {"trajectory": "dcd"},
     "XTC": {"trajectory": "xtc"},
+    "H5MD": {"trajectory": "h5md"},
 }
 PROMISED = ("segments", "segments, rounded to 0.01 Å")
 

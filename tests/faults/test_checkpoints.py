@@ -76,7 +76,7 @@ def kill_and_go_on(runs: Runs, kind: str, seed: int) -> None:
     status, said = verified(output)
     assert status == 0 and said["ok"] and said["checkpoint_step"] == STEPS, said
     assert not list(output.glob(".tessera.*"))
-    if kind in ("segments", "dcd"):
+    if kind != "h5md":
         check_frames(runs, output, kind)
 
 
@@ -85,8 +85,8 @@ def check_frames(runs: Runs, output: Path, kind: str) -> None:
     settings: Settings = {**OFTEN, "output.trajectory": kind}
     if not (runs.work / kind).exists():
         runs.start(runs.run_file(sample("peptide"), settings, kind))
-    if kind == "dcd":
-        name = "trajectory.dcd"
+    if kind in ("dcd", "xtc"):
+        name = f"trajectory.{kind}"
         assert (output / name).read_bytes() == (runs.work / kind / "output" / name).read_bytes()
         return
     found, whole = Trajectory(output), Trajectory(runs.work / kind / "output")

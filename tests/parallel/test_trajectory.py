@@ -14,6 +14,7 @@ import pytest
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
 from tessera.traj import Trajectory
+from tessera.traj.convert import convert
 from tessera.verify import verify
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
@@ -101,6 +102,11 @@ def test_several_ranks_write_a_file(
 
 def test_a_dcd_is_the_same_after_a_restart(files: dict[str, Path], dcd: Path) -> None:
     assert files["dcd"].read_bytes() == dcd.read_bytes()
+
+
+def test_an_xtc_of_segments_is_the_engines(runs: Runs, files: dict[str, Path], tmp_path: Path) -> None:
+    convert(Trajectory(runs.start(run_file(runs, {})).folder), tmp_path / "a.xtc")
+    assert (tmp_path / "a.xtc").read_bytes() == files["xtc"].read_bytes()
 
 
 @pytest.mark.mpi

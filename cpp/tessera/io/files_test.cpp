@@ -23,6 +23,7 @@
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
 #include "tessera/io/hdf5.h"
+#include "tessera/io/write_behind.h"
 #include "tessera/io/xtc.h"
 
 namespace {
@@ -309,6 +310,46 @@ TEST(Samples, Trajectories) {
         xtc.append(f, 0.002 * f, box, waters(n_atoms, f, extent));
       }
     }
+}
+
+TEST_F(Files, H5mdOfSeveralWritersHoldsTheirRows) {
+  const std::int32_t n_atoms = 2000;  // frames share chunks
+  const H5mdHeader header{n_atoms, true, true, "me", "tessera", "0", ""};
+  auto first = H5mdWriter::create(path("shared.h5md"), header);
+  const auto second = H5mdRows::open(path("shared.h5md"));
+  const auto begin = [&](int f) {
+    const auto places = first.begin_frame();
+    const auto rows = frame(n_atoms, f), velocities = frame(n_atoms, -f);
+    second.put(places, 0, std::span(rows).first(900), std::span(velocities).first(900));
+    second.put(places, 300, std::span(rows).subspan(900), std::span(velocities).subspan(900));
+  };
+  const auto n_frames = [&] { return Hdf5File::open(path("shared.h5md")).shape("/time").at(0); };
+  for (int f = 0; f < 10; ++f) {
+    begin(f);
+    EXPECT_EQ(n_frames(), f);  // until it is finished, nobody sees it
+    first.finish_frame(f, 0.001 * f, box);
+  }
+  EXPECT_EQ(n_frames(), 10);
+  const auto file = Hdf5File::open(path("shared.h5md"));
+  for (int f = 0; f < 10; ++f) {
+    EXPECT_EQ(file.read_rows<float>("/coordinates", f, 1), frame(n_atoms, f));
+    EXPECT_EQ(file.read_rows<float>("/velocities", f, 1), frame(n_atoms, -f));
+  }
+}
+
+/// A task that fails is told once it was run, and no other is run behind it.
+TEST(WriteBehind, TellsOfWhatFailed) {
+  int n_run = 0;
+  WriteBehind helper(1);
+  for (int k = 0; k < 3; ++k) helper.hand_over(1, [&] { ++n_run; });
+  helper.wait();
+  EXPECT_TRUE(helper.is_idle());
+  EXPECT_EQ(n_run, 3);
+  helper.hand_over(1, [] { throw RunError("the disk is full"); });
+  EXPECT_THROW(helper.wait(), RunError);
+  EXPECT_THROW(helper.hand_over(1, [&] { ++n_run; }), RunError);
+  EXPECT_THROW(helper.is_idle(), RunError);
+  EXPECT_EQ(n_run, 3);
 }
 
 /// Ends a process between any two pages that it writes after its first frames; none of those frames may be lost.

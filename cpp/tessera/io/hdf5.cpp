@@ -6,94 +6,22 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/io/hdf5_handles.h"
 #include "tessera/io/hdf5_mark.h"
 
 namespace tessera::io {
+
+using namespace hdf5;
+
 namespace {
-
-static_assert(sizeof(hid_t) == sizeof(std::int64_t));
-
-/// An HDF5 handle and the call that gives it back.
-class Handle {
- public:
-  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  ~Handle() {
-    if (id_ >= 0) close_(id_);
-  }
-  operator hid_t() const { return id_; }
-  bool is_valid() const { return id_ >= 0; }
-  /// Leaves it open: closing what can't be written crashes HDF5.
-  void abandon() { id_ = -1; }
-
- private:
-  hid_t id_;
-  herr_t (*close_)(hid_t);
-};
-
-/// Is called before every first call. Data that could not be written are not tried again when the program ends.
-void silence() {
-  static const herr_t once = H5dont_atexit();
-  static_cast<void>(once);
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-}
-
-/// The innermost descriptions of HDF5's last error.
-std::string last_error() {
-  std::string text;
-  H5Ewalk2(
-      H5E_DEFAULT, H5E_WALK_DOWNWARD,
-      [](unsigned, const H5E_error2_t* error, void* data) -> herr_t {
-        if (error->desc && error->desc[0]) *static_cast<std::string*>(data) = error->desc;
-        return 0;
-      },
-      &text);
-  return text;
-}
-
-std::string stack_text() {
-  std::string text;
-  H5Ewalk2(
-      H5E_DEFAULT, H5E_WALK_UPWARD,
-      [](unsigned, const H5E_error2_t* error, void* data) -> herr_t {
-        if (error->desc) *static_cast<std::string*>(data) += std::string(error->desc) + "; ";
-        return 0;
-      },
-      &text);
-  return text;
-}
-
-template <class Value>
-hid_t memory_type() {
-  if constexpr (std::is_same_v<Value, double>) return H5T_NATIVE_DOUBLE;
-  if constexpr (std::is_same_v<Value, float>) return H5T_NATIVE_FLOAT;
-  if constexpr (std::is_same_v<Value, std::int32_t>) return H5T_NATIVE_INT32;
-  if constexpr (std::is_same_v<Value, std::int64_t>) return H5T_NATIVE_INT64;
-  if constexpr (std::is_same_v<Value, std::uint8_t>) return H5T_NATIVE_UINT8;
-}
 
 template <class Value>
 std::string type_name() {
   return fmt::format("{}{}", std::is_floating_point_v<Value> ? "float" : "int", 8 * sizeof(Value));
-}
-
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw InputError(fmt::format("{}: {}", path, what));
-}
-
-/// Why the last write failed: the system's reason where HDF5's stack of errors names its number.
-std::string write_error() {
-  const std::string stack = stack_text(), mark = "errno = ";
-  const auto at = stack.find(mark);
-  int number = 0;
-  if (at != std::string::npos) std::from_chars(stack.data() + at + mark.size(), stack.data() + stack.size(), number);
-  return number > 0 ? system_error_text(number) : last_error() + "; is the disk full, or the file in use?";
 }
 
 [[noreturn]] void fail_to_write(const std::string& path, const std::string& what) {
@@ -131,48 +59,6 @@ std::vector<Value> room_for(const std::string& path, const std::string& what, co
                        "it again",
                        what, elements));
   return std::vector<Value>(static_cast<std::size_t>(elements));
-}
-
-Handle open_dataset(const std::string& path, hid_t file, const std::string& name, hid_t access = H5P_DEFAULT) {
-  silence();
-  const hid_t id = H5Dopen2(file, name.c_str(), access);
-  if (id < 0) refuse(path, fmt::format("there is no dataset {}; the file is incomplete or of another kind", name));
-  return {id, H5Dclose};
-}
-
-std::vector<hsize_t> extents(hid_t space) {
-  const int rank = H5Sget_simple_extent_ndims(space);
-  std::vector<hsize_t> dimensions(static_cast<std::size_t>(std::max(rank, 0)));
-  if (rank > 0) H5Sget_simple_extent_dims(space, dimensions.data(), nullptr);
-  return dimensions;
-}
-
-std::size_t product(const std::vector<hsize_t>& dimensions, std::size_t first = 0) {
-  std::size_t n = 1;
-  for (std::size_t d = first; d < dimensions.size(); ++d) n *= static_cast<std::size_t>(dimensions[d]);
-  return n;
-}
-
-std::vector<hsize_t> sizes(const std::vector<std::int64_t>& shape) { return {shape.begin(), shape.end()}; }
-
-Handle link_properties() {
-  const hid_t id = H5Pcreate(H5P_LINK_CREATE);
-  H5Pset_char_encoding(id, H5T_CSET_UTF8);
-  return {id, H5Pclose};
-}
-
-/// Of the path of a group or dataset; empty: the root.
-std::string parent_of(const std::string& name) {
-  const auto end = name.find_last_of('/');
-  return end == std::string::npos ? "" : name.substr(0, end);
-}
-
-/// Properties of a new file, group or dataset: without the time of day, so that the same contents have the same bytes
-/// but for what HDF5 keeps in the file's first 108 bytes.
-Handle creation_properties(hid_t kind) {
-  const hid_t id = H5Pcreate(kind);
-  H5Pset_obj_track_times(id, false);
-  return {id, H5Pclose};
 }
 
 /// Without locks: a reader may look at a trajectory while it grows, and parallel file systems often have none.
@@ -486,123 +372,6 @@ void Hdf5File::write_text(const std::string& dataset, const std::vector<std::str
     fail_write(fmt::format("dataset {} can't be written", dataset));
 }
 
-template <class Value>
-void Hdf5File::make_extendible(const std::string& dataset, const std::vector<std::int64_t>& row_shape,
-                               std::int64_t rows_per_chunk) {
-  make_group(parent_of(dataset));
-  const Handle links = link_properties(), properties = creation_properties(H5P_DATASET_CREATE);
-  std::vector<hsize_t> none = {0}, unlimited = {H5S_UNLIMITED}, chunk = {static_cast<hsize_t>(rows_per_chunk)};
-  for (const auto extent : row_shape)
-    for (auto* list : {&none, &unlimited, &chunk}) list->push_back(static_cast<hsize_t>(extent));
-  const Handle space(H5Screate_simple(static_cast<int>(none.size()), none.data(), unlimited.data()), H5Sclose);
-  H5Pset_chunk(properties, static_cast<int>(chunk.size()), chunk.data());
-  H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);  // rows to come are not written twice
-  const Handle set(H5Dcreate2(handle_, dataset.c_str(), memory_type<Value>(), space, links, properties, H5P_DEFAULT),
-                   H5Dclose);
-  if (!set.is_valid()) fail_write(fmt::format("dataset {} can't be made", dataset));
-}
-
-template <class Value>
-void Hdf5File::append(const std::string& dataset, std::span<const Value> values) {
-  Handle set = open_dataset(path_, handle_, dataset);
-  std::vector<hsize_t> dimensions, start;
-  {
-    const Handle space(H5Dget_space(set), H5Sclose);
-    dimensions = extents(space);
-  }
-  TESSERA_CHECK(!dimensions.empty());
-  const std::size_t row = product(dimensions, 1);
-  TESSERA_CHECK(row > 0 && values.size() % row == 0);
-  if (values.empty()) return;
-  start.assign(dimensions.size(), 0);
-  start[0] = dimensions[0];
-  auto count = dimensions;
-  count[0] = values.size() / row;
-  dimensions[0] += count[0];
-  const auto problem_of_writing = [&]() -> std::string {  // told here: closing what is used wipes the error out
-    if (H5Dset_extent(set, dimensions.data()) < 0) return write_error();
-    const Handle space(H5Dget_space(set), H5Sclose);
-    const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
-    // Written now: closing the dataset would write it too, but can't say that it failed.
-    const bool is_written =
-        H5Dwrite(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) >= 0 && H5Dflush(set) >= 0;
-    return is_written ? "" : write_error();
-  };
-  if (const auto problem = problem_of_writing(); !problem.empty()) {
-    set.abandon();
-    fail_write(fmt::format("dataset {} can't grow", dataset), problem);
-  }
-}
-
-std::int64_t Hdf5File::add_row(const std::string& dataset) {
-  TESSERA_CHECK(growing_.has_value());
-  const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  H5Pset_chunk_cache(access, 0, 0, 1);  // a number is written alone, not with its chunk
-  Handle set = open_dataset(path_, handle_, dataset, access);
-  const Handle type(H5Dget_type(set), H5Tclose), properties(H5Dget_create_plist(set), H5Pclose);
-  std::vector<hsize_t> dimensions;
-  {
-    const Handle space(H5Dget_space(set), H5Sclose);
-    dimensions = extents(space);
-  }
-  std::vector<hsize_t> chunk(dimensions.size());
-  TESSERA_CHECK(H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) > 0);
-  const hsize_t row = dimensions[0]++, row_of_chunk = row % chunk[0];
-  std::vector<hsize_t> first(dimensions.size(), 0);
-  first[0] = row - row_of_chunk;
-  const auto known = chunk_places_.find(dataset);
-  auto place = known == chunk_places_.end() || row_of_chunk == 0 ? HADDR_UNDEF : static_cast<haddr_t>(known->second);
-  const auto problem_of_writing = [&]() -> std::string {  // told here: closing what is used wipes the error out
-    if (H5Dset_extent(set, dimensions.data()) < 0) return write_error();
-    if (row_of_chunk == 0) {  // HDF5 finds a place for a chunk when a number of it is written
-      const Handle space(H5Dget_space(set), H5Sclose), memory(H5Screate(H5S_SCALAR), H5Sclose);
-      const std::vector<hsize_t> one(dimensions.size(), 1);
-      H5Sselect_hyperslab(space, H5S_SELECT_SET, first.data(), nullptr, one.data(), nullptr);
-      const std::vector<std::byte> zero(H5Tget_size(type));
-      if (H5Dwrite(set, type, memory, space, H5P_DEFAULT, zero.data()) < 0) return write_error();
-    }
-    if (place == HADDR_UNDEF) {
-      unsigned filters = 0;
-      hsize_t bytes = 0;
-      if (H5Dget_chunk_info_by_coord(set, first.data(), &filters, &place, &bytes) < 0) return write_error();
-      // The file is as long as its first block is about to say, so that it can be read if this process ends here.
-      const auto page = sysconf(_SC_PAGESIZE),
-                 end = (static_cast<std::int64_t>(place + bytes) + page - 1) / page * page;
-      try {
-        if (growing_->size() < end) growing_->write_at("", 1, end - 1);
-      } catch (const RunError& error) {
-        return error.what();
-      }
-    }
-    return H5Dflush(set) < 0 ? write_error() : "";
-  };
-  if (const auto problem = problem_of_writing(); !problem.empty()) {
-    set.abandon();
-    fail_write(fmt::format("dataset {} can't grow", dataset), problem);
-  }
-  chunk_places_[dataset] = static_cast<std::int64_t>(place);
-  return static_cast<std::int64_t>(place + row_of_chunk * product(dimensions, 1) * H5Tget_size(type));
-}
-
-void Hdf5File::check_index(const std::string& dataset) const {
-  const Handle set = open_dataset(path_, handle_, dataset), space(H5Dget_space(set), H5Sclose);
-  hsize_t n = 0;
-  if (H5Dget_num_chunks(set, space, &n) < 0)
-    refuse(path_,
-           fmt::format("where the rows of {} are can't be read: {}; the file is damaged", dataset, last_error()));
-}
-
-void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {
-  const Handle set = open_dataset(path_, handle_, dataset);
-  const Handle space(H5Dget_space(set), H5Sclose);
-  auto dimensions = extents(space);
-  TESSERA_CHECK(!dimensions.empty() && rows >= 0);
-  if (static_cast<hsize_t>(rows) >= dimensions[0]) return;
-  dimensions[0] = static_cast<hsize_t>(rows);
-  if (H5Dset_extent(set, dimensions.data()) < 0) fail_write(fmt::format("dataset {} can't be cut", dataset));
-}
-
 void Hdf5File::link(const std::string& existing, const std::string& name) {
   silence();
   make_group(parent_of(name));
@@ -632,27 +401,11 @@ void Hdf5File::write_text_attribute(const std::string& object, const std::string
   write_texts(path_, handle_, object, name, values, H5S_SIMPLE);
 }
 
-void Hdf5File::flush() {
-  if (H5Fflush(handle_, H5F_SCOPE_GLOBAL) < 0) fail_write("can't be written");
-  if (growing_) clear_open_mark(*growing_);
-}
-
-void Hdf5File::start_growing() {
-  silence();
-  if (H5Fstart_swmr_write(handle_) < 0) fail_write("can't be written frame by frame");
-  void* handle = nullptr;
-  if (H5Fget_vfd_handle(handle_, H5P_DEFAULT, &handle) < 0) fail_write("can't be written frame by frame");
-  growing_ = Descriptor::duplicate(path_, *static_cast<int*>(handle));
-  flush();
-}
-
 #define TESSERA_INSTANTIATE(Value)                                                                                    \
   template std::vector<Value> Hdf5File::read<Value>(const std::string&) const;                                        \
   template std::vector<Value> Hdf5File::read_rows<Value>(const std::string&, std::int64_t, std::int64_t) const;       \
   template std::vector<Value> Hdf5File::attribute<Value>(const std::string&, const std::string&) const;               \
   template void Hdf5File::write<Value>(const std::string&, std::span<const Value>, const std::vector<std::int64_t>&); \
-  template void Hdf5File::make_extendible<Value>(const std::string&, const std::vector<std::int64_t>&, std::int64_t); \
-  template void Hdf5File::append<Value>(const std::string&, std::span<const Value>);                                  \
   template void Hdf5File::write_attribute<Value>(const std::string&, const std::string&, std::span<const Value>);
 TESSERA_INSTANTIATE(double)
 TESSERA_INSTANTIATE(float)

@@ -79,31 +79,36 @@ Value read(const char* bytes) {
 /// Packs numbers of some bits, the highest bit first.
 class Bits {
  public:
-  void put(int n, std::uint32_t value) {
-    for (int left = n; left > 0;) {
-      const int some = std::min(left, 8 - filled_);
-      left -= some;
-      last_ = (last_ << some) | ((value >> left) & ((1u << some) - 1));
-      filled_ += some;
-      if (filled_ < 8) continue;
-      bytes_.push_back(static_cast<std::uint8_t>(last_));
-      last_ = 0;
-      filled_ = 0;
-    }
+  /// Puts a number of up to 32 bits, the others of which are zero.
+  void put(int n, std::uint64_t value) {
+    last_ = (last_ << n) | value;
+    filled_ += n;
+    if (filled_ < 32) return;
+    filled_ -= 32;
+    const auto word = static_cast<std::uint32_t>(last_ >> filled_);
+    for (const int shift : {24, 16, 8, 0}) bytes_.push_back(static_cast<std::uint8_t>(word >> shift));
   }
   /// Puts a number of up to 72 bits, the lowest byte first.
   void put_wide(int n, Wide value) {
-    for (; n > 0; n -= 8, value >>= 8) put(std::min(n, 8), static_cast<std::uint32_t>(value & 0xFF));
+    for (; n > 32; n -= 32, value >>= 32) put(32, swapped(static_cast<std::uint32_t>(value)));
+    const auto rest = n % 8;
+    if (n >= 8) put(n - rest, swapped(static_cast<std::uint32_t>(value)) >> (32 - n + rest));
+    if (rest > 0) put(rest, static_cast<std::uint64_t>(value >> (n - rest)));
   }
   std::vector<std::uint8_t> finish() {
-    if (filled_ > 0) put(8 - filled_, 0);
+    while (filled_ > 0) {
+      filled_ -= 8;
+      bytes_.push_back(static_cast<std::uint8_t>(filled_ >= 0 ? last_ >> filled_ : last_ << -filled_));
+    }
     return std::move(bytes_);
   }
 
  private:
+  static std::uint32_t swapped(std::uint32_t v) { return v << 24 | (v & 0xFF00) << 8 | (v >> 8 & 0xFF00) | v >> 24; }
+
   std::vector<std::uint8_t> bytes_;
-  std::uint32_t last_ = 0;
-  int filled_ = 0;  // bits of last_
+  std::uint64_t last_ = 0;
+  int filled_ = 0;  // bits of last_ that are not among bytes_: fewer than 32
 };
 
 std::int64_t greatest_difference(const Place& a, const Place& b) {
@@ -263,7 +268,8 @@ std::vector<char> encode_xtc(const std::string& path, std::int64_t step, double 
     greatest.fill(std::numeric_limits<std::int32_t>::min());
     for (std::size_t i = 0; i < places.size(); ++i)
       for (std::size_t d = 0; d < 3; ++d) {
-        const double unit = std::round(positions[3 * i + d] / xtc_resolution);
+        const double exact = positions[3 * i + d] / xtc_resolution,
+                     unit = std::trunc(exact + std::copysign(0.5, exact));
         if (!(std::abs(unit) < most))
           throw RunError(fmt::format("{}: atom {} is at {} Å, too far for an XTC file: write another format (dcd)",
                                      path, i + 1, positions[3 * i + d]));

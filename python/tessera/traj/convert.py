@@ -20,6 +20,7 @@ from tessera.system import System, read
 from tessera.traj.find import SETTINGS, settings_of
 from tessera.traj.history import FORCE, HistoryWriter, imcon_of
 from tessera.traj.manifest import IdArray
+from tessera.traj.parts import encode
 from tessera.traj.trajectory import Frame, Trajectory
 from tessera.traj.writer import SegmentWriter
 
@@ -155,7 +156,8 @@ def convert(
     force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Written:
-    """Writes all frames, of all atoms or of those in `rows`. Threads read frames while others are written.
+    """Writes all frames, of all atoms or of those in `rows`. Threads read frames, and compress those of an XTC and of
+    segments, while earlier ones are written.
 
     `structure` has the system's atoms; PDB and HISTORY need it. `progress` gets the number of frames after each. The
     output takes its name when it is complete. Raises `InputError` and `DamagedFileError`.
@@ -176,12 +178,12 @@ def convert(
     if needs_names(ending) and structure is None:
         raise InputError(f"{output} needs the names of atoms: a system file")
 
-    def of_frame(index: int) -> Frame:
+    def of_frame(index: int) -> Any:
         frame = trajectory.read(index, present)
         if rows is not None:
             for quantity in present:
                 setattr(frame, quantity, getattr(frame, quantity)[rows])
-        return frame
+        return job.encode(frame)
 
     with ExitStack() as stack:
         try:
@@ -210,6 +212,8 @@ class _Job:
     structure: Structure | None
     quantities: list[str]
     notes: list[str] = field(default_factory=list)
+    #: makes what is written of a frame, on the thread that has read it
+    encode: Callable[[Frame], Any] = lambda frame: frame
 
     @property
     def ids(self) -> IdArray:
@@ -294,10 +298,13 @@ def _dcd(job: _Job, path: Path) -> Any:
     return _mdanalysis(job, writer)
 
 
-def _xtc(job: _Job, path: Path) -> Any:
-    from MDAnalysis.coordinates.XTC import XTCWriter
+@contextmanager
+def _xtc(job: _Job, path: Path) -> Iterator[Callable[[bytes], Any]]:
+    from tessera._core import encode_xtc
 
-    return _mdanalysis(job, XTCWriter(str(path), job.n_atoms))
+    job.encode = lambda frame: encode_xtc(frame.step, frame.time, frame.box, frame.positions)
+    with path.open("wb") as file:
+        yield file.write
 
 
 def _trr(job: _Job, path: Path) -> Any:
@@ -384,6 +391,15 @@ def _segments(job: _Job, folder: Path) -> Iterator[Write]:
         whole=trajectory.whole,
         periodic=trajectory.periodic,
     )
+
+    def encoded(frame: Frame) -> Frame:
+        for name in job.quantities:
+            encoding = trajectory.encoding_of(name)
+            if encoding["kind"] == "packed":  # numcodecs compresses no faster on two threads
+                setattr(frame, name, encode(getattr(frame, name), encoding))
+        return frame
+
+    job.encode = encoded
 
     def write(frame: Frame) -> None:
         step = int(steps[writer.frames])

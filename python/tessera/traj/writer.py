@@ -121,11 +121,12 @@ class SegmentWriter:
         step: int,
         time: float,
         box: ArrayLike | None,
-        positions: ArrayLike,
-        velocities: ArrayLike | None = None,
-        forces: ArrayLike | None = None,
+        positions: ArrayLike | bytes,
+        velocities: ArrayLike | bytes | None = None,
+        forces: ArrayLike | bytes | None = None,
     ) -> None:
-        """Adds a frame: time in ps, box (3,3) Å or None, positions (n,3) Å, velocities Å/ps, forces kcal/mol/Å.
+        """Adds a frame: time in ps, box (3,3) Å or None, positions (n,3) Å, velocities Å/ps, forces kcal/mol/Å. Where
+        atoms are in one part, a quantity may be the bytes that `parts.encode` makes of it on another thread.
 
         Raises `InputError` where a quantity is missing, has another shape or does not fit its encoding.
         """
@@ -154,10 +155,14 @@ class SegmentWriter:
         index: int,
         name: str,
         encoding: dict[str, Any],
-        found: ArrayLike | None,
+        found: ArrayLike | bytes | None,
         step: int,
     ) -> None:
         """Appends a quantity to the parts of this process."""
+        if isinstance(found, bytes):
+            assert len(self._rows) == 1
+            places[0] = self._files[self._own[0]].write(found), len(found), checksum(found)
+            return
         values = np.asarray(np.zeros((0, 3)) if found is None else found, np.float32)
         expected = (self._last - self._first, 3)
         if values.shape != expected:

@@ -361,9 +361,10 @@ Schema make_run_schema() {
              "of frames in segments; lossless: exactly what was calculated; rounded: positions to output.precision");
   add_precision(output);
   output
-      .key("writers", &OutputConfig::writers,
-           "ranks that write frames in segments or into a DCD; 0: as many as frames of this size and the machine file "
-           "suggest")
+      .key(
+          "writers", &OutputConfig::writers,
+          "ranks that write frames, or compress those of an XTC in turn (at most 8); 0: as many as frames of this size "
+          "and the machine file suggest")
       .range(0, most_parts);
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);

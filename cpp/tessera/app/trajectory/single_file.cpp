@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "tessera/app/trajectory/open_writer.h"
 #include "tessera/app/trajectory/shared_file.h"
 #include "tessera/app/trajectory/xtc_frames.h"
 #include "tessera/comm/on_root.h"

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
-#include <system_error>
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/trajectory/exchange.h"
@@ -17,14 +14,6 @@
 #include "tessera/model/system.h"
 
 namespace tessera::app {
-
-/// Begins a file, or goes on with the one that is there.
-template <class Writer, class... Header>
-Writer open_writer(const std::string& path, std::optional<std::int64_t> frames, const Header&... header) {
-  std::error_code ignored;
-  return frames && std::filesystem::exists(path, ignored) ? Writer::continue_after(path, *frames, header...)
-                                                          : Writer::create(path, header...);
-}
 
 /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there. `exchange` and
 /// `comm` must outlive it. Throws InputError, RunError. Collective.

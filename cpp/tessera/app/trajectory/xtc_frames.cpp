@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "tessera/app/trajectory/single_file.h"
+#include "tessera/app/trajectory/open_writer.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
 
