@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/large_pages.h"
 #include "tessera/io/hdf5_mark.h"
 
 namespace tessera::io {
@@ -130,7 +131,7 @@ std::vector<Value> room_for(const std::string& path, const std::string& what, co
            fmt::format("{} claims {:.3g} elements, more than the file can hold; it is damaged: copy it again or make "
                        "it again",
                        what, elements));
-  return std::vector<Value>(static_cast<std::size_t>(elements));
+  return zeros_in_large_pages<Value>(static_cast<std::size_t>(elements));
 }
 
 Handle open_dataset(const std::string& path, hid_t file, const std::string& name) {
