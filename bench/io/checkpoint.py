@@ -35,6 +35,11 @@ ENVIRONMENT = {
 }
 
 
+def launcher(ranks: int) -> list[str]:
+    """The words before a program that so many ranks run."""
+    return ["mpirun.openmpi", "-n", str(ranks)]
+
+
 def write_plainly(path: Path, content: memoryview) -> None:
     """Writes a file as safely as a checkpoint is: bytes, fsync, rename, fsync of the folder."""
     part = path.with_suffix(".part")
@@ -108,9 +113,9 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
     rows = []
     for ranks in counts or (1, 2, 4, 8):
         common.say(f"{ranks} ranks")
-        launcher = ["mpirun.openmpi", "-n", str(ranks)]
-        words = [*launcher, sys.executable, "-m", "bench.io.checkpoint", "work", str(system), str(folder), str(repeats)]
-        outcome = measure(words, folder=ROOT, launcher=len(launcher), environment=ENVIRONMENT, timeout=900)
+        first = launcher(ranks)
+        words = [*first, sys.executable, "-m", "bench.io.checkpoint", "work", str(system), str(folder), str(repeats)]
+        outcome = measure(words, folder=ROOT, launcher=len(first), environment=ENVIRONMENT, timeout=900)
         found = json.loads(outcome.stdout.splitlines()[-1])
         speeds = {name: found["bytes"] / 1e6 / median(found[name]) for name in ("checkpoint", "plain")}
         turns = [plain / ours for ours, plain in zip(found["checkpoint"], found["plain"], strict=True)]

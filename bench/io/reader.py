@@ -1,72 +1,201 @@
-"""How fast ranks read DL_POLY's CONFIG in shares, beside ranks that read its bytes and do nothing with them."""
+"""How fast ranks read text, system files, checkpoints and segments in shares, beside ranks that read bytes alone."""
 
 from __future__ import annotations
 
 import json
+import mmap
+import os
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
+import numpy as np
 
 from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.process import measure
+from bench.common.results import ROOT, Figure, table
+from bench.io.checkpoint import ENVIRONMENT, launcher
 from tessera import launch
 
-PROMISE = 400e6  # bytes/s, or
+PROMISE = 400e6  # bytes/s of text, or
 SHARE = 0.9  # of the raw reader
+BLOCK = 8 << 20  # bytes that the raw reader reads at once
+FRAME_ATOMS = 1_000_000  # of segments
+KINDS = ("config", "system", "checkpoint", "segments")
+TITLES = {"config": "CONFIG, as numbers", "system": "system file", "checkpoint": "checkpoint", "segments": "segments"}
+
+
+def program(name: str, ranks: int, *words: object) -> dict[str, Any]:
+    """Runs one of the engine's programs and returns the JSON that it prints."""
+    command = launch.engine_command(
+        [str(word) for word in words], ranks=ranks, mpi="auto", hostfile=None, oversubscribe=True, program=name
+    )
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def make(kind: str, folder: Path, atoms: int) -> Path:
+    """Writes a file of that kind and returns its path; of segments that of the frames."""
+    from tessera.build.water import make_water
+    from tessera.io import SegmentWriter
+    from tessera.system import write
+
+    path = folder / "lattice.tsr"
+    if kind in ("system", "checkpoint") and not path.exists():
+        write(make_water(atoms), path)
+    if kind == "config":
+        path = folder / "CONFIG"
+        program("tessera-io", 1, "write", path, "--atoms", atoms)
+    elif kind == "checkpoint":
+        # In a process of its own, which gives the memory of the engine back.
+        measure(
+            [sys.executable, "-m", "bench.io.checkpoint", "work", path, folder, "0"],
+            folder=ROOT,
+            environment=ENVIRONMENT,
+        )
+        path = folder / "checkpoint.tck"
+    elif kind == "segments":
+        values = np.random.default_rng(1).random((min(atoms, FRAME_ATOMS), 3), np.float32)
+        with SegmentWriter(folder / "frames.segments", len(values)) as writer:
+            for step in range(max(8, 10 * atoms // len(values))):
+                writer.append(step, 0.001 * step, 100 * np.eye(3), values)
+        path = max((folder / "frames.segments").iterdir(), key=lambda one: one.stat().st_size)
+    os.sync()
+    return path
+
+
+def forget(path: Path) -> None:
+    """Asks the system to forget what it has of a file in memory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def read_segments(path: Path, repeats: int, cold: bool) -> None:
+    """One rank: as tessera-read, of frames. The root prints the seconds of each turn."""
+    from mpi4py import MPI
+
+    from tessera.traj import Trajectory
+
+    comm, size = MPI.COMM_WORLD, path.stat().st_size
+    buffer = mmap.mmap(-1, BLOCK)  # begins at a page, as reading around the system's memory needs it
+
+    def read_bytes(flags: int) -> None:
+        descriptor = os.open(path, os.O_RDONLY | flags)
+        blocks = -(-size // BLOCK)
+        for block in range(blocks * comm.rank // comm.size, blocks * (comm.rank + 1) // comm.size):
+            os.preadv(descriptor, [buffer], BLOCK * block)
+        os.close(descriptor)
+
+    def read_frames() -> None:
+        frames = Trajectory(path.parent)
+        for index in range(len(frames) * comm.rank // comm.size, len(frames) * (comm.rank + 1) // comm.size):
+            frames[index]
+
+    ways: dict[str, Callable[[], None]] = {"raw": lambda: read_bytes(0), "parsed": read_frames}
+    if cold:
+        ways["direct"] = lambda: read_bytes(os.O_DIRECT)
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(repeats):
+        for name, work in ways.items():
+            if cold and comm.rank == 0:
+                forget(path)
+            comm.barrier()
+            begin = time.perf_counter()
+            work()
+            comm.barrier()
+            seconds[name].append(time.perf_counter() - begin)
+    if comm.rank == 0:
+        print(json.dumps({"ranks": comm.size, "bytes": size, **seconds}))
+
+
+def times(kind: str, path: Path, ranks: int, repeats: int, cold: bool) -> dict[str, Any]:
+    """Returns bytes, and seconds of each turn: `raw`, `direct` (empty unless cold) and `parsed`."""
+    if kind != "segments":
+        return program("tessera-read", ranks, kind, path, "--repeats", repeats, *(["--cold"] if cold else []))
+    words = [
+        *launcher(ranks),
+        sys.executable,
+        "-m",
+        "bench.io.reader",
+        "segments",
+        str(path),
+        str(repeats),
+        str(int(cold)),
+    ]
+    outcome = measure(words, folder=ROOT, launcher=len(launcher(ranks)), environment=ENVIRONMENT)
+    return {"direct": [], **json.loads(outcome.stdout.splitlines()[-1])}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    default=Path("/dev/shm"),
-    show_default=True,
-    help="Where the file is for the time of the bench.",
+    help="Where files are for the time of the bench; default: the folder of --work.",
 )
-@click.option("--atoms", type=click.IntRange(1, 2**32), default=1_000_000, show_default=True)
-@click.option("--ranks", type=click.IntRange(1, 2**20), default=1, show_default=True)
-@click.option("--cold", is_flag=True, help="The system forgets the file before each turn.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Repeatable; default: all.")
+@click.option("--atoms", type=click.IntRange(1, 2**32), default=3_000_000, show_default=True)
+@click.option("--ranks", "counts", multiple=True, type=click.IntRange(1), help="Repeatable; default: 1, 2, 4 and 8.")
+@click.option("--warm", is_flag=True, help="The system keeps files in memory.")
 @click.option("--check", is_flag=True, help="End with status 1 where reading is slower than promised.")
-@common_options(repeats=5)
-def reader(common: Common, folder: Path, atoms: int, ranks: int, cold: bool, check: bool, repeats: int) -> None:
-    """MB/s of reading a CONFIG of 146 bytes an atom.
+@common_options(repeats=7)
+def reader(
+    common: Common, folder: Path | None, kinds: tuple[str, ...], atoms: int, counts: tuple[int, ...], warm: bool,
+    check: bool, repeats: int,
+) -> None:  # fmt: skip
+    """MB/s of reading, all of it (checksums, numbers where the engine wants them), beside reading bytes alone.
+
+    The same ranks do both in turns: bytes through the system's memory, bytes around it (O_DIRECT), and what is
+    measured. Before each turn the system forgets the file (posix_fadvise).
 
     \b
     Examples:
-      python -m bench.io.reader --check
-      python -m bench.io.reader --folder . --cold --ranks 2
+      python -m bench.io.reader --check --docs
+      python -m bench.io.reader --kind config --warm --folder /dev/shm --ranks 1
     """
-    path = folder / ".tessera-reader"
-    try:
-        subprocess.run(_command(1, "write", path, "--atoms", atoms), check=True, capture_output=True)
-        words = ["read", path, "--repeats", repeats, *(["--cold"] if cold else [])]
-        done = subprocess.run(_command(ranks, *words), check=True, capture_output=True, text=True)
-    finally:
-        path.unlink(missing_ok=True)
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    figure = Figure(
-        "reader", "Reading text in shares", {"atoms": atoms, "ranks": ranks, "repeats": repeats}, {}, data=found
-    )
-    rates = {name: found["bytes"] / median(found[name]) for name in ("raw", "text")}
-    rows = [["bytes alone", rates["raw"] / 1e6], ["CONFIG, as numbers", rates["text"] / 1e6]]
-    figure.tables.append(table([f"{ranks} {'rank' if ranks == 1 else 'ranks'}", "MB/s"], rows))
-    figure.notes.append(f"Medians; {'the disk' if cold else 'a file in memory'}: 146 bytes an atom, two records.")
-    if rates["text"] < min(PROMISE, SHARE * rates["raw"]):
-        figure.failures.append(
-            f"{rates['text'] / 1e6:.0f} MB/s, promised are {PROMISE / 1e6:.0f} or {SHARE:.0%} of the raw reader"
-        )
+    place = (folder or common.work) / "reader"
+    figure = Figure("reader", "Reading in shares", {"atoms": atoms, "repeats": repeats, "cold": not warm}, {})
+    figure.data["runs"] = []
+    rows = []
+    for kind in kinds or KINDS:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        try:
+            common.say(f"making {TITLES[kind]}")
+            path = make(kind, place, atoms)
+            for ranks in counts or (1, 2, 4, 8):
+                common.say(f"{ranks} ranks")
+                found = times(kind, path, ranks, repeats, not warm)
+                rates = {
+                    name: found["bytes"] / median(found[name]) for name in ("raw", "direct", "parsed") if found[name]
+                }
+                ratio = rates["parsed"] / max(rate for name, rate in rates.items() if name != "parsed")
+                figure.data["runs"].append({"kind": kind, **found, "ratio": ratio})
+                shown = [rates[name] / 1e6 if name in rates else None for name in ("raw", "direct", "parsed")]
+                rows.append([TITLES[kind], found["bytes"] / 1e6, ranks, *shown, f"{ratio:.2f}"])
+                if ratio < SHARE and not (kind == "config" and rates["parsed"] >= PROMISE):
+                    figure.failures.append(
+                        f"{TITLES[kind]}, {ranks} ranks: {ratio:.2f} of bytes alone, promised {SHARE}"
+                    )
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+    header = ["file", "MB", "ranks", "bytes, MB/s", "bytes by O_DIRECT, MB/s", "read, MB/s", "ratio"]
+    figure.tables.append(table(header, rows))
+    state = "in memory" if warm else "forgotten by the system (posix_fadvise) before each turn"
+    figure.notes.append(f"Medians of {repeats} turns, files {state}. The ratio is that to the faster of the bytes.")
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     sys.exit(1 if check and figure.failures else 0)
 
 
-def _command(ranks: int, *words: object) -> list[str]:
-    return launch.engine_command(
-        [str(word) for word in words], ranks=ranks, mpi="auto", hostfile=None, oversubscribe=False, program="tessera-io"
-    )
-
-
 if __name__ == "__main__":
-    reader()
+    if sys.argv[1:2] == ["segments"]:
+        read_segments(Path(sys.argv[2]), int(sys.argv[3]), bool(int(sys.argv[4])))
+    else:
+        reader()

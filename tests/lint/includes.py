@@ -10,7 +10,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "machine": "base",
     "collectives": "machine base",
     "comm": "collectives machine base",
-    "programs": "io comm collectives machine base",
+    "programs": "app io comm collectives machine base",
     "fft": "comm collectives machine base",
     "grid": "fft comm machine base",
     "io": "comm machine base",

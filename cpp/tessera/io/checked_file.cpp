@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <limits>
+#include <semaphore>
 #include <string_view>
+#include <thread>
 
 #include "tessera/base/error.h"
 
@@ -141,14 +146,18 @@ void CheckedFile::refuse(const std::string& what) const {
   throw InputError(fmt::format("{} {}; copy it again or make it again", name_, what));
 }
 
+std::size_t CheckedFile::fill(std::int64_t begin, std::span<std::byte> to) const {
+  if (file_) return file_->read_at(to.data(), to.size(), begin);
+  const auto found = std::clamp<std::int64_t>(size_ - begin, 0, std::ssize(to));
+  if (found > 0) std::copy_n(image_.begin() + begin, found, to.begin());
+  return static_cast<std::size_t>(found);
+}
+
 std::vector<std::byte> CheckedFile::bytes(std::int64_t begin, std::int64_t end) const {
   end = std::min(end, size_);
   begin = std::min(begin, end);
   std::vector<std::byte> found(static_cast<std::size_t>(end - begin));
-  if (file_)
-    found.resize(file_->read_at(found.data(), found.size(), begin));
-  else
-    std::copy_n(image_.begin() + begin, found.size(), found.begin());
+  found.resize(fill(begin, found));
   return found;
 }
 
@@ -166,12 +175,10 @@ std::vector<std::uint64_t> CheckedFile::checksums(std::int64_t first, std::int64
   return {from, from + count};
 }
 
-std::vector<std::byte> CheckedFile::checked_piece(const Region& region, std::int64_t index, std::uint64_t sum) const {
-  const auto [begin, end] = region.piece(index);
-  auto piece = bytes(begin, end);
+void CheckedFile::check_piece(std::int64_t begin, std::span<const std::byte> piece, std::uint64_t sum) const {
   if (piece_checksum(piece) != sum)
-    refuse(fmt::format("is damaged: its bytes {} to {} are not what was written", begin, end - 1));
-  return piece;
+    refuse(
+        fmt::format("is damaged: its bytes {} to {} are not what was written", begin, begin + std::ssize(piece) - 1));
 }
 
 bool CheckedFile::is_bulk(std::int64_t byte) const {
@@ -180,30 +187,113 @@ bool CheckedFile::is_bulk(std::int64_t byte) const {
 }
 
 void CheckedFile::check_all_but_bulk() const {
-  for (std::size_t r = 0; r < regions_.size(); ++r) {
-    if (regions_[r].is_bulk) continue;
-    const auto sums = checksums(first_piece_[r], regions_[r].n_pieces());
-    for (std::size_t i = 0; i < sums.size(); ++i) checked_piece(regions_[r], static_cast<std::int64_t>(i), sums[i]);
+  std::vector<Range> ranges;
+  for (const auto& region : regions_)
+    if (!region.is_bulk) ranges.push_back({region.begin, region.end});
+  read(ranges, [](auto&&...) {});
+}
+
+std::vector<CheckedFile::Wanted> CheckedFile::wanted_of(std::span<const Range> ranges) const {
+  struct Pieces {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = -1;
+    std::vector<std::uint64_t> sums;
+  };
+  std::vector<Pieces> pieces(regions_.size());  // that are wanted of each region
+  std::vector<std::size_t> region_of;           // of each range
+  for (const auto& [begin, end] : ranges) {
+    const auto region = std::find_if(regions_.begin(), regions_.end(), [&, from = begin, to = end](const Region& one) {
+      return from >= one.begin && to <= one.end;
+    });
+    if (region == regions_.end()) refuse(fmt::format("has no bytes {} to {} in one part", begin, end - 1));
+    region_of.push_back(static_cast<std::size_t>(region - regions_.begin()));
+    if (begin == end) continue;
+    auto& [first, last, sums] = pieces[region_of.back()];
+    first = std::min(first, (begin - region->begin) / piece_bytes);
+    last = std::max(last, (end - 1 - region->begin) / piece_bytes);
+  }
+  for (std::size_t r = 0; r < pieces.size(); ++r)
+    if (auto& [first, last, sums] = pieces[r]; last >= first)
+      sums = checksums(first_piece_[r] + first, last - first + 1);
+  std::vector<Wanted> wanted;
+  for (std::size_t range = 0; range < ranges.size(); ++range) {
+    const auto [begin, end] = ranges[range];
+    const auto& region = regions_[region_of[range]];
+    const auto& [first, last, sums] = pieces[region_of[range]];
+    for (auto at = begin; at < end; at = wanted.back().end) {
+      const auto index = (at - region.begin) / piece_bytes;
+      const auto [from, to] = region.piece(index);
+      wanted.push_back({range, from, to, at, std::min(to, end), sums[static_cast<std::size_t>(index - first)]});
+    }
+  }
+  return wanted;
+}
+
+void CheckedFile::read(std::span<const Range> ranges, const Take& take) const {
+  constexpr std::size_t at_once = 4;  // pieces
+  constexpr std::size_t most_buffers = 3;
+  const auto wanted = wanted_of(ranges);
+  const auto n_batches = (wanted.size() + at_once - 1) / at_once;
+  std::vector<std::vector<std::byte>> buffers(std::min(most_buffers, n_batches));
+  for (auto& buffer : buffers) buffer.resize(std::min(at_once, wanted.size()) * piece_bytes);
+  const auto bytes_of = [&](std::size_t batch, std::size_t i) {
+    const auto& piece = wanted[at_once * batch + i];
+    return std::span(buffers[batch % buffers.size()])
+        .subspan(i * piece_bytes, static_cast<std::size_t>(piece.piece_end - piece.piece_begin));
+  };
+  const auto pieces_in = [&](std::size_t batch) { return std::min(at_once, wanted.size() - at_once * batch); };
+  const auto read_batch = [&](std::size_t batch) {
+    for (std::size_t i = 0; i < pieces_in(batch); ++i)
+      if (fill(wanted[at_once * batch + i].piece_begin, bytes_of(batch, i)) != bytes_of(batch, i).size())
+        refuse("is truncated");
+  };
+  const auto use_batch = [&](std::size_t batch) {
+    for (std::size_t i = 0; i < pieces_in(batch); ++i) {
+      const auto& [range, piece_begin, piece_end, begin, end, sum] = wanted[at_once * batch + i];
+      const std::span<const std::byte> bytes = bytes_of(batch, i);
+      check_piece(piece_begin, bytes, sum);
+      take(range, begin - ranges[range].begin,
+           bytes.subspan(static_cast<std::size_t>(begin - piece_begin), static_cast<std::size_t>(end - begin)));
+    }
+  };
+  if (n_batches <= 1) {  // not worth a thread
+    for (std::size_t batch = 0; batch < n_batches; ++batch) read_batch(batch), use_batch(batch);
+    return;
+  }
+  std::counting_semaphore<> n_free(static_cast<std::ptrdiff_t>(buffers.size())), n_full(0);
+  std::atomic<bool> is_given_up = false, has_failed = false;
+  std::exception_ptr error;  // of the helper, where it has failed
+  std::jthread helper([&] {
+    for (std::size_t batch = 0; batch < n_batches && !has_failed; ++batch) {
+      n_free.acquire();
+      if (is_given_up) return;
+      try {
+        read_batch(batch);
+      } catch (...) {
+        error = std::current_exception();
+        has_failed = true;
+      }
+      n_full.release();
+    }
+  });
+  try {
+    for (std::size_t batch = 0; batch < n_batches; ++batch) {
+      n_full.acquire();
+      if (has_failed) std::rethrow_exception(error);
+      use_batch(batch);
+      n_free.release();
+    }
+  } catch (...) {
+    is_given_up = true;
+    n_free.release();
+    throw;
   }
 }
 
-void CheckedFile::read(std::int64_t begin, std::span<std::byte> wanted) const {
-  const auto end = begin + std::ssize(wanted);
-  if (wanted.empty()) return;
-  for (std::size_t r = 0; r < regions_.size(); ++r) {
-    const auto& region = regions_[r];
-    if (begin < region.begin || end > region.end) continue;
-    const auto first = (begin - region.begin) / piece_bytes, last = (end - 1 - region.begin) / piece_bytes;
-    const auto sums = checksums(first_piece_[r] + first, last - first + 1);
-    for (auto index = first; index <= last; ++index) {
-      const auto piece = checked_piece(region, index, sums[static_cast<std::size_t>(index - first)]);
-      const auto [from, to] = region.piece(index);
-      const auto low = std::max(from, begin), high = std::min(to, end);
-      std::copy(piece.begin() + (low - from), piece.begin() + (high - from), wanted.begin() + (low - begin));
-    }
-    return;
-  }
-  refuse(fmt::format("has no bytes {} to {} in one part", begin, end - 1));
+void CheckedFile::read(std::int64_t begin, std::span<std::byte> bytes) const {
+  const Range range{begin, begin + std::ssize(bytes)};
+  read(std::span(&range, 1), [&](std::size_t /*range*/, std::int64_t done, std::span<const std::byte> some) {
+    std::memcpy(bytes.data() + done, some.data(), some.size());
+  });
 }
 
 }  // namespace tessera::io

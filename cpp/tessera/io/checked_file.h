@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,17 +62,34 @@ class CheckedFile {
   std::vector<std::uint64_t> table() const { return checksums(0, n_pieces_); }
   /// Checks what a reader parses before it reads rows.
   void check_all_but_bulk() const;
-  /// Reads bytes of one region, and checks the pieces that they are in.
+  /// From and to which byte of the file; in one region.
+  struct Range {
+    std::int64_t begin, end;
+  };
+  /// Gives what a range holds, some after some: the index of the range, how many bytes of it came before, and bytes.
+  using Take = std::function<void(std::size_t range, std::int64_t done, std::span<const std::byte>)>;
+  /// Reads ranges in this order, and checks the pieces that they are in. While one is checked and taken, a helper
+  /// thread reads the next.
+  void read(std::span<const Range> ranges, const Take& take) const;
+  /// Reads bytes of one region, as above.
   void read(std::int64_t begin, std::span<std::byte> bytes) const;
 
  private:
   CheckedFile(std::string name, std::optional<Descriptor> file, std::span<const std::byte> image);
 
   std::vector<std::byte> bytes(std::int64_t begin, std::int64_t end) const;
+  /// Fills the span, and returns how many bytes there are.
+  std::size_t fill(std::int64_t begin, std::span<std::byte> to) const;
   /// The entries from `first` on of the table, checked.
   std::vector<std::uint64_t> checksums(std::int64_t first, std::int64_t count) const;
-  /// A piece that is what was written.
-  std::vector<std::byte> checked_piece(const Region& region, std::int64_t index_in_region, std::uint64_t sum) const;
+  /// Of a piece, what is wanted of it for a range.
+  struct Wanted {
+    std::size_t range;
+    std::int64_t piece_begin, piece_end, begin, end;
+    std::uint64_t sum;
+  };
+  std::vector<Wanted> wanted_of(std::span<const Range> ranges) const;
+  void check_piece(std::int64_t begin, std::span<const std::byte> piece, std::uint64_t sum) const;
   [[noreturn]] void refuse(const std::string& what) const;
 
   std::string name_;

@@ -12,7 +12,7 @@
 namespace tessera::io {
 namespace {
 
-constexpr std::int64_t bulk_bytes = 5 * piece_bytes / 2, rest_bytes = 1000;
+constexpr std::int64_t bulk_bytes = 31 * piece_bytes / 2, rest_bytes = 1000;
 
 std::byte content(std::int64_t at) { return static_cast<std::byte>(at * 2654435761 >> 13); }
 
@@ -64,6 +64,32 @@ TEST_F(CheckedFiles, GivesTheBytesOfAnyPart) {
     for (std::int64_t k = 0; k < count; k += 997)
       ASSERT_EQ(bytes[static_cast<std::size_t>(k)], content(bulk_begin + first + k));
   }
+}
+
+TEST_F(CheckedFiles, GivesRangesInTheirOrder) {
+  const auto file = CheckedFile::open(path);
+  const std::vector<CheckedFile::Range> ranges = {
+      {bulk_begin + 7 * piece_bytes - 5, bulk_begin + bulk_bytes},
+      {checked_header_bytes + 1, checked_header_bytes + 3},
+      {bulk_begin, bulk_begin},
+      {bulk_begin + 2, bulk_begin + 7 * piece_bytes},
+  };
+  std::vector<std::int64_t> found(ranges.size());
+  std::size_t newest = 0;
+  file.read(ranges, [&](std::size_t range, std::int64_t done, std::span<const std::byte> bytes) {
+    ASSERT_GE(range, newest);
+    newest = range;
+    ASSERT_EQ(done, found[range]);
+    found[range] += std::ssize(bytes);
+    for (std::int64_t k = 0; k < std::ssize(bytes); k += 997)
+      ASSERT_EQ(bytes[static_cast<std::size_t>(k)], content(ranges[range].begin + done + k));
+  });
+  for (std::size_t i = 0; i < ranges.size(); ++i) EXPECT_EQ(found[i], ranges[i].end - ranges[i].begin);
+  EXPECT_THROW(file.read(ranges, [](auto&&...) { throw RunError("no room"); }), RunError);
+  flip_bit(bulk_begin + 10 * piece_bytes);
+  std::int64_t last = 0;
+  EXPECT_THROW(file.read(ranges, [&](auto, std::int64_t done, auto) { last = std::max(last, done); }), InputError);
+  EXPECT_LT(last, 3 * piece_bytes + 5);
 }
 
 TEST_F(CheckedFiles, OfAFlippedBitSaysWhereItIsOnlyToThoseWhoReadThere) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/large_pages.h"
 #include "tessera/io/hdf5_handles.h"
 #include "tessera/io/hdf5_mark.h"
 
@@ -58,7 +59,7 @@ std::vector<Value> room_for(const std::string& path, const std::string& what, co
            fmt::format("{} claims {:.3g} elements, more than the file can hold; it is damaged: copy it again or make "
                        "it again",
                        what, elements));
-  return std::vector<Value>(static_cast<std::size_t>(elements));
+  return zeros_in_large_pages<Value>(static_cast<std::size_t>(elements));
 }
 
 /// Without locks: a reader may look at a trajectory while it grows, and parallel file systems often have none.

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "tessera/base/error.h"
+#include "tessera/base/large_pages.h"
 #include "tessera/io/checksum.h"
 
 namespace tessera::app {
@@ -123,45 +124,79 @@ class CheckpointFile {
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
-  /// The atoms of one of `size` equal shares, by id. Together the shares check every byte.
+  /// The atoms of one of `size` about equal shares, by id. Together the shares check every byte.
   md::Particles read_share(int rank, int size) const {
-    const auto n = layout_.n_atoms;
-    const auto first = n / size * rank + n % size * rank / size;
-    const auto last = n / size * (rank + 1) + n % size * (rank + 1) / size;
+    // Where there are many groups of atoms, shares are of whole ones, so that no piece is read by two ranks.
+    constexpr std::int64_t many = 4;  // of a rank
+    const auto group = layout_.atoms_in_group;
+    const auto unit = layout_.n_groups() >= many * size ? group : 1;
+    const auto n_units = (layout_.n_atoms + unit - 1) / unit;
+    const auto first_of = [&](std::int64_t r) {
+      return std::min(layout_.n_atoms, unit * (n_units / size * r + n_units % size * r / size));
+    };
+    const auto first = first_of(rank), last = first_of(rank + 1);
     md::Particles particles;
-    particles.atoms.resize(static_cast<std::size_t>(last - first));
-    std::vector<std::int32_t> triples(3 * particles.size());
-    const auto read = [&](std::size_t array, auto& values) {
-      file_.read(layout_.regions[array + 1].begin + first * layout_.row_bytes[array], comm::writable_bytes_of(values));
-    };
-    const auto for_rows = [&](auto&& take) {
-      for (std::size_t i = 0; i < particles.size(); ++i)
-        take(particles.atoms[i], triples[3 * i], triples[3 * i + 1], triples[3 * i + 2]);
-    };
-    read(0, triples);
-    for_rows([](auto& atom, auto x, auto y, auto z) { atom.position = {x, y, z}; });
-    read(1, triples);
-    for_rows([](auto& atom, auto x, auto y, auto z) { atom.velocity = {x, y, z}; });
-    read(2, triples);
-    for_rows([](auto& atom, auto x, auto y, auto z) { atom.displacement = {x, y, z}; });
-    for (std::size_t i = 0; i < particles.size(); ++i) particles.atoms[i].id = first + static_cast<std::int64_t>(i);
-
+    const auto n = static_cast<std::size_t>(last - first);
+    reserve_in_large_pages(particles.atoms, n);
     particles.fields = checkpoint_.state.fields;
-    const auto width = values_of(particles.fields);
-    std::vector<double> rows(particles.size() * width);
-    if (width > 0) read(3, rows);
-    std::size_t column = 0;
-    for (auto& field : particles.fields) {
-      field.values.reserve(particles.size() * field.width);
-      for (std::size_t i = 0; i < particles.size(); ++i)
-        for (std::size_t k = 0; k < field.width; ++k) field.values.push_back(rows[i * width + column + k]);
-      column += field.width;
+    for (auto& field : particles.fields) field.values.resize(n * field.width);
+    // Group by group, so that atoms are in the processor's caches when each array sets its part of them.
+    std::vector<io::CheckedFile::Range> ranges;
+    std::vector<std::pair<std::size_t, std::int64_t>> rows;  // array and first atom of each range
+    for (auto begin = first; begin < last;) {
+      const auto end = std::min(last, (begin / group + 1) * group);
+      for (std::size_t array = 0; array < layout_.row_bytes.size(); ++array) {
+        ranges.push_back({begin_of(array, begin), begin_of(array, end)});
+        rows.emplace_back(array, begin - first);
+      }
+      begin = end;
     }
+    file_.read(ranges, [&](std::size_t range, std::int64_t done, std::span<const std::byte> bytes) {
+      const auto [array, begin] = rows[range];
+      const auto from = static_cast<std::size_t>(begin);
+      if (array == 3) return put_fields(bytes, from, static_cast<std::size_t>(done), particles.fields);
+      put_triples(array, bytes, from + static_cast<std::size_t>(done / row_bytes_of_triples), first, particles.atoms);
+    });
     return particles;
   }
 
  private:
   [[noreturn]] void refuse_other_file() const { refuse(path_, "is no checkpoint"); }
+
+  /// Where the row of an atom is.
+  std::int64_t begin_of(std::size_t array, std::int64_t atom) const {
+    return layout_.regions[array + 1].begin + atom * layout_.row_bytes[array];
+  }
+
+  /// Puts rows of one of the first three arrays into the atoms from `at` on, of which there may be none yet.
+  static void put_triples(std::size_t array, std::span<const std::byte> rows, std::size_t at, std::int64_t first_id,
+                          std::vector<md::Particle>& atoms) {
+    const auto n = rows.size() / row_bytes_of_triples;
+    for (auto i = atoms.size(); i < at + n; ++i) atoms.push_back({first_id + static_cast<std::int64_t>(i), {}, {}, {}});
+    const auto put = [&](auto member) {
+      static_assert(sizeof(atoms[0].*member) == row_bytes_of_triples);
+      for (std::size_t i = 0; i < n; ++i)
+        std::memcpy(&(atoms[at + i].*member), rows.data() + i * row_bytes_of_triples, row_bytes_of_triples);
+    };
+    if (array == 0) put(&md::Particle::position);
+    if (array == 1) put(&md::Particle::velocity);
+    if (array == 2) put(&md::Particle::displacement);
+  }
+
+  /// Puts numbers of the fourth array into the fields of the atoms from `first` on, `done` bytes after the first of
+  /// them: its pieces need not hold whole rows.
+  static void put_fields(std::span<const std::byte> numbers, std::size_t first, std::size_t done,
+                         std::vector<md::AtomField>& fields) {
+    const auto width = values_of(fields);
+    auto row = first + done / sizeof(double) / width, column = done / sizeof(double) % width;
+    for (std::size_t at = 0; at < numbers.size(); at += sizeof(double)) {
+      auto in_field = column;
+      auto field = fields.begin();
+      for (; in_field >= field->width; ++field) in_field -= field->width;
+      std::memcpy(&field->values[row * field->width + in_field], numbers.data() + at, sizeof(double));
+      if (++column == width) column = 0, ++row;
+    }
+  }
 
   std::string path_;
   io::CheckedFile file_;

@@ -16,6 +16,7 @@
 #include "tessera/app/system/reader.h"
 #include "tessera/app/system/system_layout.h"
 #include "tessera/base/error.h"
+#include "tessera/base/large_pages.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/io/hdf5.h"
 #include "tessera/md/bonded/tables.h"
@@ -398,10 +399,13 @@ void append_rows(const Reader& reader, std::int64_t n_atoms, std::int64_t begin,
                  CoordinateBlock& block) {
   const auto& file = reader.file();
   const std::int64_t count = end - begin;
-  const auto ids = file.read_rows<std::int64_t>("/coordinates/id", begin, count);
+  auto ids = file.read_rows<std::int64_t>("/coordinates/id", begin, count);
   for (const auto id : ids)
     if (id < 0 || id >= n_atoms) reader.fail_in("/coordinates/id", fmt::format("names atom {} of {}", id, n_atoms));
-  block.id.insert(block.id.end(), ids.begin(), ids.end());
+  if (block.id.empty())
+    block.id = std::move(ids);
+  else
+    block.id.insert(block.id.end(), ids.begin(), ids.end());
 
   const auto read_triples = [&](const std::string& dataset, auto zero) {
     const auto shape = file.shape(dataset);
@@ -410,13 +414,13 @@ void append_rows(const Reader& reader, std::int64_t n_atoms, std::int64_t begin,
     return file.read_rows<decltype(zero)>(dataset, begin, count);
   };
   const auto fraction = read_triples("/coordinates/fraction", std::int32_t{});
-  block.fraction.reserve(block.id.size());
+  reserve_in_large_pages(block.fraction, block.id.size());
   for (std::size_t i = 0; i < fraction.size(); i += 3)
     block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
   if (reader.has("/coordinates/velocity")) {
     const auto velocity = read_triples("/coordinates/velocity", double{});
     reader.check_finite("/coordinates/velocity", velocity);
-    block.velocity.reserve(block.id.size());
+    reserve_in_large_pages(block.velocity, block.id.size());
     for (std::size_t i = 0; i < velocity.size(); i += 3)
       block.velocity.push_back({velocity[i], velocity[i + 1], velocity[i + 2]});
   }

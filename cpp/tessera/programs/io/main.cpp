@@ -11,7 +11,6 @@
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/programs/io/bench.h"
 #include "tessera/programs/io/formatter.h"
-#include "tessera/programs/io/read.h"
 
 namespace tessera::programs {
 namespace {
@@ -77,11 +76,6 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   choose_command->add_option("--atoms", choice.atoms)->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   choose_command->add_option("--ranks", choice.ranks, "default: those of this job")->check(CLI::Range(1, 1 << 24));
   choose_command->add_flag("--one-file", choice.one_file, "no folder of pieces");
-  ReadRequest read;
-  auto* read_command = app.add_subcommand("read", "time how ranks read a CONFIG in shares; JSON");
-  read_command->add_option("path", read.path, "the CONFIG")->required();
-  read_command->add_option("--repeats", read.repeats, "turns")->check(CLI::Range(1, 1000));
-  read_command->add_flag("--cold", read.is_cold, "ask the system to forget the file before each turn");
   std::string path;
   std::int64_t n_atoms = 1'000'000;
   int repeats = 5;
@@ -100,8 +94,6 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
     found = bench(request, comm);
   else if (*write_command)
     found = write_file(file, comm);
-  else if (*read_command)
-    found = time_reading(read, comm);
   else if (comm.is_root())
     found = *formatter ? time_formatter(path, n_atoms, repeats) : choose(choice, comm.size());
   if (comm.is_root()) comm::print(found->dump() + "\n");
