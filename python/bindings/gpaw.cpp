@@ -126,6 +126,14 @@ class Operator {
     }
   }
 
+  /// `to` gets factor · addend + the stencil's sums. It is not `from`, and may be the addend.
+  template <class Value>
+  void apply_and_add(const In<Value>& from, const In<Value>& addend, double factor, const Out<Value>& to,
+                     std::int64_t fields, const Phases& phases) {
+    const nb::gil_scoped_release others;
+    with(phases).apply(doubles_of(from), doubles_of(to), fields, {doubles_of(addend).data(), factor});
+  }
+
   void relax(bool is_gauss_seidel, const Out<double>& values, const In<double>& source, std::int64_t sweeps,
              double weight) {
     const nb::gil_scoped_release others;
@@ -221,6 +229,10 @@ NB_MODULE(TESSERA_GPAW_MODULE, module) {
       .def("apply", &Operator::apply<double>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a, "phases"_a)
       .def("apply", &Operator::apply<std::complex<double>>, "from"_a.noconvert(), "to"_a.noconvert(), "fields"_a,
            "phases"_a)
+      .def("apply_and_add", &Operator::apply_and_add<double>, "from"_a.noconvert(), "addend"_a.noconvert(), "factor"_a,
+           "to"_a.noconvert(), "fields"_a, "phases"_a)
+      .def("apply_and_add", &Operator::apply_and_add<std::complex<double>>, "from"_a.noconvert(),
+           "addend"_a.noconvert(), "factor"_a, "to"_a.noconvert(), "fields"_a, "phases"_a)
       .def("relax", &Operator::relax, "is_gauss_seidel"_a, "values"_a.noconvert(), "source"_a.noconvert(), "sweeps"_a,
            "weight"_a);
   nb::class_<Transfer>(module, "Transfer")

@@ -50,6 +50,18 @@ class Operator:
         native = self._native or self._make()
         native.apply(source, target, source.size // self._points, self._turned(phase_cd))
 
+    def apply_and_add(
+        self,
+        source: NDArray[Any],
+        addend: NDArray[Any],
+        factor: float,
+        target: NDArray[Any],
+        phase_cd: NDArray[Any] | None = None,
+    ) -> None:
+        """Overwrites `target`, another array than `source`, with operator · source + factor · addend in one pass."""
+        native = self._native or self._make()
+        native.apply_and_add(source, addend, factor, target, source.size // self._points, self._turned(phase_cd))
+
     def relax(
         self, method: int, values: NDArray[Any], source: NDArray[Any], sweeps: int, weight: float | None = None
     ) -> None:

@@ -67,10 +67,6 @@ def precondition(
     interp2.apply(d2, q1, phases)
     np.multiply(r1, s1, out=d1)
     d1 -= q1
-    kin1.scaled(-s1, 1).apply(d1, q1, phases)
-    r1 *= s1
-    q1 += r1
+    kin1.scaled(-s1, 1).apply_and_add(d1, r1, s1, q1, phases)
     interp1.apply(q1, q0, phases)
-    kin0.scaled(step, -1).apply(q0, d0, phases)
-    np.multiply(residual, step, out=q0)
-    d0 -= q0
+    kin0.scaled(step, -1).apply_and_add(q0, residual, -step, d0, phases)
