@@ -204,6 +204,9 @@ void CheckpointWriter::reserve(std::int64_t bytes) {
 std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const CheckpointLayout& layout,
                                                                       const std::string& path, const md::Engine& engine,
                                                                       std::string& problem) const {
+  auto host = comm::Communicator::host();
+  comm::broadcast_resized(comm_, host);
+  const bool is_on_roots_host = host == comm::Communicator::host();
   const Shares shares(layout.n_groups(), comm_.size());
   const SortedSlots slots(engine, layout, shares, comm_.size());
   std::vector<PieceSum> sums;
@@ -254,8 +257,10 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
     if (problem.empty()) writing = std::async(std::launch::async, write_rows, std::cref(rows), first);
   }
   wait();
+  // When the root has written the header, it brings to the disk what all ranks of its host have written: the system has
+  // the file once.
   attempt([&] {
-    if (file && !comm_.is_root()) file->synchronize();  // the root does so when it has written the header
+    if (file && !is_on_roots_host) file->synchronize();
   });
   return sums;
 }
