@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/base/large_pages.h"
 #include "tessera/io/hdf5_handles.h"
 #include "tessera/io/hdf5_mark.h"
+#include "tessera/io/large_pages.h"
 
 namespace tessera::io {
 

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "tessera/base/error.h"
-#include "tessera/base/large_pages.h"
 #include "tessera/io/checksum.h"
+#include "tessera/io/large_pages.h"
 
 namespace tessera::app {
 
@@ -137,7 +137,7 @@ class CheckpointFile {
     const auto first = first_of(rank), last = first_of(rank + 1);
     md::Particles particles;
     const auto n = static_cast<std::size_t>(last - first);
-    reserve_in_large_pages(particles.atoms, n);
+    io::reserve_in_large_pages(particles.atoms, n);
     particles.fields = checkpoint_.state.fields;
     for (auto& field : particles.fields) field.values.resize(n * field.width);
     // Group by group, so that atoms are in the processor's caches when each array sets its part of them.

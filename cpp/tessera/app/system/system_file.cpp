@@ -16,9 +16,9 @@
 #include "tessera/app/system/reader.h"
 #include "tessera/app/system/system_layout.h"
 #include "tessera/base/error.h"
-#include "tessera/base/large_pages.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/io/hdf5.h"
+#include "tessera/io/large_pages.h"
 #include "tessera/md/bonded/tables.h"
 
 namespace tessera::app {
@@ -414,13 +414,13 @@ void append_rows(const Reader& reader, std::int64_t n_atoms, std::int64_t begin,
     return file.read_rows<decltype(zero)>(dataset, begin, count);
   };
   const auto fraction = read_triples("/coordinates/fraction", std::int32_t{});
-  reserve_in_large_pages(block.fraction, block.id.size());
+  io::reserve_in_large_pages(block.fraction, block.id.size());
   for (std::size_t i = 0; i < fraction.size(); i += 3)
     block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
   if (reader.has("/coordinates/velocity")) {
     const auto velocity = read_triples("/coordinates/velocity", double{});
     reader.check_finite("/coordinates/velocity", velocity);
-    reserve_in_large_pages(block.velocity, block.id.size());
+    io::reserve_in_large_pages(block.velocity, block.id.size());
     for (std::size_t i = 0; i < velocity.size(); i += 3)
       block.velocity.push_back({velocity[i], velocity[i + 1], velocity[i + 2]});
   }

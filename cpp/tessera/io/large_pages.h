@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tessera {
+namespace tessera::io {
 
 /// Makes room for so many elements, in large pages where the system has some.
 template <class Value>
@@ -31,4 +31,4 @@ std::vector<Value> zeros_in_large_pages(std::size_t n) {
   return values;
 }
 
-}  // namespace tessera
+}  // namespace tessera::io
