@@ -25,8 +25,14 @@ std::string describe_height(const Box& box, std::size_t d) {
 CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
   CellGrid grid;
   const auto heights = box.heights();
+  const double shortest = *std::min_element(heights.begin(), heights.end());
+  double width = demands.least_width();
+  // Narrow cells leave a narrow buffer, and sorting atoms more often takes longer than narrow cells save. Where there
+  // are few cells, ranks need them.
+  constexpr double useful_width = 8, many_cells = 7;  // Å; along a vector
+  if (shortest >= many_cells * std::max(width, useful_width)) width = std::max(width, useful_width);
   for (std::size_t d = 0; d < 3; ++d) {
-    grid.n[d] = static_cast<std::int64_t>(std::floor(heights[d] / demands.least_width()));
+    grid.n[d] = static_cast<std::int64_t>(std::floor(heights[d] / width));
     grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);
     if (grid.n[d] < 2 && 2 * demands.mesh_reach + demands.buffer > demands.list_range)
       throw InputError(

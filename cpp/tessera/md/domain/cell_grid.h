@@ -63,8 +63,9 @@ struct CellDemands {
 /// Returns the beginning of a sentence about the height of a box along its vector `d`: "box edge x is 20.000 Å".
 std::string describe_height(const Box& box, std::size_t d);
 
-/// Returns the finest grid whose cells are at least `demands.least_width()` wide and whose number along each vector is
-/// even or 3. Throws InputError if the box is too small for two cells along some vector.
+/// Returns the finest grid whose cells are at least `demands.least_width()` wide, or 8 Å where seven along each vector
+/// are so wide, and whose number along each vector is even or 3. Throws InputError if the box is too small for two
+/// cells along some vector.
 CellGrid plan_cell_grid(const Box& box, const CellDemands& demands);
 
 /// Returns how much further than `demands.buffer` two atoms together may move between searches before the grid would
