@@ -13,6 +13,7 @@
 #include <array>
 #include <complex>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,8 @@
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/wires_of_ranks.h"
+#include "tessera/grid/choice/agree.h"
 #include "tessera/grid/levels/relaxation.h"
 #include "tessera/grid/levels/transfer.h"
 #include "tessera/grid/operator.h"
@@ -78,11 +81,22 @@ class Ranks {
   }
 
   const comm::Communicator& comm() const { return comm_; }
+  /// Returns the network of the map that TESSERA_MACHINE names, or an assumed one, on rank 0. Collective.
+  const machine::Wires* wires() {
+    if (!has_asked_) {
+      const char* path = std::getenv("TESSERA_MACHINE");
+      wires_ = comm::wires_of_ranks(comm_, path == nullptr ? "" : path).wires;
+      has_asked_ = true;
+    }
+    return wires_.get();
+  }
   ThreadPool& threads() { return threads_; }
 
  private:
   comm::Communicator comm_;
   ThreadPool threads_;
+  std::shared_ptr<const machine::Wires> wires_;
+  bool has_asked_ = false;
 };
 
 grid::GridLayout layout_of(const Index3& shape, const std::array<bool, 3>& is_periodic, const Index3& processes,
@@ -102,7 +116,7 @@ class Operator {
   template <class Value>
   void apply(const In<Value>& from, const Out<Value>& to, std::int64_t fields, const Phases& phases) {
     const nb::gil_scoped_release others;
-    auto& turned = with(phases);
+    auto& turned = with(phases, fields);
     const auto values = doubles_of(from);
     const auto results = doubles_of(to);
     const double* begin = values.data();
@@ -117,8 +131,8 @@ class Operator {
       return;
     }
     const auto of_field = turned.values_of_field();
-    for (std::int64_t first = 0; first < fields; first += batch()) {
-      const auto n = std::min(batch(), fields - first);
+    for (std::int64_t first = 0; first < fields; first += at_once_) {
+      const auto n = std::min(at_once_, fields - first);
       const auto at = static_cast<std::size_t>(first * of_field), count = static_cast<std::size_t>(n * of_field);
       buffer_.resize(std::max(buffer_.size(), count));
       turned.apply(values.subspan(at, count), std::span(buffer_).first(count), n);
@@ -131,7 +145,7 @@ class Operator {
   void apply_and_add(const In<Value>& from, const In<Value>& addend, double factor, const Out<Value>& to,
                      std::int64_t fields, const Phases& phases) {
     const nb::gil_scoped_release others;
-    with(phases).apply(doubles_of(from), doubles_of(to), fields, {doubles_of(addend).data(), factor});
+    with(phases, fields).apply(doubles_of(from), doubles_of(to), fields, {doubles_of(addend).data(), factor});
   }
 
   void relax(bool is_gauss_seidel, const Out<double>& values, const In<double>& source, std::int64_t sweeps,
@@ -144,14 +158,25 @@ class Operator {
   }
 
  private:
-  // Ranks exchange the surfaces of so many fields together. A rank alone reads its own ones just before it computes.
-  std::int64_t batch() const { return ranks_.comm().size() == 1 ? 1 : 8; }
-
-  grid::StencilOperator<double>& with(const Phases& phases) {
-    if (!operator_)
-      operator_ = std::make_unique<grid::StencilOperator<double>>(
-          stencil_, layout_, grid::OperatorOptions{.batch = batch(), .is_complex = is_complex_}, ranks_.comm(),
-          ranks_.threads());
+  /// Approach, batch and slope are chosen for the number of fields, which is the same on all ranks, and again where a
+  /// call brings more fields than all before it.
+  grid::StencilOperator<double>& with(const Phases& phases, std::int64_t fields) {
+    constexpr std::int64_t most = grid::most_batch;
+    if (!operator_ || std::min(fields, most) > chosen_for_) {
+      chosen_for_ = std::clamp<std::int64_t>(fields, 1, most);
+      const auto choice = grid::choose_for_operator<double>(stencil_, is_complex_ ? 2 : 1, layout_, ranks_.wires(),
+                                                            {{}, {}, chosen_for_}, ranks_.comm(), ranks_.threads());
+      if (!operator_ || choice.approach != options_.approach || choice.batch != options_.batch ||
+          choice.slope != options_.slope) {
+        options_ = {
+            .approach = choice.approach, .batch = choice.batch, .slope = choice.slope, .is_complex = is_complex_};
+        operator_ = std::make_unique<grid::StencilOperator<double>>(stencil_, layout_, options_, ranks_.comm(),
+                                                                    ranks_.threads());
+      }
+      // Threads with fields of their own have a batch each, and messages of one batch travel while another is computed.
+      at_once_ = choice.batch * (grid::find_approach(choice.approach).threads_own_fields ? ranks_.threads().size() : 1);
+      if (ranks_.comm().size() > 1) at_once_ *= 2;
+    }
     operator_->set_phases(phases);
     return *operator_;
   }
@@ -160,6 +185,8 @@ class Operator {
   const grid::GridLayout& layout_;
   grid::Stencil stencil_;
   bool is_complex_;
+  grid::OperatorOptions options_;
+  std::int64_t chosen_for_ = 0, at_once_ = 1;  // fields
   std::unique_ptr<grid::StencilOperator<double>> operator_;
   std::unique_ptr<grid::Relaxation> relaxation_;
   std::vector<double> buffer_;

@@ -21,7 +21,8 @@
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/grid/distribute.h"
+#include "tessera/grid/choice/agree.h"
+#include "tessera/grid/choice/rates.h"
 #include "tessera/grid/operator.h"
 #include "tessera/grid/stencil.h"
 
@@ -41,29 +42,28 @@ std::array<Vec3, 3> vectors(const Steps& steps) {
   return found;
 }
 
-/// An empty approach, a batch of 0 and a slope below 0 are chosen by the map of the machine.
-grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, std::string approach,
+/// An empty approach, a batch of 0 and a slope below 0 are chosen by the map of the machine and by its cores.
+template <class Real>
+grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, const std::string& approach,
                                  std::int64_t batch, int slope, bool is_complex,
-                                 const std::array<std::complex<double>, 3>& phases, std::int64_t bytes) {
-  if (approach.empty() || batch == 0 || slope < 0) {
-    grid::ChoiceRequest request;
-    std::int64_t threads = grid.threads().size();
-    grid.comm().all_reduce_min(std::span(&threads, 1));
-    request.threads = static_cast<int>(threads);
-    if (!approach.empty()) {
-      request.approaches = {grid::find_approach(approach).name};
-    } else if (threads > 1) {
-      request.approaches = {"hybrid-master-only"};
-      if (grid.comm().size() > 1 && comm::Communicator::all_threads_may_communicate())
-        request.approaches.emplace_back("hybrid-multiple");
-    }
-    const auto choice =
-        grid::agree_on_choice(grid.comm(), grid.distributed(), grid::HaloShape::of(stencil), bytes, request);
-    approach = choice.approach;
-    if (batch == 0) batch = choice.batch;
-    if (slope < 0) slope = choice.slope;
-  }
-  return {std::move(approach), batch, slope, is_complex, phases};
+                                 const std::array<std::complex<double>, 3>& phases) {
+  grid::OperatorWish wish;
+  wish.approach = approach;
+  if (batch > 0) wish.given.batch = batch;
+  if (slope >= 0) wish.given.slope = slope;
+  const auto& [layout, wires] = grid.distributed();
+  const auto choice = grid::choose_for_operator<Real>(stencil, is_complex ? 2 : 1, layout, wires.get(), wish,
+                                                      grid.comm(), grid.threads());
+  return {choice.approach, choice.batch, choice.slope, is_complex, phases};
+}
+
+std::array<double, 3> rates_of(const Grid& grid, const Terms& terms, bool is_float, bool is_complex) {
+  const grid::Stencil stencil{terms.first, terms.second};
+  const auto& layout = grid.distributed().layout;
+  const int components = is_complex ? 2 : 1;
+  const auto rates = is_float ? grid::agree_on_rates<float>(stencil, components, layout, grid.comm(), grid.threads())
+                              : grid::agree_on_rates<double>(stencil, components, layout, grid.comm(), grid.threads());
+  return {rates.point, rates.packing, rates.synchronising};
 }
 
 /// The caller keeps the grid.
@@ -73,8 +73,7 @@ class Operator {
   Operator(const Grid& grid, const Terms& terms, const std::string& approach, std::int64_t batch, int slope,
            bool is_complex, const std::array<std::complex<double>, 3>& phases)
       : stencil_{terms.first, terms.second},
-        options_(options_of(grid, stencil_, approach, batch, slope, is_complex, phases,
-                            static_cast<std::int64_t>(sizeof(Real)) * (is_complex ? 2 : 1))),
+        options_(options_of<Real>(grid, stencil_, approach, batch, slope, is_complex, phases)),
         operator_(stencil_, grid.distributed().layout, options_, grid.comm(), grid.threads()) {}
 
   template <class Value>
@@ -141,7 +140,10 @@ NB_MODULE(TESSERA_GRID_MODULE, module) {
            "threads"_a, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("processes", &Grid::processes)
       .def_prop_ro("bounds", &Grid::bounds)
-      .def("agree", &Grid::agree);
+      .def("agree", &Grid::agree)
+      .def("rates", &rates_of, "terms"_a, "is_float"_a, "is_complex"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "The rates of cores for a stencil (choice/rates.h): point, packing, synchronising. Collective.");
+  module.def("rate_trials", &grid::rate_trials, "How often rates of cores were measured in this process.");
   register_operator<float>(module, "OperatorFloat");
   register_operator<double>(module, "OperatorDouble");
   register_poisson(module);

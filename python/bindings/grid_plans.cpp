@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/threads.h"
 #include "tessera/grid/choice/divide.h"
+#include "tessera/grid/choice/rates.h"
 #include "tessera/grid/stencil.h"
 #include "tessera/machine/survey/machine_file.h"
 
@@ -123,6 +125,21 @@ json divide(const std::optional<std::string>& path, const grid::DivisionProblem&
   return list;
 }
 
+/// Measures on so many cores of this host, on boxes of which all faces go to other ranks.
+grid::CoreRates measure(const Index3& box, int order, bool is_float, bool is_complex, int cores, int threads) {
+  const auto stencil = grid::laplacian(order, {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}});
+  const grid::RateTrial trial{.extents = box, .components = is_complex ? 2 : 1};
+  ThreadPool all(cores), of_rank(threads);
+  auto found =
+      is_float ? grid::measure_rates<float>(stencil, trial, all) : grid::measure_rates<double>(stencil, trial, all);
+  found.synchronising = grid::measure_synchronising(of_rank);
+  return found;
+}
+
+std::array<double, 3> numbers_of(const grid::CoreRates& rates) {
+  return {rates.point, rates.packing, rates.synchronising};
+}
+
 grid::CoreRates rates_of(double point, double packing, double synchronising, double overlap) {
   return {point, packing, synchronising, overlap};
 }
@@ -139,6 +156,16 @@ grid::FieldCost cost_of(double computing, const std::vector<std::array<double, 3
 }  // namespace
 
 void register_grid_plans(nb::module_& module) {
+  module.def(
+      "measure_grid",
+      [](const Index3& box, int order, bool is_float, bool is_complex, int cores, int threads) {
+        return numbers_of(measure(box, order, is_float, is_complex, cores, threads));
+      },
+      nb::kw_only(), "box"_a, "order"_a, "is_float"_a, "is_complex"_a, "cores"_a, "threads"_a,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "s for a point of a field, s for a byte of a face, and s until the threads of a rank have met.");
+  module.def(
+      "assumed_grid_rates", [] { return numbers_of({}); }, "The same where nothing is measured.");
   module.def(
       "explain_grid",
       [](const std::optional<std::string>& path, const Index3& shape, const Periodic& periodic, int order,

@@ -38,6 +38,8 @@ class Communicator {
   static Communicator duplicate_of(int fortran_handle);
   /// Returns a duplicate of a communicator that another program keeps at this address (an MPI_Comm*). Collective.
   static Communicator duplicate_at(const void* address);
+  /// Returns a communicator of this rank only. MPI must be running.
+  static Communicator alone();
   /// Ends MPI. It is called once, as the last function.
   static void finalize();
   /// Ends the whole job at once with this exit status.

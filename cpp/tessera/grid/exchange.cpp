@@ -40,7 +40,7 @@ HaloExchange<Real>::HaloExchange(const GridLayout& layout, const HaloShape& shap
       options_(options),
       comm_(comm),
       box_(layout.boxes[static_cast<std::size_t>(comm.rank())]),
-      ends_are_given_(layout.processes[2] > 1) {
+      ends_are_given_(layout.processes[2] > 1 || options.copies_images[2]) {
   // A rank with all points along z finds what lies beyond a row's ends in the row.
   HaloShape planned = shape;
   if (!ends_are_given_) planned.reach[0][2] = planned.reach[1][2] = 0;
@@ -53,7 +53,8 @@ HaloExchange<Real>::HaloExchange(const GridLayout& layout, const HaloShape& shap
       peers_.push_back({peer, peer.send_points() * c, peer.receive_points() * c, {}, {}, false});
     for (const auto& piece : stage.local) {
       // Complex fields' images are copied, as phases may turn them.
-      const bool is_copied = options_.components == 2 || target_of(piece).lower[2] != box_.lower[2];
+      bool is_copied = options_.components == 2 || target_of(piece).lower[2] != box_.lower[2];
+      for (std::size_t d = 0; d < 3; ++d) is_copied |= options_.copies_images[d] && piece.shift[d] != 0;
       (is_copied ? images_ : aliases).push_back(piece);
     }
   }
@@ -176,6 +177,7 @@ template <class Real>
 void HaloExchange<Real>::post(int index, std::size_t stage, ThreadPool& threads, GridTimers& timers) {
   auto& slot = slots_[static_cast<std::size_t>(index)];
   const auto begin = first_of_stage_[stage], end = first_of_stage_[stage + 1];
+  if (begin == end) return;
   for (auto p = begin; p < end; ++p) {
     const auto& peer = peers_[p];
     if (peer.is_on_host || peer.receive_values == 0) continue;

@@ -30,7 +30,9 @@ struct ExchangeOptions {
   bool uses_shared_memory = true;  // on a host
   std::int64_t components = 1;     // reals of a point
   std::int64_t most_fields = 1;    // of a batch
-  int tag = 0;                     // of messages; exchanges that are under way at once have different ones
+  /// Along these directions this rank's own images are copied as faces of other ranks are: for trials (choice/rates.h).
+  std::array<bool, 3> copies_images{};
+  int tag = 0;  // of messages; exchanges that are under way at once have different ones
   std::array<std::complex<double>, 3> phases{1, 1, 1};
 };
 
@@ -46,6 +48,8 @@ class HaloExchange {
 
   const IndexBox& box() const { return box_; }
   std::int64_t values_of_field() const { return box_.size() * options_.components; }
+  /// Returns the values of a field that this rank copies for itself.
+  std::int64_t values_of_images() const { return image_values_; }
 
   /// Phases of the next batches.
   void set_phases(const std::array<std::complex<double>, 3>& phases);

@@ -61,6 +61,7 @@ StencilOperator<Real>::StencilOperator(Stencil stencil, const GridLayout& layout
                               .uses_shared_memory = options_.uses_shared_memory,
                               .components = components_,
                               .most_fields = approach_.is_double_buffered ? options_.batch : 1,
+                              .copies_images = options_.copies_images,
                               .tag = first_halo_tag + static_cast<int>(w),
                               .phases = options_.phases};
     workers_.push_back({std::make_unique<HaloExchange<Real>>(layout, HaloShape::of(stencil), its, comm), {}});

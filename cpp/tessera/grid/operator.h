@@ -54,7 +54,8 @@ struct OperatorOptions {
   bool is_complex = false;
   /// in(r + edge d) = phases[d] · in(r): of Bloch waves, with complex numbers.
   std::array<std::complex<double>, 3> phases{1, 1, 1};
-  bool uses_shared_memory = true;  // between ranks of a host, instead of messages
+  bool uses_shared_memory = true;       // between ranks of a host, instead of messages
+  std::array<bool, 3> copies_images{};  // ExchangeOptions::copies_images
 };
 
 /// A stencil on one layout. References must outlive it. Memory: the surfaces of two batches, for each thread with
@@ -78,6 +79,8 @@ class StencilOperator {
 
   const IndexBox& box() const { return box_; }
   std::int64_t values_of_field() const { return box_.size() * components_; }  // reals
+  /// HaloExchange::values_of_images
+  std::int64_t values_of_images() const { return workers_.front().exchange->values_of_images(); }
   /// Returns the seconds of all calls so far, the mean of threads that communicate.
   std::array<double, n_grid_phases> seconds() const;
 

@@ -17,6 +17,8 @@ from tessera.machine.quantities import bytes_text, table, time_text
 if TYPE_CHECKING:
     from tessera.grid.bench import Request
 
+#: What tessera.grid.Grid.rates returns.
+RATES = ("point", "packing", "synchronising")
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
 
@@ -70,7 +72,7 @@ def grid() -> None:
     "--kpts", type=click.IntRange(1, 10**6), help="k-points (times spins): also divide the ranks for GPAW, by --bands."
 )
 @click.option(
-    "--point", type=click.FloatRange(0, min_open=True), help="ns that a core needs for a point [measured here]."
+    "--point", type=click.FloatRange(0, min_open=True), help="ns that a core needs for a point of another machine; what its faces cost is assumed then [all measured here]."
 )
 @click.option(
     "--overlap", type=click.FloatRange(0, 1), default=1.0, show_default=True,
@@ -107,7 +109,6 @@ def plan(
     """
     try:
         import tessera._core as core
-        from tessera.grid.bench import PACKING, SYNCHRONISING, point_seconds
     except ImportError as error:
         raise launch.LaunchError(
             f"the compiled part of tessera is missing ({error}); build it with `make build`"
@@ -115,16 +116,15 @@ def plan(
     import numpy as np
 
     path = None if map_file is None else str(map_file)
-    rates = {
-        "point": point_seconds(int(order), dtype) if point is None else 1e-9 * point,
-        "packing": PACKING,
-        "synchronising": SYNCHRONISING,
-        "overlap": overlap,
-    }
     problem: dict[str, Any] = {
         "shape": shape, "periodic": periodic, "order": int(order), "bytes": np.dtype(dtype).itemsize, "ranks": ranks
     }  # fmt: skip
     try:
+        if point is None:
+            rates = measured_rates(core, shape, periodic, int(order), dtype, ranks, threads)
+        else:  # of another machine
+            rates = {**dict(zip(RATES, core.assumed_grid_rates())), "point": 1e-9 * point}
+        rates["overlap"] = overlap
         content = json.loads(core.explain_grid(path, threads=threads, fields=grids, **problem, **rates))
         if kpts is not None:
             content["divisions"] = json.loads(
@@ -135,6 +135,24 @@ def plan(
         raise PlanError(str(error)) from None
     content |= {"dtype": dtype, "order": int(order), "rates": rates, "point_is_measured": point is None}
     click.echo(json.dumps(content, indent=2) if as_json else plan_text(content, map_file))
+
+
+def measured_rates(
+    core: Any, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], order: int, dtype: str, ranks: int,
+    threads: int,
+) -> dict[str, float]:  # fmt: skip
+    """Returns the rates of this host's cores for the box of a rank of so many (tessera.grid.Grid.rates)."""
+    cores = launch.usable_cores()
+    processes = core.grid_processes(shape, periodic, ranks)
+    found = core.measure_grid(
+        box=[-(-n // p) for n, p in zip(shape, processes)],
+        order=order,
+        is_float=dtype in ("float32", "complex64"),
+        is_complex=dtype.startswith("complex"),
+        cores=cores,
+        threads=min(threads, cores),
+    )
+    return dict(zip(RATES, found))
 
 
 def batch_cells(one: dict[str, Any]) -> list[str]:

@@ -21,9 +21,8 @@ from tessera.grid import Grid
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What the model takes where nothing is given: s for a byte of a face into a message and out of one, s until the
-#: threads of a rank have met, and the share of computing during which messages progress.
-PACKING, SYNCHRONISING, OVERLAP = 0.4e-9, 2e-6, 1.0
+#: What the model takes where the share of computing during which messages progress is not measured.
+OVERLAP = 1.0
 
 #: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
 ALIKE = 0.02
@@ -67,22 +66,6 @@ class Request:
                     if batch >> slope > 0:
                         found.append({"approach": approach, "batch": min(batch, self.grids), "slope": slope})
         return [one for i, one in enumerate(found) if one not in found[:i]]
-
-
-def point_seconds(order: int, dtype: str) -> float:
-    """Measures the seconds that a core needs for a point of a field while all cores compute."""
-    threads = launch.usable_cores()
-    grid = Grid((96, 96, 96), threads=threads)
-    x = np.ones((4, 96, 96, 96), dtype)
-    out = np.empty_like(x)
-    apply = grid.operator(grid.laplacian(order), dtype=dtype)
-    apply(x, out)
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        apply(x, out)
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times) * threads / x.size
 
 
 def command(request: Request, ranks: int, threads: int) -> list[str]:
@@ -157,9 +140,6 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         one["overlap"] = overlap_of(one, alone, call)
     overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
     overlap = statistics.median(overlaps) if overlaps else OVERLAP
-    # The fields of the rank with most points, as its threads share them.
-    largest = np.prod([-(-n // p) for n, p in zip(request.shape, found["processes"])]) * request.grids
-    point = alone * threads / largest
     trials = found["trials"]
     try:
         predicted = json.loads(
@@ -173,10 +153,8 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
                 threads=threads,
                 fields=request.grids,
                 configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
-                point=point,
-                packing=PACKING,
-                synchronising=SYNCHRONISING,
                 overlap=overlap,
+                **found["rates"],
             )
         )
     except core.InputError as error:
@@ -198,6 +176,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "processes": found["processes"],
         "alone": alone,
         "overlap": overlap,
+        "rates": found["rates"],
         "trials": trials,
         "left_out": found["left_out"],
         "chosen": {key: chosen[key] for key in keys},

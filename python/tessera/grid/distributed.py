@@ -141,9 +141,29 @@ class Grid:
         `dtype`: of fields, float32, float64, complex64 or complex128. `phases`: in(r + edge d) = phases[d] · in(r), of
         absolute value 1, for complex fields. `approach`: one of `approaches()`. `batch`: how many fields' faces go in
         one message. `slope`: how many batches, each twice as large as the one before, come first. Those that are None
-        are predicted to be the quickest by the map of the machine. Raises GridError.
+        are predicted to be the quickest for many fields by the map of the machine and by `rates`. Raises GridError.
         """
         return Operator(self, stencil, dtype, phases, approach, batch, slope)
+
+    def rates(self, stencil: Stencil, dtype: DTypeLike = np.float64) -> dict[str, float]:
+        """Returns what the slowest rank takes for a stencil on this grid, by which `operator` chooses. Collective.
+
+        `point`: s that a core needs for a point of a field while all cores compute; `packing`: s for a byte of a face,
+        into a message and out of one; `synchronising`: s until the threads of a rank have met. They are measured by a
+        short trial, once in a process for each kind: type of numbers, terms and reach of the stencil, box and threads.
+        Raises GridError.
+        """
+        complaint = ""
+        try:
+            its = _checked_dtype(dtype)
+            if not isinstance(stencil, Stencil) or len(stencil.offsets) == 0:
+                raise ArgumentError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil with terms")
+        except ArgumentError as error:
+            complaint = str(error)
+        self.agree(complaint)
+        terms = (stencil.offsets.tolist(), stencil.coefficients.tolist())
+        is_float = REAL_OF[its.name] == "float32"
+        return dict(zip(("point", "packing", "synchronising"), self._native.rates(terms, is_float, its.kind == "c")))
 
     def poisson(
         self,

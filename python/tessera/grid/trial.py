@@ -51,7 +51,7 @@ def timed(comm: Any, work: Callable[[], object], inner: int) -> float:
 
 
 def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
-    """Returns {processes, alone, call, trials, left_out}. `alone`: seconds of each turn in which all ranks compute as
+    """Returns {processes, rates, alone, call, trials, left_out}. `rates`: those of `Grid.rates`; `alone`: seconds of each turn in which all ranks compute as
     many points without neighbours; `call`: those of a call without fields; `trials`: the configurations with their
     seconds of each turn, and with those of `apart`, where each batch has a call of its own, so that nothing overlaps;
     `left_out`: those refused, and why."""
@@ -90,6 +90,7 @@ def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
         one |= {"seconds": together, "apart": separate}
     return {
         "processes": list(grid.processes),
+        "rates": grid.rates(laplacian, dtype),
         "alone": seconds[0],
         "call": seconds[1] if found else [],
         "trials": found,

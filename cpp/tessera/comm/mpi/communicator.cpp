@@ -81,6 +81,8 @@ Communicator Communicator::duplicate_at(const void* address) {
   return Communicator(std::make_unique<Implementation>(duplicate, true));
 }
 
+Communicator Communicator::alone() { return Communicator(std::make_unique<Implementation>(MPI_COMM_SELF, false)); }
+
 bool Communicator::is_congruent(const void* address) const {
   int relation = MPI_UNEQUAL;
   MPI_Comm_compare(implementation_->comm, *static_cast<const MPI_Comm*>(address), &relation);

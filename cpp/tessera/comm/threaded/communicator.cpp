@@ -123,12 +123,14 @@ Communicator::~Communicator() = default;
 
 /// A thread that run_ranks did not start is the only rank of its job.
 Communicator Communicator::world() {
-  if (!current_job)
-    return Communicator(std::make_unique<Implementation>(std::make_shared<Job>(std::vector<std::string>{"host"}), 0));
+  if (!current_job) return alone();
   return Communicator(std::make_unique<Implementation>(current_job, current_rank));
 }
 Communicator Communicator::duplicate_of(int) { return world(); }
 Communicator Communicator::duplicate_at(const void*) { return world(); }
+Communicator Communicator::alone() {
+  return Communicator(std::make_unique<Implementation>(std::make_shared<Job>(std::vector<std::string>{host()}), 0));
+}
 bool Communicator::is_congruent(const void*) const { return true; }
 void Communicator::finalize() {}
 void Communicator::abort(int status) { std::_Exit(status); }

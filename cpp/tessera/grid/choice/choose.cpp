@@ -77,7 +77,8 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
         inside +=
             wires.time(other, rank, static_cast<double>(peer.receive_points() * bytes)) - wires.latency(other, rank);
     }
-    for (const auto& piece : at_once.front().local) copied += 2 * piece.box.size();
+    for (const auto& piece : at_once.front().local)  // others are read where they are
+      if (piece.shift[2] != 0 && layout.processes[2] > 1) copied += 2 * piece.box.size();
     found.messages = std::max(found.messages, messages);
     found.bytes = std::max(found.bytes, static_cast<double>(sent * bytes));
     found.field.packing =
@@ -100,9 +101,9 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
 }
 
 std::vector<Choice> rank_approaches(const std::vector<std::string_view>& approaches, const FieldCost& cost,
-                                    std::int64_t fields, int threads) {
+                                    std::int64_t fields, int threads, const Batching& given) {
   std::vector<Choice> found;
-  for (const auto name : approaches) found.push_back(choose_batches(find_model(name), cost, fields, threads));
+  for (const auto name : approaches) found.push_back(choose_batches(find_model(name), cost, fields, threads, given));
   std::stable_sort(found.begin(), found.end(),
                    [](const Choice& a, const Choice& b) { return a.predicted.seconds() < b.predicted.seconds(); });
   return found;

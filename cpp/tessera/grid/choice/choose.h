@@ -7,20 +7,12 @@
 #include <vector>
 
 #include "tessera/grid/choice/cost.h"
+#include "tessera/grid/choice/rates.h"
 #include "tessera/grid/halo.h"
 #include "tessera/grid/layout.h"
 #include "tessera/machine/wires.h"
 
 namespace tessera::grid {
-
-/// What the model needs to know of cores. The defaults are for when nothing is measured: a point is read and written,
-/// and a face's point copied twice, at 5 GB/s.
-struct CoreRates {
-  double point = 3.2e-9;        // s that one core needs for a point of a field, while all compute
-  double packing = 0.4e-9;      // s for a byte of a face, into a message and out of one
-  double synchronising = 2e-6;  // s until the threads of a rank have met
-  double overlap = 1;           // FieldCost::overlap
-};
 
 /// What a field costs the busiest rank, and what that sends.
 struct LayoutCost {
@@ -39,7 +31,7 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
 
 /// Returns each approach with its best batches, the quickest first; of equal ones the first named.
 std::vector<Choice> rank_approaches(const std::vector<std::string_view>& approaches, const FieldCost& cost,
-                                    std::int64_t fields, int threads);
+                                    std::int64_t fields, int threads, const Batching& given = {});
 
 /// Returns the wires of ranks that have so many of a host's slots each, as one has threads, and copy as much faster.
 /// Hosts are filled in turn. Throws InputError if there are too few slots.

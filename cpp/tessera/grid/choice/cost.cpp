@@ -93,21 +93,33 @@ Prediction predict(const ApproachModel& approach, const FieldCost& cost, std::in
   }
   its.computing /= threads;
   its.packing /= threads;
-  auto found = approach.is_double_buffered ? predict_in_batches(its, plan_batches(fields, batch, slope))
-                                           : predict_one_by_one(its, fields);
-  if (threads > 1) found.synchronising = cost.synchronising * static_cast<double>(fields);
+  if (!approach.is_double_buffered) {
+    auto found = predict_one_by_one(its, fields);
+    const auto packings = cost.packing > 0 ? 2 * cost.by_direction.size() : 0;
+    if (threads > 1) found.synchronising = cost.synchronising * static_cast<double>(fields) * (1.0 + packings);
+    return found;
+  }
+  const auto batches = plan_batches(fields, batch, slope);
+  auto found = predict_in_batches(its, batches);
+  const auto packings = cost.packing > 0 ? 2 : 0;
+  if (threads > 1) found.synchronising = cost.synchronising * static_cast<double>(batches.size()) * (1.0 + packings);
   return found;
 }
 
-Choice choose_batches(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads) {
-  Choice best{std::string(approach.name), 1, 0, predict(approach, cost, fields, threads, 1, 0)};
+Choice choose_batches(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads,
+                      const Batching& given) {
+  const auto with = [&](std::int64_t batch, int slope) {
+    return Choice{std::string(approach.name), batch, slope, predict(approach, cost, fields, threads, batch, slope)};
+  };
+  const auto least = given.batch.value_or(1);
+  auto best = with(least, given.slope.value_or(0));
   if (!approach.is_double_buffered) return best;
   const auto own = approach.threads_own_fields ? (fields + threads - 1) / threads : fields;
-  for (std::int64_t batch = 2; batch <= std::min(own, most_batch); ++batch)
-    for (int slope = 0; batch >> slope > 0; ++slope)
-      if (const auto its = predict(approach, cost, fields, threads, batch, slope);
-          its.seconds() < (1 - alike_times) * best.predicted.seconds())
-        best = {best.approach, batch, slope, its};
+  const auto most = given.batch.value_or(std::min(own, most_batch));
+  for (auto batch = least; batch <= most; ++batch)
+    for (int slope = given.slope.value_or(0); batch >> slope > 0 && slope <= given.slope.value_or(62); ++slope)
+      if (auto one = with(batch, slope); one.predicted.seconds() < (1 - alike_times) * best.predicted.seconds())
+        best = std::move(one);
   return best;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,8 @@ struct FieldCost {
   double packing = 0;                      // s, of one thread: half of it puts faces into messages, half takes them out
   ExchangeCost at_once;                    // all faces together
   std::vector<ExchangeCost> by_direction;  // the same faces, one direction after the other
-  double synchronising = 0;                // s until all threads of a rank have met
-  double overlap = 1;  // for each second of computing or packing, s by which messages under way progress, 0 … 1
+  double synchronising = 0;  // s until all threads of a rank have met: before and after they share packing or computing
+  double overlap = 1;        // for each second of computing or packing, s by which messages under way progress, 0 … 1
 };
 
 /// Seconds of a rank (of its busiest thread) for all fields.
@@ -52,6 +53,12 @@ const ApproachModel& find_model(std::string_view name);
 Prediction predict(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads,
                    std::int64_t batch, int slope);
 
+/// A batch and a slope that are given.
+struct Batching {
+  std::optional<std::int64_t> batch;
+  std::optional<int> slope;
+};
+
 /// An approach with the batch and the slope of least predicted time.
 struct Choice {
   std::string approach;
@@ -66,8 +73,9 @@ inline constexpr std::int64_t most_batch = 64;
 /// Times that differ by less are taken to be equal: no prediction is more exact.
 inline constexpr double alike_times = 0.02;
 
-/// Returns the best batch and slope of an approach; of equal ones the smaller batch and slope. Cost: fields · (a few
-/// dozen operations).
-Choice choose_batches(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads);
+/// Returns the best batch and slope of an approach, unless they are given; of equal ones the smaller batch and slope.
+/// Cost: fields · (a few dozen operations).
+Choice choose_batches(const ApproachModel& approach, const FieldCost& cost, std::int64_t fields, int threads,
+                      const Batching& given = {});
 
 }  // namespace tessera::grid
