@@ -72,8 +72,9 @@ def grid() -> None:
     "--kpts", type=click.IntRange(1, 10**6), help="k-points (times spins): also divide the ranks for GPAW, by --bands."
 )
 @click.option(
-    "--point", type=click.FloatRange(0, min_open=True), help="ns that a core needs for a point of another machine; what its faces cost is assumed then [all measured here]."
-)
+    "--point", type=click.FloatRange(0, min_open=True),
+    help="ns that a core of another machine needs for a point; other rates are assumed then [all measured here].",
+)  # fmt: skip
 @click.option(
     "--overlap", type=click.FloatRange(0, 1), default=1.0, show_default=True,
     help="Share of computing during which messages progress.",

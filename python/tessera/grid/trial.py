@@ -51,10 +51,10 @@ def timed(comm: Any, work: Callable[[], object], inner: int) -> float:
 
 
 def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
-    """Returns {processes, rates, alone, call, trials, left_out}. `rates`: those of `Grid.rates`; `alone`: seconds of each turn in which all ranks compute as
-    many points without neighbours; `call`: those of a call without fields; `trials`: the configurations with their
-    seconds of each turn, and with those of `apart`, where each batch has a call of its own, so that nothing overlaps;
-    `left_out`: those refused, and why."""
+    """Returns {processes, rates, alone, call, trials, left_out}. `rates`: those of `Grid.rates`. `alone`: seconds of
+    each turn in which all ranks compute as many points without neighbours; `call`: those of a call without fields;
+    `trials`: the configurations with their seconds of each turn, and with those of `apart`, where each batch has a call
+    of its own, so that nothing overlaps; `left_out`: those refused, and why."""
     shape, fields = tuple(request["shape"]), request["grids"]
     grid = Grid(shape, comm=comm, threads=threads, machine=request["machine"])
     dtype = np.dtype(request["dtype"])
