@@ -7,7 +7,6 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import launch
-from tessera.grid import Grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
