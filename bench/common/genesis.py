@@ -12,20 +12,17 @@ import click
 
 from bench.common import systems
 from bench.common.options import Common
-from bench.common.process import Outcome, measure
+from bench.common.process import TimedRun, measure
 
 #: Files of CHARMM by what spdyn calls them, and the edges of the box, Å.
 Inputs = tuple[dict[str, list[Path]], tuple[float, float, float]]
 
 
 @dataclass(frozen=True)
-class Run:
-    """The speed over all steps, set-up left out, and the run's memory."""
+class Run(TimedRun):
+    """A run whose set-up is left out of its speed."""
 
-    ns_per_day: float
-    initial_potential: float  # kcal/mol
     version: str
-    outcome: Outcome
 
 
 def installed() -> Path | None:
@@ -114,6 +111,6 @@ def run(
     return Run(
         steps * 0.002 / 1000 * 86400 / float(seconds[1]),
         float(first["POTENTIAL_ENE"]),
-        version[1] if version else "?",
         outcome,
+        version[1] if version else "?",
     )

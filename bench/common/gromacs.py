@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 
 from bench.common import systems
 from bench.common.options import Common
-from bench.common.process import Outcome, measure
+from bench.common.process import TimedRun, measure
 
 WARM_UP = 40  # steps before mdrun's counters are reset
 KCAL = 4.184  # kJ
 
 
 @dataclass(frozen=True)
-class Run:
-    """The speed over the timed steps, and the run's memory."""
+class Run(TimedRun):
+    """A run with the points of its mesh."""
 
-    ns_per_day: float
-    initial_potential: float  # kcal/mol
     grid: tuple[int, ...]
-    outcome: Outcome
 
 
 def installed() -> Path | None:
@@ -178,8 +175,8 @@ def run(gmx: Path, tpr: Path, folder: Path, steps: int, threads: int, *, timeout
     return Run(
         float(speed[1]),
         _first_energy(log, "Potential") / KCAL,
-        tuple(int(n) for n in grid.groups() if n) if grid else (),
         outcome,
+        tuple(int(n) for n in grid.groups() if n) if grid else (),
     )
 
 

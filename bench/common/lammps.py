@@ -14,21 +14,12 @@ from numpy.typing import NDArray
 
 from bench.common import systems
 from bench.common.options import Common
-from bench.common.process import Outcome, measure
+from bench.common.process import TimedRun, measure
 from tessera import system as system_file
 from tessera.system import System
 
 WARM_UP = 40  # steps before the timed ones
 WATER_ANGLE = 55.0  # kcal/mol/rad²; SHAKE holds these angles
-
-
-@dataclass(frozen=True)
-class Run:
-    """The speed over the timed steps, and the run's memory."""
-
-    ns_per_day: float
-    initial_potential: float  # kcal/mol
-    outcome: Outcome
 
 
 def installed() -> Path | None:
@@ -256,7 +247,7 @@ def script(prepared: Path, cutoff: float, alpha: float, grid: list[int], steps: 
 
 def run(
     lmp: Path, prepared: Path, cutoff: float, alpha: float, grid: list[int], folder: Path, ranks: int, steps: int
-) -> Run:
+) -> TimedRun:
     """Runs `steps` timed steps after the warm-up, on ranks of one thread with the `opt` kernels, which are faster than
     those of threads."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -273,4 +264,4 @@ def run(
     potential = re.search(r"^ +Step +PotEng +Temp *\n +0 +(\S+)", log, flags=re.M)
     if potential is None:
         raise click.ClickException("LAMMPS did not print the potential energy at the start")
-    return Run(done * 0.002 / 1000 * 86400 / seconds, float(potential[1]), outcome)
+    return TimedRun(done * 0.002 / 1000 * 86400 / seconds, float(potential[1]), outcome)

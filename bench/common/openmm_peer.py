@@ -10,25 +10,15 @@ import importlib.util
 import json
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from bench.common import gromacs
 from bench.common.options import Common
-from bench.common.process import Outcome, measure
+from bench.common.process import TimedRun, measure
 
 CHILD = Path(__file__).with_name("openmm_child.py")
-
-
-@dataclass(frozen=True)
-class Run:
-    """The speed over the timed steps, and the run's memory."""
-
-    ns_per_day: float
-    initial_potential: float  # kcal/mol
-    outcome: Outcome
 
 
 def is_installed() -> bool:
@@ -79,9 +69,9 @@ def prepare(common: Common, name: str, cutoff: float, alpha: float, grid: list[i
     return folder
 
 
-def run(prepared: Path, steps: int, threads: int, *, timeout: float | None = None) -> Run:
+def run(prepared: Path, steps: int, threads: int, *, timeout: float | None = None) -> TimedRun:
     """Runs `steps` timed steps after a few to warm up."""
     words = [sys.executable, str(CHILD), str(prepared), str(steps), str(threads)]
     outcome = measure(words, folder=prepared, timeout=timeout)
     found = json.loads(outcome.stdout.strip().splitlines()[-1])
-    return Run(found["ns_per_day"], found["initial_potential"], outcome)
+    return TimedRun(found["ns_per_day"], found["initial_potential"], outcome)

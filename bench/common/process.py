@@ -30,6 +30,15 @@ class Outcome:
         return sum(self.peaks)
 
 
+@dataclass(frozen=True)
+class TimedRun:
+    """The speed of a simulation over its timed steps, its first energy, and what the whole command needed."""
+
+    ns_per_day: float
+    initial_potential: float  # kcal/mol
+    outcome: Outcome
+
+
 def measure(
     command: Sequence[str | Path],
     *,

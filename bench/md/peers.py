@@ -15,6 +15,7 @@ import click
 
 from bench.common import engine, genesis, gromacs, gromacs_build, lammps, openmm_peer, systems
 from bench.common.options import Common, common_options
+from bench.common.process import TimedRun
 from bench.common.results import Figure, load, number, table
 
 # The promised ratios of speed to a GROMACS built for the same instruction set, by set, system and cut-off.
@@ -31,13 +32,13 @@ GREATEST_DIFFERENCE = 0.02  # of the potential energy at the start: only switche
 
 @dataclass
 class Series:
-    """All repeats of one program on one system. `start` does one run and returns ns/day, bytes and kcal/mol."""
+    """All repeats of one program on one system. `start` does one run."""
 
     system: str
     cutoff: float
     program: str
     layout: str
-    start: Callable[[], tuple[float, int, float]]
+    start: Callable[[], TimedRun]
     ns_per_day: list[float]
     peaks: list[int]
     loads: list[float]
@@ -45,9 +46,10 @@ class Series:
 
     def repeat(self) -> None:
         self.loads.append(load())
-        speed, peak, self.potential = self.start()
-        self.ns_per_day.append(speed)
-        self.peaks.append(peak)
+        done = self.start()
+        self.ns_per_day.append(done.ns_per_day)
+        self.peaks.append(done.outcome.peak_bytes)
+        self.potential = done.initial_potential
 
     @property
     def speed(self) -> float:
@@ -214,12 +216,12 @@ def tessera_series(
         {"dynamics": {"steps": steps}, "output": {"trajectory": "none", "trajectory_every": 0}},
     )
 
-    def start(layout: engine.Layout) -> tuple[float, int, float]:
+    def start(layout: engine.Layout) -> TimedRun:
         done = engine.run(path, settings, common.work / "runs" / f"peers_{name}_{cutoff:g}", layout)
         figure.versions.update(done.versions())
         if layout.ranks > 1:
             figure.versions["MPI"] = done.report["versions"]["mpi"]
-        return done.report["ns_per_day"], done.outcome.peak_bytes, done.initial_potential()
+        return TimedRun(done.report["ns_per_day"], done.initial_potential(), done.outcome)
 
     return [
         Series(name, cutoff, "Tessera", str(layout), lambda layout=layout: start(layout), [], [], [])  # type: ignore[misc]
@@ -242,9 +244,8 @@ def peer_series(
     for title, gmx in programs.items():
         tpr = gromacs.prepare(common, programs["GROMACS"], name, cutoff)
 
-        def start_gromacs(gmx: Path = gmx, tpr: Path = tpr) -> tuple[float, int, float]:
-            done = gromacs.run(gmx, tpr, common.work / "runs" / f"gromacs_{name}_{cutoff:g}", steps, threads)
-            return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
+        def start_gromacs(gmx: Path = gmx, tpr: Path = tpr) -> TimedRun:
+            return gromacs.run(gmx, tpr, common.work / "runs" / f"gromacs_{name}_{cutoff:g}", steps, threads)
 
         found.append(Series(name, cutoff, title, f"1 × {threads}", start_gromacs, [], [], []))
     lmp, spdyn = lammps.installed(), genesis.installed()
@@ -262,29 +263,27 @@ def peer_series(
         built = openmm_peer.prepare(common, name, cutoff, alpha, grid)
         figure.versions.update(openmm_peer.version())
 
-        def start_openmm() -> tuple[float, int, float]:
-            done = openmm_peer.run(built, short_steps, threads)
-            return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
+        def start_openmm() -> TimedRun:
+            return openmm_peer.run(built, short_steps, threads)
 
         found.append(Series(name, cutoff, "OpenMM, CPU", f"1 × {threads}", start_openmm, [], [], []))
     if lmp is not None:
         written = lammps.prepare(common, name)
         figure.versions["LAMMPS"] = lammps.version(lmp)
 
-        def start_lammps(lmp: Path = lmp) -> tuple[float, int, float]:
+        def start_lammps(lmp: Path = lmp) -> TimedRun:
             folder = common.work / "runs" / f"lammps_{name}_{cutoff:g}"
-            done = lammps.run(lmp, written, cutoff, alpha, grid, folder, threads, short_steps)
-            return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
+            return lammps.run(lmp, written, cutoff, alpha, grid, folder, threads, short_steps)
 
         found.append(Series(name, cutoff, "LAMMPS", f"{threads} × 1", start_lammps, [], [], []))
     if spdyn is not None:
         files = genesis.inputs(common, name)
 
-        def start_genesis(spdyn: Path = spdyn) -> tuple[float, int, float]:
+        def start_genesis(spdyn: Path = spdyn) -> TimedRun:
             folder = common.work / "runs" / f"genesis_{name}_{cutoff:g}"
             done = genesis.run(spdyn, files, cutoff, alpha, grid, folder, threads, -(-short_steps // 10) * 10)
             figure.versions["GENESIS"] = done.version
-            return done.ns_per_day, done.outcome.peak_bytes, done.initial_potential
+            return done
 
         found.append(Series(name, cutoff, "GENESIS", f"1 × {threads}", start_genesis, [], [], []))
     return found
