@@ -39,7 +39,7 @@ namespace {
 
 using namespace tessera;
 using Terms = std::pair<std::vector<Index3>, std::vector<double>>;
-using Phases = std::array<std::complex<double>, 3>;
+using grid::Phases;
 template <class Value>
 using In = nb::ndarray<const Value, nb::c_contig, nb::device::cpu>;
 template <class Value>

@@ -143,7 +143,6 @@ NB_MODULE(TESSERA_GRID_MODULE, module) {
       .def("agree", &Grid::agree)
       .def("rates", &rates_of, "terms"_a, "is_float"_a, "is_complex"_a, nb::call_guard<nb::gil_scoped_release>(),
            "The rates of cores for a stencil (choice/rates.h): point, packing, synchronising. Collective.");
-  module.def("rate_trials", &grid::rate_trials, "How often rates of cores were measured in this process.");
   register_operator<float>(module, "OperatorFloat");
   register_operator<double>(module, "OperatorDouble");
   register_poisson(module);
