@@ -2,12 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
+#include <vector>
 
 #include "tessera/base/error.h"
 
@@ -16,6 +21,15 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
   throw RunError(fmt::format("{}: can't {}: {}", path, what, system_error_text(errno)));
+}
+
+/// Whether the system gives large pages to those who ask. Without them a request to the disk is of a few hundred pages
+/// at most, and direct I/O is slower than through the system's memory.
+bool has_large_pages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string text;
+  std::getline(file, text);
+  return !text.empty() && text.find("[never]") == std::string::npos;
 }
 
 }  // namespace
@@ -75,6 +89,29 @@ Descriptor Descriptor::duplicate(const std::string& path, int handle) {
   return {path, second};
 }
 
+std::optional<Descriptor> Descriptor::direct() const {
+#ifdef O_DIRECT
+  struct stat status {};
+  if (::fstat(handle_, &status) != 0) fail(path_, "look at the file");
+  // File systems of the network and those in memory have no device of their own.
+  if (major(status.st_dev) == 0 || !has_large_pages()) return std::nullopt;
+#ifdef STATX_DIOALIGN
+  struct statx more {};
+  if (::statx(handle_, "", AT_EMPTY_PATH, STATX_DIOALIGN, &more) == 0 && (more.stx_mask & STATX_DIOALIGN) != 0 &&
+      (more.stx_dio_offset_align == 0 || page_bytes % more.stx_dio_offset_align != 0 ||
+       page_bytes % more.stx_dio_mem_align != 0))
+    return std::nullopt;
+#endif
+  // By its handle, as its path may name another file by now.
+  const int access = ::fcntl(handle_, F_GETFL) & O_ACCMODE;
+  const int second = ::open(fmt::format("/proc/self/fd/{}", handle_).c_str(), access | O_DIRECT | O_CLOEXEC);
+  if (second < 0) return std::nullopt;
+  return Descriptor(path_, second);
+#else
+  return std::nullopt;
+#endif
+}
+
 Descriptor Descriptor::open_to_change(const std::string& path) {
   const int handle = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (handle < 0) fail(path, "open the file for writing");
@@ -119,6 +156,8 @@ std::size_t Descriptor::read_at(void* data, std::size_t bytes, std::int64_t offs
     const ssize_t n =
         ::pread(handle_, static_cast<char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
+    // Direct I/O has read up to the end, and refuses to go on from there.
+    if (n < 0 && errno == EINVAL && done % page_bytes != 0) break;
     if (n < 0) fail(path_, "read");
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
@@ -130,6 +169,17 @@ std::string Descriptor::read_all() const {
   std::string content(static_cast<std::size_t>(size()), '\0');
   content.resize(read_at(content.data(), content.size(), 0));
   return content;
+}
+
+bool Descriptor::is_in_memory(std::int64_t offset, std::int64_t bytes) const {
+  const auto length = static_cast<std::size_t>(bytes);
+  void* mapped = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, handle_, offset);
+  if (mapped == MAP_FAILED) return true;
+  // The system says so of each page; to those who may not write the file it says that all are there.
+  std::vector<unsigned char> pages((length + page_bytes - 1) / page_bytes, 1);
+  const bool is_told = ::mincore(mapped, length, pages.data()) == 0;
+  ::munmap(mapped, length);
+  return !is_told || std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
 }
 
 void Descriptor::write_at(const void* data, std::size_t bytes, std::int64_t offset) const {

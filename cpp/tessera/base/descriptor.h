@@ -8,6 +8,8 @@
 
 namespace tessera {
 
+constexpr std::int64_t page_bytes = 4096;  // of memory and disks, as direct I/O wants both
+
 class Descriptor {
  public:
   /// Throws RunError naming the file and the reason, like everything here.
@@ -18,6 +20,10 @@ class Descriptor {
   static std::optional<Descriptor> create_if_absent(const std::string& path);
   /// A second handle of a file that another library has open.
   static Descriptor duplicate(const std::string& path, int handle);
+  /// A second handle of this file for direct I/O, which moves bytes between the disk and the caller's memory without a
+  /// copy in the system's. Offsets, numbers of bytes and addresses must be multiples of page_bytes. Nothing where the
+  /// file is on no disk of this host, or where direct I/O does not work or would be slow (ADR 0053).
+  std::optional<Descriptor> direct() const;
 
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
@@ -31,6 +37,8 @@ class Descriptor {
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
   /// The whole file.
   std::string read_all() const;
+  /// Whether the system has these bytes in memory; also true where it doesn't tell. They begin at a page.
+  bool is_in_memory(std::int64_t offset, std::int64_t bytes) const;
   void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
   void truncate(std::int64_t bytes) const;
   /// Takes room on the disk for so many bytes, with which the file is as long; does nothing where the file system

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "tessera/base/error.h"
+#include "tessera/io/large_pages.h"
 
 namespace tessera::io {
 namespace {
@@ -228,38 +229,96 @@ std::vector<CheckedFile::Wanted> CheckedFile::wanted_of(std::span<const Range> r
   return wanted;
 }
 
-void CheckedFile::read(std::span<const Range> ranges, const Take& take) const {
-  constexpr std::size_t at_once = 4;  // pieces
-  constexpr std::size_t most_buffers = 3;
-  const auto wanted = wanted_of(ranges);
-  const auto n_batches = (wanted.size() + at_once - 1) / at_once;
-  std::vector<std::vector<std::byte>> buffers(std::min(most_buffers, n_batches));
-  for (auto& buffer : buffers) buffer.resize(std::min(at_once, wanted.size()) * piece_bytes);
-  const auto bytes_of = [&](std::size_t batch, std::size_t i) {
-    const auto& piece = wanted[at_once * batch + i];
-    return std::span(buffers[batch % buffers.size()])
-        .subspan(i * piece_bytes, static_cast<std::size_t>(piece.piece_end - piece.piece_begin));
-  };
-  const auto pieces_in = [&](std::size_t batch) { return std::min(at_once, wanted.size() - at_once * batch); };
-  const auto read_batch = [&](std::size_t batch) {
-    for (std::size_t i = 0; i < pieces_in(batch); ++i)
-      if (fill(wanted[at_once * batch + i].piece_begin, bytes_of(batch, i)) != bytes_of(batch, i).size())
-        refuse("is truncated");
-  };
-  const auto use_batch = [&](std::size_t batch) {
-    for (std::size_t i = 0; i < pieces_in(batch); ++i) {
-      const auto& [range, piece_begin, piece_end, begin, end, sum] = wanted[at_once * batch + i];
-      const std::span<const std::byte> bytes = bytes_of(batch, i);
-      check_piece(piece_begin, bytes, sum);
-      take(range, begin - ranges[range].begin,
-           bytes.subspan(static_cast<std::size_t>(begin - piece_begin), static_cast<std::size_t>(end - begin)));
+/// Pieces some at a time. Those that are neighbours in the file are read by one request.
+class CheckedFile::Batches {
+ public:
+  Batches(const CheckedFile& file, const std::vector<Wanted>& wanted)
+      : file_(file), wanted_(wanted), size_((wanted.size() + at_once - 1) / at_once) {
+    buffers_.resize(std::min(most_buffers, size_));
+    for (auto& buffer : buffers_) buffer.resize(std::min(at_once, wanted.size()) * (piece_bytes + 2 * page_bytes));
+    // Few pieces may be wanted again and again, which the system's memory makes cheap.
+    if (file.file_ && size_ > most_buffers) direct_ = file.file_->direct();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto in_page = static_cast<std::size_t>(wanted[i].piece_begin % page_bytes);
+      if (i % at_once == 0)
+        place_.push_back(in_page);
+      else if (is_again(i))
+        place_.push_back(place_.back());
+      else if (follows(i))
+        place_.push_back(place_.back() + bytes_of(i - 1));
+      else  // at the same distance from a page as in the file
+        place_.push_back((place_.back() + bytes_of(i - 1) + page_bytes - 1) / page_bytes * page_bytes + in_page);
     }
-  };
+  }
+
+  std::size_t size() const { return size_; }
+  std::size_t n_buffers() const { return buffers_.size(); }
+
+  /// Reads and checks each piece.
+  void read(std::size_t batch) {
+    const auto end = std::min(wanted_.size(), at_once * (batch + 1));
+    for (auto i = at_once * batch; i < end;) {
+      const auto first = i++;
+      while (i < end && (follows(i) || is_again(i))) ++i;
+      const auto bytes = place_[i - 1] + bytes_of(i - 1) - place_[first];
+      const auto to = std::span(buffers_[batch % buffers_.size()]).subspan(place_[first], bytes);
+      if (fill(wanted_[first].piece_begin, to) != bytes) file_.refuse("is truncated");
+      for (auto piece = first; piece < i; ++piece)
+        if (piece == first || !is_again(piece))
+          file_.check_piece(wanted_[piece].piece_begin, bytes_in(piece), wanted_[piece].sum);
+    }
+  }
+
+  /// Gives what is wanted of each piece.
+  void use(std::size_t batch, std::span<const Range> ranges, const Take& take) const {
+    for (auto i = at_once * batch; i < std::min(wanted_.size(), at_once * (batch + 1)); ++i) {
+      const auto& [range, piece_begin, piece_end, begin, end, sum] = wanted_[i];
+      take(range, begin - ranges[range].begin,
+           bytes_in(i).subspan(static_cast<std::size_t>(begin - piece_begin), static_cast<std::size_t>(end - begin)));
+    }
+  }
+
+ private:
+  static constexpr std::size_t at_once = 2;  // pieces, which fit into one large page
+  static constexpr std::size_t most_buffers = 3;
+
+  std::size_t bytes_of(std::size_t i) const {
+    return static_cast<std::size_t>(wanted_[i].piece_end - wanted_[i].piece_begin);
+  }
+  std::span<const std::byte> bytes_in(std::size_t i) const {
+    return std::span(buffers_[i / at_once % buffers_.size()]).subspan(place_[i], bytes_of(i));
+  }
+  /// Whether a piece is that before it, of which another part was wanted, or comes next in the file.
+  bool is_again(std::size_t i) const { return wanted_[i].piece_begin == wanted_[i - 1].piece_begin; }
+  bool follows(std::size_t i) const { return wanted_[i].piece_begin == wanted_[i - 1].piece_end; }
+
+  /// Fills a part of a buffer, around which there is room up to whole pages.
+  std::size_t fill(std::int64_t begin, std::span<std::byte> to) const {
+    const auto before = begin % page_bytes;
+    const auto bytes = (before + std::ssize(to) + page_bytes - 1) / page_bytes * page_bytes;
+    if (!direct_ || file_.file_->is_in_memory(begin - before, bytes)) return file_.fill(begin, to);
+    const auto found = direct_->read_at(to.data() - before, static_cast<std::size_t>(bytes), begin - before);
+    return static_cast<std::size_t>(
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(found) - before, 0, std::ssize(to)));
+  }
+
+  const CheckedFile& file_;
+  const std::vector<Wanted>& wanted_;
+  std::size_t size_;
+  std::optional<Descriptor> direct_;
+  std::vector<DirectBytes> buffers_;
+  std::vector<std::size_t> place_;  // of each piece in its buffer
+};
+
+void CheckedFile::read(std::span<const Range> ranges, const Take& take) const {
+  const auto wanted = wanted_of(ranges);
+  Batches batches(*this, wanted);
+  const auto n_batches = batches.size();
   if (n_batches <= 1) {  // not worth a thread
-    for (std::size_t batch = 0; batch < n_batches; ++batch) read_batch(batch), use_batch(batch);
+    for (std::size_t batch = 0; batch < n_batches; ++batch) batches.read(batch), batches.use(batch, ranges, take);
     return;
   }
-  std::counting_semaphore<> n_free(static_cast<std::ptrdiff_t>(buffers.size())), n_full(0);
+  std::counting_semaphore<> n_free(static_cast<std::ptrdiff_t>(batches.n_buffers())), n_full(0);
   std::atomic<bool> is_given_up = false, has_failed = false;
   std::exception_ptr error;  // of the helper, where it has failed
   std::jthread helper([&] {
@@ -267,7 +326,7 @@ void CheckedFile::read(std::span<const Range> ranges, const Take& take) const {
       n_free.acquire();
       if (is_given_up) return;
       try {
-        read_batch(batch);
+        batches.read(batch);
       } catch (...) {
         error = std::current_exception();
         has_failed = true;
@@ -279,7 +338,7 @@ void CheckedFile::read(std::span<const Range> ranges, const Take& take) const {
     for (std::size_t batch = 0; batch < n_batches; ++batch) {
       n_full.acquire();
       if (has_failed) std::rethrow_exception(error);
-      use_batch(batch);
+      batches.use(batch, ranges, take);
       n_free.release();
     }
   } catch (...) {

@@ -68,8 +68,8 @@ class CheckedFile {
   };
   /// Gives what a range holds, some after some: the index of the range, how many bytes of it came before, and bytes.
   using Take = std::function<void(std::size_t range, std::int64_t done, std::span<const std::byte>)>;
-  /// Reads ranges in this order, and checks the pieces that they are in. While one is checked and taken, a helper
-  /// thread reads the next.
+  /// Reads ranges in this order, and checks the pieces that they are in. While some are taken, a helper thread reads
+  /// and checks the next, by direct I/O where they are not in the system's memory.
   void read(std::span<const Range> ranges, const Take& take) const;
   /// Reads bytes of one region, as above.
   void read(std::int64_t begin, std::span<std::byte> bytes) const;
@@ -89,6 +89,7 @@ class CheckedFile {
     std::uint64_t sum;
   };
   std::vector<Wanted> wanted_of(std::span<const Range> ranges) const;
+  class Batches;  // of pieces that are read at once
   void check_piece(std::int64_t begin, std::span<const std::byte> piece, std::uint64_t sum) const;
   [[noreturn]] void refuse(const std::string& what) const;
 

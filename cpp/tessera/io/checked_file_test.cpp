@@ -1,5 +1,6 @@
 #include "tessera/io/checked_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -47,6 +48,14 @@ class CheckedFiles : public testing::Test {
     file.put(changed);
   }
 
+  /// Lets the system forget what it has of the file in memory, so that direct I/O reads it where there is a disk.
+  void forget() const {
+    Descriptor::open_to_change(path).synchronize();
+    const int handle = ::open(path.c_str(), O_RDONLY);
+    ::posix_fadvise(handle, 0, 0, POSIX_FADV_DONTNEED);
+    ::close(handle);
+  }
+
   const std::string path = testing::TempDir() + "checked_" + std::to_string(getpid());
   const std::int64_t bulk_begin = checked_header_bytes + rest_bytes;
 };
@@ -60,6 +69,7 @@ TEST_F(CheckedFiles, GivesTheBytesOfAnyPart) {
     const auto first = std::uniform_int_distribution<std::int64_t>(0, bulk_bytes - 1)(random);
     const auto count = std::uniform_int_distribution<std::int64_t>(0, bulk_bytes - first)(random);
     std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+    if (i % 2 == 0) forget();
     file.read(bulk_begin + first, bytes);
     for (std::int64_t k = 0; k < count; k += 997)
       ASSERT_EQ(bytes[static_cast<std::size_t>(k)], content(bulk_begin + first + k));
@@ -73,18 +83,23 @@ TEST_F(CheckedFiles, GivesRangesInTheirOrder) {
       {checked_header_bytes + 1, checked_header_bytes + 3},
       {bulk_begin, bulk_begin},
       {bulk_begin + 2, bulk_begin + 7 * piece_bytes},
+      {bulk_begin + 7 * piece_bytes - 20, bulk_begin + 7 * piece_bytes - 10},  // in the piece before and this
+      {bulk_begin + 7 * piece_bytes - 10, bulk_begin + 7 * piece_bytes + 10},
   };
-  std::vector<std::int64_t> found(ranges.size());
-  std::size_t newest = 0;
-  file.read(ranges, [&](std::size_t range, std::int64_t done, std::span<const std::byte> bytes) {
-    ASSERT_GE(range, newest);
-    newest = range;
-    ASSERT_EQ(done, found[range]);
-    found[range] += std::ssize(bytes);
-    for (std::int64_t k = 0; k < std::ssize(bytes); k += 997)
-      ASSERT_EQ(bytes[static_cast<std::size_t>(k)], content(ranges[range].begin + done + k));
-  });
-  for (std::size_t i = 0; i < ranges.size(); ++i) EXPECT_EQ(found[i], ranges[i].end - ranges[i].begin);
+  for (const bool is_cold : {false, true}) {
+    if (is_cold) forget();
+    std::vector<std::int64_t> found(ranges.size());
+    std::size_t newest = 0;
+    file.read(ranges, [&](std::size_t range, std::int64_t done, std::span<const std::byte> bytes) {
+      ASSERT_GE(range, newest);
+      newest = range;
+      ASSERT_EQ(done, found[range]);
+      found[range] += std::ssize(bytes);
+      for (std::int64_t k = 0; k < std::ssize(bytes); k += bytes.size() < 100 ? 1 : 997)
+        ASSERT_EQ(bytes[static_cast<std::size_t>(k)], content(ranges[range].begin + done + k));
+    });
+    for (std::size_t i = 0; i < ranges.size(); ++i) EXPECT_EQ(found[i], ranges[i].end - ranges[i].begin);
+  }
   EXPECT_THROW(file.read(ranges, [](auto&&...) { throw RunError("no room"); }), RunError);
   flip_bit(bulk_begin + 10 * piece_bytes);
   std::int64_t last = 0;
@@ -115,16 +130,21 @@ TEST_F(CheckedFiles, RefusesAFlippedBitAnywhereElseAndAnyLength) {
     file.read(bulk_begin, bytes);
   };
   reads();
+  forget();
+  reads();
   for (const std::int64_t at :
        {std::int64_t{0}, std::int64_t{33}, std::int64_t{70}, std::int64_t{300}, std::int64_t{505},
         checked_header_bytes + 7, bulk_begin + bulk_bytes + 3, size - 40, size - 1}) {
     flip_bit(at);
+    EXPECT_THROW(reads(), InputError) << at;
+    forget();
     EXPECT_THROW(reads(), InputError) << at;
     flip_bit(at);
   }
   reads();
   for (const auto other : {size - 1, size + 1, std::int64_t{100}, std::int64_t{0}}) {
     std::filesystem::resize_file(path, static_cast<std::uintmax_t>(other));
+    forget();
     EXPECT_THROW(reads(), InputError) << other;
   }
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -237,16 +238,30 @@ std::vector<std::int64_t> Hdf5File::shape(const std::string& dataset) const {
 }
 
 template <class Value>
-bool Hdf5File::read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value,
-                            std::vector<Value>& values) const {
-  if (!checked_ || values.empty()) return false;
-  const haddr_t begin = H5Dget_offset(set);
-  if (begin == HADDR_UNDEF || !checked_->is_bulk(static_cast<std::int64_t>(begin))) return false;
+bool Hdf5File::read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value, std::int64_t count,
+                            const CheckedFile::Take& take) const {
+  if (!checked_ || count == 0) return false;
+  const haddr_t offset = H5Dget_offset(set);
+  if (offset == HADDR_UNDEF || !checked_->is_bulk(static_cast<std::int64_t>(offset))) return false;
   if (H5Tget_size(type) != sizeof(Value))
     refuse(path_, "a bulk array has numbers of another size; make the file again");
-  checked_->read(static_cast<std::int64_t>(begin) + first_value * static_cast<std::int64_t>(sizeof(Value)),
-                 std::as_writable_bytes(std::span(values)));
-  return H5Tequal(type, memory_type<Value>()) > 0;
+  const auto bytes = static_cast<std::int64_t>(sizeof(Value));
+  const auto begin = static_cast<std::int64_t>(offset) + first_value * bytes;
+  const CheckedFile::Range range{begin, begin + count * bytes};
+  const bool is_ours = H5Tequal(type, memory_type<Value>()) > 0;
+  checked_->read(
+      std::span(&range, 1), is_ours ? take : [](auto&&...) {});
+  return is_ours;
+}
+
+template <class Value>
+bool Hdf5File::read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value,
+                            std::vector<Value>& values) const {
+  const auto bytes = std::as_writable_bytes(std::span(values));
+  return read_checked<Value>(set, type, first_value, std::ssize(values),
+                             [&](std::size_t /*range*/, std::int64_t done, std::span<const std::byte> some) {
+                               std::memcpy(bytes.data() + done, some.data(), some.size());
+                             });
 }
 
 template <class Value>
@@ -262,28 +277,60 @@ std::vector<Value> Hdf5File::read(const std::string& dataset) const {
   return values;
 }
 
+namespace {
+
+/// A dataset of which some rows are to be read.
+template <class Value>
+struct Rows {
+  Handle set, type, space;
+  std::vector<hsize_t> dimensions, start;  // of what is to be read
+
+  Rows(const std::string& path, hid_t file, const std::string& dataset, std::int64_t begin, std::int64_t count)
+      : set(open_dataset(path, file, dataset)), type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose) {
+    check_type<Value>(path, "dataset " + dataset, type);
+    dimensions = extents(space);
+    if (dimensions.empty() || begin < 0 || count < 0 || begin + count > static_cast<std::int64_t>(dimensions[0]))
+      refuse(path, fmt::format("dataset {} has {} rows, expected rows {} to {}; the file is incomplete", dataset,
+                               dimensions.empty() ? 0 : dimensions[0], begin, begin + count));
+    start.assign(dimensions.size(), 0);
+    start[0] = static_cast<hsize_t>(begin);
+    dimensions[0] = static_cast<hsize_t>(count);
+  }
+
+  std::int64_t values_of_row() const { return static_cast<std::int64_t>(product(dimensions, 1)); }
+
+  /// Lets HDF5 read them.
+  void read(const std::string& path, const std::string& dataset, std::vector<Value>& values) const {
+    const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);
+    if (H5Dread(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) < 0)
+      refuse(path, fmt::format("rows {} to {} of dataset {} can't be read: {}; copy the file again or make it again",
+                               start[0], start[0] + dimensions[0], dataset, last_error()));
+  }
+};
+
+}  // namespace
+
 template <class Value>
 std::vector<Value> Hdf5File::read_rows(const std::string& dataset, std::int64_t begin, std::int64_t count) const {
-  const Handle set = open_dataset(path_, handle_, dataset);
-  const Handle type(H5Dget_type(set), H5Tclose), space(H5Dget_space(set), H5Sclose);
-  check_type<Value>(path_, "dataset " + dataset, type);
-  auto dimensions = extents(space);
-  if (dimensions.empty() || begin < 0 || count < 0 || begin + count > static_cast<std::int64_t>(dimensions[0]))
-    refuse(path_, fmt::format("dataset {} has {} rows, expected rows {} to {}; the file is incomplete", dataset,
-                              dimensions.empty() ? 0 : dimensions[0], begin, begin + count));
-  std::vector<hsize_t> start(dimensions.size(), 0);
-  start[0] = static_cast<hsize_t>(begin);
-  dimensions[0] = static_cast<hsize_t>(count);
-  auto values = room_for<Value>(path_, "dataset " + dataset, dimensions);
-  if (values.empty()) return values;
-  const auto values_of_row = static_cast<std::int64_t>(product(dimensions, 1));
-  if (read_checked(set, type, begin * values_of_row, values)) return values;
-  const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
-  H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);
-  if (H5Dread(set, memory_type<Value>(), memory, space, H5P_DEFAULT, values.data()) < 0)
-    refuse(path_, fmt::format("rows {} to {} of dataset {} can't be read: {}; copy the file again or make it again",
-                              begin, begin + count, dataset, last_error()));
+  const Rows<Value> rows(path_, handle_, dataset, begin, count);
+  auto values = room_for<Value>(path_, "dataset " + dataset, rows.dimensions);
+  if (values.empty() || read_checked(rows.set, rows.type, begin * rows.values_of_row(), values)) return values;
+  rows.read(path_, dataset, values);
   return values;
+}
+
+template <class Value>
+void Hdf5File::for_rows(const std::string& dataset, std::int64_t begin, std::int64_t count,
+                        const std::function<void(std::span<const std::byte>)>& take) const {
+  const Rows<Value> rows(path_, handle_, dataset, begin, count);
+  const auto in_row = rows.values_of_row();
+  if (count * in_row == 0 || read_checked<Value>(rows.set, rows.type, begin * in_row, count * in_row,
+                                                 [&](auto, auto, std::span<const std::byte> some) { take(some); }))
+    return;
+  auto values = room_for<Value>(path_, "dataset " + dataset, rows.dimensions);
+  rows.read(path_, dataset, values);
+  take(std::as_bytes(std::span(values)));
 }
 
 std::vector<std::string> Hdf5File::read_text(const std::string& dataset) const {
@@ -405,6 +452,8 @@ void Hdf5File::write_text_attribute(const std::string& object, const std::string
 #define TESSERA_INSTANTIATE(Value)                                                                                    \
   template std::vector<Value> Hdf5File::read<Value>(const std::string&) const;                                        \
   template std::vector<Value> Hdf5File::read_rows<Value>(const std::string&, std::int64_t, std::int64_t) const;       \
+  template void Hdf5File::for_rows<Value>(const std::string&, std::int64_t, std::int64_t,                             \
+                                          const std::function<void(std::span<const std::byte>)>&) const;              \
   template std::vector<Value> Hdf5File::attribute<Value>(const std::string&, const std::string&) const;               \
   template void Hdf5File::write<Value>(const std::string&, std::span<const Value>, const std::vector<std::int64_t>&); \
   template void Hdf5File::write_attribute<Value>(const std::string&, const std::string&, std::span<const Value>);

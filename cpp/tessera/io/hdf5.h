@@ -52,6 +52,11 @@ class Hdf5File {
   /// `count` rows (of the first dimension) from `begin`.
   template <class Value>
   std::vector<Value> read_rows(const std::string& dataset, std::int64_t begin, std::int64_t count) const;
+  /// Gives the numbers of rows, as `Value`s, some rows after some: large arrays need not stand in memory twice. What
+  /// was given before an error is right.
+  template <class Value>
+  void for_rows(const std::string& dataset, std::int64_t begin, std::int64_t count,
+                const std::function<void(std::span<const std::byte>)>& take) const;
   std::vector<std::string> read_text(const std::string& dataset) const;
 
   bool has_attribute(const std::string& object, const std::string& name) const;
@@ -104,7 +109,11 @@ class Hdf5File {
  private:
   Hdf5File(std::string path, std::int64_t handle, std::optional<CheckedFile> checked = std::nullopt)
       : path_(std::move(path)), handle_(handle), checked_(std::move(checked)) {}
-  /// Reads rows of a bulk array of a checked file past HDF5; false where the dataset is none.
+  /// Reads values of a bulk array of a checked file past HDF5; false where the dataset is none, or has numbers that
+  /// HDF5 converts.
+  template <class Value>
+  bool read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value, std::int64_t count,
+                    const CheckedFile::Take& take) const;
   template <class Value>
   bool read_checked(std::int64_t set, std::int64_t type, std::int64_t first_value, std::vector<Value>& values) const;
   [[noreturn]] void fail_write(const std::string& what);

@@ -21,7 +21,6 @@ namespace {
 constexpr int version = 4, earlier_version = 3;
 constexpr std::string_view magic_of_earlier = "tessera-checkpoint ";
 constexpr std::int64_t checksum_bytes = 64;  // at the end of files of version 3
-constexpr std::int64_t page_bytes = 4096;
 constexpr const char* format_name = "tessera-checkpoint";
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
@@ -77,6 +76,10 @@ CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atom
 std::int64_t CheckpointLayout::n_pieces() const {
   return std::accumulate(regions.begin(), regions.end(), std::int64_t{0},
                          [](std::int64_t sum, const auto& region) { return sum + region.n_pieces(); });
+}
+
+std::int64_t CheckpointLayout::bytes_of_group() const {
+  return atoms_in_group * std::accumulate(row_bytes.begin(), row_bytes.end(), std::int64_t{0});
 }
 
 std::int64_t CheckpointLayout::file_bytes() const { return end() + io::table_bytes(n_pieces()); }

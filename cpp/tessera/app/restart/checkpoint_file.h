@@ -38,6 +38,8 @@ struct CheckpointLayout {
   std::int64_t end() const { return regions.back().end; }
   std::int64_t n_pieces() const;
   std::int64_t n_groups() const { return (n_atoms + atoms_in_group - 1) / atoms_in_group; }
+  /// Of all arrays.
+  std::int64_t bytes_of_group() const;
   /// Bytes of the whole file, with its table.
   std::int64_t file_bytes() const;
 };

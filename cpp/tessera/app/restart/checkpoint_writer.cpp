@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <future>
 #include <numeric>
 #include <span>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
+#include "tessera/io/large_pages.h"
+#include "tessera/io/write_behind.h"
 
 namespace tessera::app {
 
@@ -25,13 +25,16 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 class Shares {
  public:
   Shares(std::int64_t n_groups, int ranks) : n_groups_(n_groups), ranks_(ranks) {
-    constexpr std::int64_t most_rounds = 64;
+    // Up to four groups, which fill 3 MB of an array: disks write small pieces more slowly.
+    constexpr std::int64_t most_rounds = 64, enough_rounds = 8, enough_groups = 4;
     const auto most_groups = (n_groups + ranks - 1) / ranks;
-    groups_in_round_ = std::max<std::int64_t>(1, (most_groups + most_rounds - 1) / most_rounds);
+    groups_in_round_ = std::max({std::int64_t{1}, std::min(enough_groups, most_groups / enough_rounds),
+                                 (most_groups + most_rounds - 1) / most_rounds});
     n_rounds_ = (most_groups + groups_in_round_ - 1) / groups_in_round_;
   }
 
   std::int64_t n_rounds() const { return n_rounds_; }
+  std::int64_t groups_in_round() const { return groups_in_round_; }
   int owner_of(std::int64_t group) const { return static_cast<int>(group * ranks_ / n_groups_); }
   std::int64_t round_of(std::int64_t group) const { return (group - first_of(owner_of(group))) / groups_in_round_; }
   /// From and to which group a rank writes in a round.
@@ -140,11 +143,11 @@ class Rows {
   }
 
   std::int64_t n() const { return n_; }
-  const std::vector<std::vector<std::byte>>& arrays() const { return arrays_; }
+  const std::vector<io::DirectBytes>& arrays() const { return arrays_; }
 
  private:
   const CheckpointLayout& layout_;
-  std::vector<std::vector<std::byte>> arrays_;
+  std::vector<io::DirectBytes> arrays_;
   std::int64_t first_ = 0, n_ = 0;
 };
 
@@ -218,16 +221,20 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
       problem = error.what();
     }
   };
-  std::optional<Descriptor> file;
+  std::optional<Descriptor> file, direct;
   const auto write_rows = [&](const Rows& rows, std::int64_t first) {
-    if (!file) file = Descriptor::open_to_change(path);
+    if (!file) {
+      file = Descriptor::open_to_change(path);
+      direct = file->direct();
+    }
     std::int64_t first_piece = layout.regions[0].n_pieces();
     for (std::size_t a = 0; a < rows.arrays().size(); ++a) {
       const auto& array = rows.arrays()[a];
       const auto& region = layout.regions[a + 1];
       const auto offset = first * layout.row_bytes[a];
-      file->write_at(array.data(), array.size(), region.begin + offset);
-      file->start_synchronizing(region.begin + offset, std::ssize(array));
+      // Whole pages: groups fill whole pieces, and the last one goes up to the end of the region.
+      (direct ? *direct : *file).write_at(array.data(), array.size(), region.begin + offset);
+      if (!direct) file->start_synchronizing(region.begin + offset, std::ssize(array));
       for (std::int64_t done = 0; done < std::ssize(array); done += io::piece_bytes) {
         const auto bytes = std::min(io::piece_bytes, std::ssize(array) - done);
         sums.push_back({first_piece + (offset + done) / io::piece_bytes,
@@ -236,16 +243,12 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
       first_piece += region.n_pieces();
     }
   };
-  // While a helper thread and the disk write the rows of one round, those of the next are sorted and sent.
-  std::array<Rows, 2> buffers{Rows(layout), Rows(layout)};
-  std::future<void> writing;
-  const auto wait = [&] {
-    attempt([&] {
-      if (writing.valid()) writing.get();
-    });
-  };
+  // While a helper thread and the disk write the rows of two rounds, those of the next are sorted and sent.
+  constexpr std::int64_t rounds_held = 2;
+  std::vector<Rows> buffers(rounds_held + 1, Rows(layout));
+  io::WriteBehind writing(rounds_held * shares.groups_in_round() * layout.bytes_of_group());
   for (std::int64_t round = 0; round < shares.n_rounds(); ++round) {
-    auto& rows = buffers[at(round % 2)];
+    auto& rows = buffers[at(round) % buffers.size()];
     const auto [begin, end] = shares.groups(comm_.rank(), round);
     const auto first = begin * layout.atoms_in_group, last = std::min(end * layout.atoms_in_group, layout.n_atoms);
     rows.begin(first, std::max(first, last));
@@ -253,10 +256,10 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
       put_received(received, layout, rows);
     if (begin == end) continue;
     TESSERA_CHECK(rows.n() == last - first);
-    wait();
-    if (problem.empty()) writing = std::async(std::launch::async, write_rows, std::cref(rows), first);
+    const auto groups = end - begin;
+    attempt([&] { writing.hand_over(groups * layout.bytes_of_group(), [&, first] { write_rows(rows, first); }); });
   }
-  wait();
+  attempt([&] { writing.wait(); });
   // When the root has written the header, it brings to the disk what all ranks of its host have written: the system has
   // the file once.
   attempt([&] {
@@ -303,6 +306,10 @@ void CheckpointWriter::write(const Checkpoint& checkpoint, const md::Engine& eng
       if (!next_) next_.emplace(unplaced_checkpoint(folder_));
       path = next_->file().path();
       header = text_of_header(checkpoint, engine.system().n_atoms());
+      // Ranks that write side by side into a file that grows would wait for each other.
+      next_->file().reserve(
+          lay_out_checkpoint(std::ssize(header), engine.system().n_atoms(), values_of(engine.state().fields))
+              .file_bytes());
     });
     comm::broadcast_resized(comm_, path);
     auto header_bytes = std::ssize(header);

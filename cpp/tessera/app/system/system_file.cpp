@@ -399,30 +399,34 @@ void append_rows(const Reader& reader, std::int64_t n_atoms, std::int64_t begin,
                  CoordinateBlock& block) {
   const auto& file = reader.file();
   const std::int64_t count = end - begin;
-  auto ids = file.read_rows<std::int64_t>("/coordinates/id", begin, count);
-  for (const auto id : ids)
-    if (id < 0 || id >= n_atoms) reader.fail_in("/coordinates/id", fmt::format("names atom {} of {}", id, n_atoms));
-  if (block.id.empty())
-    block.id = std::move(ids);
-  else
-    block.id.insert(block.id.end(), ids.begin(), ids.end());
-
-  const auto read_triples = [&](const std::string& dataset, auto zero) {
+  const auto before = block.id.size();
+  // Row by row as they come, while they are in the processor's caches.
+  const auto append = [&](const std::string& dataset, auto value, auto& to) {
+    file.for_rows<decltype(value)>(dataset, begin, count, [&](std::span<const std::byte> rows) {
+      const auto at = to.size();
+      if (at == before) io::reserve_in_large_pages(to, before + static_cast<std::size_t>(count));
+      to.resize(at + rows.size() / sizeof(to[0]));
+      std::memcpy(to.data() + at, rows.data(), rows.size());
+    });
+  };
+  const auto append_triples = [&](const std::string& dataset, auto value, auto& to) {
+    static_assert(sizeof(to[0]) == 3 * sizeof(value));
     const auto shape = file.shape(dataset);
     if (shape.size() != 2 || shape[1] != 3 || shape[0] != n_atoms)
       reader.fail_in(dataset, fmt::format("is not of shape ({}, 3)", n_atoms));
-    return file.read_rows<decltype(zero)>(dataset, begin, count);
+    append(dataset, value, to);
   };
-  const auto fraction = read_triples("/coordinates/fraction", std::int32_t{});
-  io::reserve_in_large_pages(block.fraction, block.id.size());
-  for (std::size_t i = 0; i < fraction.size(); i += 3)
-    block.fraction.push_back({fraction[i], fraction[i + 1], fraction[i + 2]});
+  append("/coordinates/id", std::int64_t{}, block.id);
+  for (auto i = before; i < block.id.size(); ++i)
+    if (block.id[i] < 0 || block.id[i] >= n_atoms)
+      reader.fail_in("/coordinates/id", fmt::format("names atom {} of {}", block.id[i], n_atoms));
+  append_triples("/coordinates/fraction", std::int32_t{}, block.fraction);
   if (reader.has("/coordinates/velocity")) {
-    const auto velocity = read_triples("/coordinates/velocity", double{});
-    reader.check_finite("/coordinates/velocity", velocity);
-    io::reserve_in_large_pages(block.velocity, block.id.size());
-    for (std::size_t i = 0; i < velocity.size(); i += 3)
-      block.velocity.push_back({velocity[i], velocity[i + 1], velocity[i + 2]});
+    append_triples("/coordinates/velocity", double{}, block.velocity);
+    const auto* values = &block.velocity.data()->x;
+    for (auto i = 3 * before; i < 3 * block.velocity.size(); ++i)
+      if (!std::isfinite(values[i]))
+        reader.fail_in("/coordinates/velocity", fmt::format("holds {} at element {}", values[i], i - 3 * before));
   }
 }
 

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
+#include "tessera/io/large_pages.h"
 #include "tessera/io/text/share.h"
 #include "tessera/programs/io/seconds_of.h"
 
@@ -48,10 +47,9 @@ void read_bytes(const comm::Communicator& comm, const std::string& path, int fla
   comm::on_each_rank(comm, [&] {
     const auto n_blocks = (Descriptor::open_to_read(path).size() + block - 1) / block;
     const Handle file(path, flags);
-    constexpr std::size_t page = 4096;
-    const std::unique_ptr<void, void (*)(void*)> buffer(std::aligned_alloc(page, block), std::free);
+    io::DirectBytes buffer(block);
     for (auto at = n_blocks * comm.rank() / comm.size(); at < n_blocks * (comm.rank() + 1) / comm.size(); ++at)
-      if (::pread(file.id(), buffer.get(), block, at * block) < 0)
+      if (::pread(file.id(), buffer.data(), block, at * block) < 0)
         throw RunError(fmt::format("{}: can't read: {}", path, system_error_text(errno)));
   });
 }
