@@ -100,6 +100,21 @@ def test_several_ranks_write_a_file(
     assert found.read_bytes()[first:] == files[kind].read_bytes()[first:]
 
 
+@pytest.mark.mpi
+@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md"])
+def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str) -> None:
+    def after_the_loss(writers: int, **sizes: Any) -> bytes:
+        settings: Settings = {"output.trajectory": kind, "output.writers": writers, "output.checkpoint_every": 10}
+        path = run_file(runs, {**settings, "dynamics.steps": 20})
+        file = runs.start(path, **sizes).folder / f"trajectory.{kind}"
+        file.unlink()
+        again = runs.start(path, "--restart", "--set", "dynamics.steps=40", **sizes)
+        assert "is gone and begins anew after step 20" in again.stderr
+        return file.read_bytes()[108 if kind == "h5md" else 0 :]
+
+    assert after_the_loss(2, mpi="mpich", ranks=3) == after_the_loss(0)
+
+
 def test_a_dcd_is_the_same_after_a_restart(files: dict[str, Path], dcd: Path) -> None:
     assert files["dcd"].read_bytes() == dcd.read_bytes()
 

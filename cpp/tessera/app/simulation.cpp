@@ -145,8 +145,8 @@ std::string Simulation::state_hash() const {
 }
 
 void Simulation::save(const std::string& folder) {
-  CheckpointWriter writer(folder, comm_);
-  save(writer, {});
+  if (!saving_ || saving_->folder() != folder) saving_.emplace(folder, comm_);
+  save(*saving_, {});
 }
 
 void Simulation::save(CheckpointWriter& writer, Checkpoint checkpoint) {

@@ -99,7 +99,8 @@ class Simulation {
   std::int64_t first_step_ = 0;
   double seconds_ = 0;
   std::optional<Origin> origin_;
-  nlohmann::json fingerprint_;  // of the system; on the root, once one is saved
+  std::optional<CheckpointWriter> saving_;  // of the folder that save() had last
+  nlohmann::json fingerprint_;              // of the system; on the root, once one is saved
 };
 
 }  // namespace tessera::app

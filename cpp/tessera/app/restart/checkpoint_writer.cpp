@@ -200,7 +200,13 @@ void CheckpointWriter::reserve(std::int64_t bytes) {
   on_root(comm_, [&] {
     next_.reset();
     next_.emplace(unplaced_checkpoint(folder_));
-    next_->file().reserve(bytes);
+    try {
+      next_->file().reserve(bytes);
+    } catch (const RunError&) {
+      if (!freeing_.valid()) throw;
+      freeing_.get();
+      next_->file().reserve(bytes);
+    }
   });
 }
 
@@ -290,12 +296,22 @@ void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string&
     next_->place();
     next_.reset();
     std::error_code ignored, failed;
+    // The system frees the room of a large file when the last handle of it is closed, which takes some ms for each
+    // 100 MB: a thread beside this one does so.
+    std::optional<Descriptor> oldest;
+    try {
+      if (std::filesystem::is_regular_file(previous_checkpoint(folder_), ignored))
+        oldest = Descriptor::open_to_read(previous_checkpoint(folder_));
+    } catch (const InputError&) {
+      // It may be replaced all the same.
+    }
     std::filesystem::rename(newest_checkpoint(folder_), previous_checkpoint(folder_), ignored);  // none yet: fine
     std::filesystem::rename(unplaced_checkpoint(folder_), newest_checkpoint(folder_), failed);
     if (failed)
       throw RunError(fmt::format("{} can't be renamed to checkpoint.tck: {}", unplaced_checkpoint(folder_),
                                  system_error_text(failed.value())));
     synchronize_folder(folder_);
+    freeing_ = std::async(std::launch::async, [file = std::move(oldest)]() mutable { file.reset(); });
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ class CheckpointWriter {
  public:
   /// `comm` must outlive it.
   CheckpointWriter(std::string folder, const comm::Communicator& comm) : folder_(std::move(folder)), comm_(comm) {}
+
+  const std::string& folder() const { return folder_; }
 
   /// Takes room on the disk for the next checkpoint, where the file system can; what is not used is given back at the
   /// end. Throws RunError where there is not enough.
@@ -40,6 +43,7 @@ class CheckpointWriter {
   std::string folder_;
   const comm::Communicator& comm_;
   std::optional<AtomicFile> next_;  // on the root
+  std::future<void> freeing_;       // the room of the checkpoint that had to go, on the root
 };
 
 }  // namespace tessera::app
