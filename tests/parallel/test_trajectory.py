@@ -109,7 +109,7 @@ def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str) -> None:
         file = runs.start(path, **sizes).folder / f"trajectory.{kind}"
         file.unlink()
         again = runs.start(path, "--restart", "--set", "dynamics.steps=40", **sizes)
-        assert "is gone and begins anew after step 20" in again.stderr
+        assert "is gone and begins anew after step 20" in again.process.stderr
         return file.read_bytes()[108 if kind == "h5md" else 0 :]
 
     assert after_the_loss(2, mpi="mpich", ranks=3) == after_the_loss(0)
