@@ -12,6 +12,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+import tessera
 from bench.common import systems
 from bench.common.options import Common
 from bench.common.process import TimedRun, measure
@@ -50,9 +51,9 @@ class _Sections:
             self.rows[name] = [f"{i} {line}" for i, line in enumerate(lines, 1)] if numbered else lines
 
 
-def write_data(system: System, path: Path) -> tuple[list[int], int]:
-    """Writes a data file for `atom_style full`, CHARMM's styles and `fix cmap`. Returns what SHAKE holds: the types of
-    bonds with hydrogen and the type of water's angle, from 1."""
+def write_data(system: System, x: NDArray[np.float64], path: Path) -> tuple[list[int], int]:
+    """Writes a data file for `atom_style full`, CHARMM's styles and `fix cmap`. `x`: (n_atoms, 3) Å. Returns what SHAKE
+    holds: the types of bonds with hydrogen and the type of water's angle, from 1."""
     force_field, found = system.force_field, _Sections({}, {})
     mass, charge = system.atom_field("mass"), system.atom_field("charge")
     kinds, kind = np.unique(np.stack([system.atom_field("type"), mass], axis=1), axis=0, return_inverse=True)
@@ -65,7 +66,6 @@ def write_data(system: System, path: Path) -> tuple[list[int], int]:
     found.add("PairIJ Coeffs", "", _pair_lines(system, kinds[:, 0].astype(int), pairs), numbered=False)
 
     box, sizes = np.diagonal(system.box), np.array([t.n_atoms for t in system.templates])
-    x = system.positions()
     for of, at in zip(first, first + sizes[template]):  # whole molecules; LAMMPS wraps atoms itself
         x[of:at] -= box * np.round((x[of:at] - x[of]) / box)
     found.add(
@@ -215,8 +215,11 @@ def prepare(common: Common, name: str) -> Path:
     if not (folder / "shake").exists():
         common.say(f"writing {name} for LAMMPS")
         folder.mkdir(parents=True, exist_ok=True)
-        system = system_file.read(systems.system(common, name))
-        bonds, angle = write_data(system, folder / "data")
+        path = systems.system(common, name)
+        system = system_file.read(path)
+        # LAMMPS prints the energy of step 0 before SHAKE moves atoms, the others after constraints hold.
+        x = tessera.Simulation(path, {"dynamics": {"constraints": "h-bonds"}}).positions
+        bonds, angle = write_data(system, x.copy(), folder / "data")
         if len(system.force_field.cmap):
             write_maps(system, folder / "maps")
         (folder / "shake").write_text(f"b {' '.join(map(str, bonds))} a {angle}")
