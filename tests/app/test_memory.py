@@ -8,12 +8,15 @@ import pytest
 from parallel.runs import Runs, Settings, runs  # noqa: F401
 from parallel.samples import sample
 
+from tessera.system import read
+
 FULL: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0, "dynamics.steps": 5}
 
 
 def planned(runs: Runs, name: str, ranks: int, *more: str) -> dict[str, float]:  # noqa: F811
     """Bytes of the largest rank by owner, and of all of them together under "bytes"."""
     words = ["--explain", runs.run_file(sample(name), FULL), "--ranks", str(ranks), "--measured-steps", "0", "--json"]
+    more = tuple(word for one in more for word in (("--set", one) if "=" in one else (one,)))
     said = json.loads(runs.run_engine(*words, *more).stdout)["predicted"]
     total = sum(said["memory"].values())
     assert said["megabytes_a_rank"] == pytest.approx(total / 1e6)
@@ -43,3 +46,19 @@ def test_dhfr_on_four_ranks(runs: Runs, mpi: str) -> None:  # noqa: F811
 def test_many_ranks_need_less_each(runs: Runs) -> None:  # noqa: F811
     sizes = [planned(runs, "water", ranks)["bytes"] for ranks in (1, 8, 64)]
     assert sizes[0] > 2 * sizes[1] > 4 * sizes[2]
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 64])
+def test_frames_are_planned(runs: Runs, ranks: int) -> None:  # noqa: F811
+    """A rank that compresses an XTC holds whole frames: what arrives, fractions, and two frames, 52 bytes an atom; the
+    root has a compressed one of each writer. Writers of segments have shares."""
+    n = read(sample("dhfr")).n_atoms
+
+    def frames(*more: str) -> float:
+        found = planned(runs, "dhfr", ranks, "output.trajectory_every=1", f"output.writers={ranks}", *more)
+        return found["frames to be written"]
+
+    assert "frames to be written" not in planned(runs, "dhfr", ranks)
+    assert frames('output.trajectory="xtc"') == n * (52 + 4 * min(ranks, 8))
+    assert frames('output.trajectory="segments"') == -(-n // ranks) * 52
+    assert frames('output.trajectory="segments"', "output.velocities=true") == -(-n // ranks) * 88

@@ -24,8 +24,9 @@ from oracle import KCAL, Settings, openmm_system
 from parallel.samples import sample
 
 from tessera import launch
+from tessera.build.nacl import crystal
 from tessera.build.water import make_water
-from tessera.system import System, read, write
+from tessera.system import System, image, read, write
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SHORT = ["--set", "interactions.cutoff=9", "--set", "interactions.switch=8"]
@@ -202,6 +203,34 @@ def test_a_signal_writes_the_best_so_far(bad: Path, tmp_path: Path) -> None:
     assert "not converged: stopped" in errors and f"written: {out}" in printed
     assert read(out).n_atoms == read(bad).n_atoms
     assert [path.name for path in tmp_path.iterdir()] == ["out.tsr"]
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from tessera.commands.minimize import _write
+from tessera.prepare.peaks import Peaks
+peaks = Peaks()
+peaks.begin("writing")
+_write(*map(Path, sys.argv[1:]), 10_000_000)
+peaks.end()
+print(peaks.phases["writing"])
+"""
+
+
+def test_memory_to_write_does_not_grow_with_the_system(tmp_path: Path) -> None:
+    paths = start, positions, out = [tmp_path / name for name in ("start.tsr", "positions.npy", "out.tsr")]
+    peaks = []
+    for ions in (500_000, 3_000_000):
+        made = crystal(ions)
+        write(made.system, start, made.parts(10**9))
+        system = read(start)
+        moved = dataclasses.replace(system, fraction=system.fraction + np.int32(10**8), velocity=None)
+        np.save(positions, moved.fraction.astype(np.float64))
+        done = subprocess.run([sys.executable, "-c", PEAK, *paths], capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout))
+    assert peaks[1] - peaks[0] < 2_500_000 * 4, peaks  # a coordinate of each ion would be more
+    assert out.read_bytes() == image(moved)
 
 
 @pytest.mark.slow

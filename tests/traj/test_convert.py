@@ -147,6 +147,53 @@ def test_other_formats(output: Path, tmp_path: Path, ending: str) -> None:
         np.testing.assert_allclose(found.xyz[3] * 10, positions(30), atol=tolerance)
 
 
+@pytest.mark.parametrize("box", [None, BOX])
+@pytest.mark.parametrize("ending", ["dcd", "nc", "h5md"])
+def test_frames_are_written_in_any_order(
+    tmp_path: Path, ending: str, box: np.ndarray | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes of any number of threads are the same, and those that MDAnalysis writes frame after frame."""
+    frames, scales = 9, np.linspace(1, 1.2, 9)
+    names = QUANTITIES if ending != "dcd" else QUANTITIES[:1]
+    with SegmentWriter(
+        tmp_path / "a.segments", ATOMS, every=5, timestep=0.003, quantities=names, periodic=box is not None
+    ) as writer:
+        for index, scale in enumerate(scales):
+            values = [numbers(index, ATOMS, name) for name in names]
+            writer.append(10 + 5 * index, 0.015 * index + 0.03, None if box is None else scale * box, *values)
+    found = []
+    for processors in (1, 2, 7):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, n=processors: set(range(n)))
+        path = tmp_path / f"by_{processors}.{ending}"
+        assert ran("convert", tmp_path / "a.segments", "-o", path)["frames"] == frames
+        found.append(path.read_bytes())
+    assert found[1:] == found[:1] * 2
+
+    universe = universe_of(tmp_path / "a.segments")
+    path = tmp_path / f"peer.{ending}"
+    has: dict[str, Any] = {"velocities": True, "forces": True}
+    if ending == "dcd":
+        has = {"dt": Trajectory(tmp_path / "a.segments").interval, "nsavc": 5, "istart": 10, "remarks": "tessera traj"}
+    if ending == "h5md":
+        units = {"lengthunit": "Angstrom", "velocityunit": "Angstrom/ps", "forceunit": "kJ/(mol*Angstrom)"}
+        has = {"convert_units": False, "timeunit": "ps", **units}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with MDAnalysis.Writer(str(path), ATOMS, **has) as peer:
+            for _ in universe.trajectory:
+                peer.write(universe.atoms)
+            if ending == "h5md":
+                peer.h5md_file.close()
+    if ending != "h5md":
+        assert path.read_bytes() == found[0]
+        return
+    ours, theirs = (list(universe_of(one).trajectory) for one in (tmp_path / "by_2.h5md", path))
+    for one, other in zip(ours, theirs, strict=True):
+        assert (one.data["step"], one.time) == (other.data["step"], other.time)
+        for name in (*QUANTITIES, "triclinic_dimensions"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
 def test_history(output: Path, tmp_path: Path) -> None:
     ase = pytest.importorskip("ase.io")
     from ase.io.dlp4 import DLP_F_ASE

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.prepare.options import memory_option
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -33,6 +34,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--steps", default=5000, show_default=True, type=click.IntRange(min=0), help="Stop after so many moves at most."
 )
+@memory_option("How much memory may be used to write a system file; the file is the same with any.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
 @launch.threads_option
@@ -45,6 +47,7 @@ def minimize(
     output: Path,
     max_force: float,
     steps: int,
+    memory: float,
     as_json: bool,
     ranks: int,
     threads: int | None,
@@ -90,7 +93,7 @@ def minimize(
             launch.tell_of_terminal()
             status = launch.supervise(command, "nothing was written")
             if positions.stat().st_size > 0:
-                notes = _write(system, positions, output)
+                notes = _write(system, positions, output, int(memory * 1e9))
                 if not as_json:
                     click.echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
     except (InputError, SystemFileError, OSError) as error:
@@ -115,22 +118,24 @@ def _check(output: Path) -> None:
         raise InputError(f"{output} is no regular file")
 
 
-def _write(system_path: Path, positions: Path, output: Path) -> list[str]:
-    """Writes the system with the positions that the engine has left, (n,3) in units of 2⁻³² of the box. Returns what
-    there is to say of the format."""
+def _write(system_path: Path, positions: Path, output: Path, memory: int) -> list[str]:
+    """Writes the system with the positions that the engine has left, (n,3) in units of 2⁻³² of the box: a system file
+    in so many bytes of memory, about. Returns what there is to say of the format."""
     import numpy as np
 
     from tessera.system import read, write
+    from tessera.system.scratch import bounded, scratch
 
-    system = read(system_path)
-    moved = dataclasses.replace(system, fraction=np.load(positions, mmap_mode="r").astype(np.int32), velocity=None)
+    system = read(system_path, has_atoms=False)
     if output.suffix.lower() == ".tsr":
-        write(moved, output)
+        with bounded(memory, output.parent):
+            write(dataclasses.replace(system, fraction=scratch().loaded(positions, np.int32)), output)
         return []
     from tessera.commands.export import libraries
     from tessera.export.configuration import Configuration
     from tessera.export.files import write_all
 
+    moved = dataclasses.replace(system, fraction=scratch().loaded(positions, np.int32))
     with libraries():
         _, files = write_all(Configuration(moved, system_path), [output], None, True, lambda _: None)
     return [note for file in files for note in file.notes]

@@ -24,6 +24,7 @@ from tessera.system.model import (
     PAIR_PARAMETERS,
     TERM_ATOMS,
     USUAL_LENNARD_JONES,
+    FloatArray,
     ForceField,
     LennardJones,
     System,
@@ -304,8 +305,9 @@ def _write_template(group: Any, template: Template) -> None:
         _put(group, f"virtual_site/{name}", getattr(template.virtual_sites, name), dtype)
 
 
-def read(path: str | Path) -> System:
-    """Reads a system; its coordinates are put back into id order.
+def read(path: str | Path, has_atoms: bool = True) -> System:
+    """Reads a system; its coordinates are put back into id order. Without `has_atoms` neither they nor velocities are
+    read: the system has none.
 
     Raises `SystemFileError` where the file is missing, is no system file or is of another version.
     """
@@ -315,7 +317,7 @@ def read(path: str | Path) -> System:
     try:
         is_checked = checked_file.is_checked(path)
         if is_checked:
-            checked_file.check(path)
+            checked_file.check(path, bulk=has_atoms)
         file = h5py.File(path, "r")
     except checked_file.DamagedFileError as error:
         raise SystemFileError(str(error)) from error
@@ -325,7 +327,7 @@ def read(path: str | Path) -> System:
         try:
             _check_kind(path, file, is_checked)
             _check_names(path, file)
-            return _read_system(file)
+            return _read_system(file, has_atoms)
         except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
             # HDF5 found an error, or a member is missing.
             raise SystemFileError(f"{path} is damaged: {error}") from error
@@ -362,15 +364,8 @@ def _get_text(group: Any, name: str) -> Any:
     return np.array(group[name].asstr()[...] if name in group else [], dtype=str)
 
 
-def _read_system(file: Any) -> System:
-    group = file["coordinates"]
-    ids = group["id"][...]
-    fraction = np.empty((len(ids), 3), np.int32)
-    fraction[ids] = group["fraction"][...]
-    velocity = None
-    if "velocity" in group:
-        velocity = np.empty((len(ids), 3))
-        velocity[ids] = group["velocity"][...]
+def _read_system(file: Any, has_atoms: bool) -> System:
+    fraction, velocity = _read_atoms(file["coordinates"]) if has_atoms else (np.zeros((0, 3), np.int32), None)
     templates = file["templates"]
     instances = file["instances"]
     system = System(
@@ -391,6 +386,18 @@ def _read_system(file: Any) -> System:
     return of_whole_molecules(
         system, _get(instances, "chains", (0, 2), np.int64), list(_get_text(instances, "chain_name"))
     )
+
+
+def _read_atoms(group: Any) -> tuple[NDArray[np.int32], FloatArray | None]:
+    """Returns fractions and velocities in the order of ids."""
+    ids = group["id"][...]
+    fraction = np.empty((len(ids), 3), np.int32)
+    fraction[ids] = group["fraction"][...]
+    if "velocity" not in group:
+        return fraction, None
+    velocity = np.empty((len(ids), 3))
+    velocity[ids] = group["velocity"][...]
+    return fraction, velocity
 
 
 def _read_lennard_jones(attributes: Any) -> LennardJones:

@@ -66,6 +66,17 @@ class Scratch:
             out[rows] = values[rows]
         return out
 
+    def loaded(self, path: Path, dtype: DTypeLike) -> NDArray[Any]:
+        """Returns the numbers of an .npy file as numbers of another type. Raises `OSError`."""
+        with path.open("rb") as file:
+            np.lib.format.read_magic(file)
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+            out = self.empty(shape, dtype)
+            for rows in self.ranges(len(out)):
+                part = out[rows]
+                part[:] = np.fromfile(file, kind, part.size).reshape(part.shape)
+        return out
+
     def ranges(self, n: int, atoms_of_each: int = 1) -> Iterator[slice]:
         """Yields ranges that together are all n atoms, or molecules of so many atoms each."""
         step = max(1, self.at_once // atoms_of_each)

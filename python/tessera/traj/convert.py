@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +19,7 @@ from tessera.files import replaced, replaced_folder
 from tessera.prepare.constants import KJ_PER_KCAL
 from tessera.prepare.errors import InputError
 from tessera.system import System, read
+from tessera.traj import fixed_frames
 from tessera.traj.find import SETTINGS, settings_of
 from tessera.traj.history import FORCE, HistoryWriter, imcon_of
 from tessera.traj.manifest import IdArray
@@ -156,8 +159,8 @@ def convert(
     force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Written:
-    """Writes all frames, of all atoms or of those in `rows`. Threads read frames, and compress those of an XTC and of
-    segments, while earlier ones are written.
+    """Writes all frames, of all atoms or of those in `rows`. Threads read frames, and encode those of all formats
+    but TRR and text, while earlier ones are written.
 
     `structure` has the system's atoms; PDB and HISTORY need it. `progress` gets the number of frames after each. The
     output takes its name when it is complete. Raises `InputError` and `DamagedFileError`.
@@ -189,7 +192,7 @@ def convert(
         try:
             place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
             write = stack.enter_context(_WRITERS[ending](job, place))
-            for frame in trajectory.map(range(len(trajectory)), of_frame):
+            for frame in trajectory.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
                 progress(1)
         except OSError as error:
@@ -200,6 +203,12 @@ def convert(
     return Written(
         output, name, len(trajectory), job.n_atoms, present, float(times[0]), float(times[-1]), size, notes + job.notes
     )
+
+
+def _frames_ahead(job: _Job) -> int:
+    """Returns how many frames are read before they are needed: enough for all processors, of 1 GiB or four."""
+    frame = 12 * job.trajectory.n_atoms * len(job.quantities)
+    return max(4, min(2 * len(os.sched_getaffinity(0)), 2**30 // max(1, frame)))
 
 
 Write = Callable[[Frame], None]
@@ -279,23 +288,25 @@ def _mdanalysis(job: _Job, writer: Any, with_names: bool = False) -> Iterator[Wr
             yield write
         finally:
             writer.close()
-            file = getattr(writer, "h5md_file", None)  # which close() leaves open
-            if file is not None:
-                file.close()
+
+
+@contextmanager
+def _fixed(job: _Job, path: Path, layout: fixed_frames.Layout) -> Iterator[Callable[[list[NDArray[Any]]], None]]:
+    number, job.encode = itertools.count(), layout.encode
+    with path.open("r+b") as file:
+        yield lambda arrays: layout.write(file.fileno(), next(number), arrays)
 
 
 def _dcd(job: _Job, path: Path) -> Any:
-    from MDAnalysis.coordinates.DCD import DCDWriter
+    return _fixed(job, path, fixed_frames.dcd(path, job.trajectory, job.n_atoms, job.every))
 
-    first = (
-        round(float(job.trajectory.times[0]) / job.trajectory.interval) * job.every
-        if job.trajectory.interval > 0
-        else 0
-    )
-    writer = DCDWriter(
-        str(path), job.n_atoms, dt=job.trajectory.interval, nsavc=job.every, istart=first, remarks="tessera traj"
-    )
-    return _mdanalysis(job, writer)
+
+def _netcdf(job: _Job, path: Path) -> Any:
+    return _fixed(job, path, fixed_frames.netcdf(path, job.trajectory, job.n_atoms, job.quantities))
+
+
+def _h5md(job: _Job, path: Path) -> Any:
+    return _fixed(job, path, fixed_frames.h5md(path, job.trajectory, job.n_atoms, job.quantities))
 
 
 @contextmanager
@@ -311,27 +322,6 @@ def _trr(job: _Job, path: Path) -> Any:
     from MDAnalysis.coordinates.TRR import TRRWriter
 
     return _mdanalysis(job, TRRWriter(str(path), job.n_atoms))
-
-
-def _netcdf(job: _Job, path: Path) -> Any:
-    from MDAnalysis.coordinates.TRJ import NCDFWriter
-
-    has = {name: name in job.quantities for name in ("velocities", "forces")}
-    with warnings.catch_warnings():  # netCDF4 is not needed
-        warnings.simplefilter("ignore")
-        writer = NCDFWriter(str(path), job.n_atoms, **has)
-    return _mdanalysis(job, writer)
-
-
-def _h5md(job: _Job, path: Path) -> Any:
-    from MDAnalysis.coordinates.H5MD import H5MDWriter
-
-    has = {name: name in job.quantities for name in ("velocities", "forces")}
-    writer = H5MDWriter(
-        str(path), job.n_atoms, n_frames=len(job.trajectory), convert_units=False, timeunit="ps", lengthunit="Angstrom",
-        velocityunit="Angstrom/ps", forceunit="kJ/(mol*Angstrom)", author="tessera traj", **has,
-    )  # fmt: skip
-    return _mdanalysis(job, writer)
 
 
 def _pdb(job: _Job, path: Path) -> Any:

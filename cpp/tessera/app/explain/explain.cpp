@@ -21,6 +21,8 @@
 #include "tessera/app/system/cut_out.h"
 #include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
+#include "tessera/app/trajectory/settings.h"
+#include "tessera/app/trajectory/writers.h"
 #include "tessera/app/trial.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
@@ -107,6 +109,16 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
   if (plan.mesh) layout.mesh = plan.mesh->summary();
   while (layout.mesh.ends_with('\n')) layout.mesh.pop_back();
   return layout;
+}
+
+/// Bytes that the frames of all trajectories take on a rank that writes them.
+std::int64_t frame_memory(const RunConfig& config, const std::string& machine_file, std::int64_t n_atoms, int ranks) {
+  std::int64_t bytes = 0;
+  for (const auto& one : trajectories_of(config.output)) {
+    const auto atoms = atoms_of(one, config, n_atoms).size();
+    bytes += planned_frame_memory(one, atoms, plan_writers(one, config.output, machine_file, atoms, ranks));
+  }
+  return bytes;
 }
 
 /// How many ranks and threads want one core, where that is most; 1: each has its own.
@@ -236,7 +248,9 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
   const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
-  const auto layout = plan_layout(system, settings, request.ranks, threads);
+  auto layout = plan_layout(system, settings, request.ranks, threads);
+  if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
+    layout.memory.owners.push_back({"frames to be written", bytes});
   const auto choices = list_choices(config, system, settings, layout);
   const auto machine = machine::describe_this_host();
   const double atoms = static_cast<double>(system.n_atoms());

@@ -9,16 +9,12 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
-#include "tessera/io/write/choose.h"
-#include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::app {
 
 namespace segments = io::segments;
 
 namespace {
-
-constexpr std::int64_t bytes_of_writer = 4 << 20;  // of a frame, less of which is not worth a writer of its own
 
 /// A set of atoms as ranges of equal lengths and distances: the hydrogens of a million waters are one.
 std::vector<segments::Header::Ids> ids_of(const model::AtomSet& atoms) {
@@ -49,22 +45,6 @@ segments::Encoding encoding_of(const TrajectorySettings& settings, bool is_posit
 }
 
 }  // namespace
-
-int number_of_writers(const comm::Communicator& comm, const OutputConfig& output, const std::string& machine_file,
-                      std::int64_t bytes_of_frame) {
-  if (output.writers > 0) return std::min(comm.size(), static_cast<int>(output.writers));
-  std::int64_t n = 1;
-  comm::on_root(comm, [&] {
-    n = std::clamp<std::int64_t>(bytes_of_frame / bytes_of_writer, 1, std::min<std::int64_t>(comm.size(), most_parts));
-    if (n == 1 || machine_file.empty()) return;
-    const auto map = machine::read_machine_file(machine_file);
-    const auto* system = io::write::file_system_of(
-        map.file_systems, std::filesystem::absolute(output.folder).lexically_normal().string());
-    if (system) n = std::min<std::int64_t>(n, io::write::writers_of_segments(*system, comm.size()));
-  });
-  comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
-  return static_cast<int>(n);
-}
 
 SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                          const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,

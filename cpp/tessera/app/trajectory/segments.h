@@ -18,12 +18,6 @@
 
 namespace tessera::app {
 
-/// How many ranks write the frames of a run: output.writers of them, or where that is 0 as many as have a few megabytes
-/// of a frame each, not more than the machine file knows to pay on the file system of the folder (`tessera io bench`).
-/// Throws InputError as the machine file's reader does. Collective.
-int number_of_writers(const comm::Communicator& comm, const OutputConfig& output, const std::string& machine_file,
-                      std::int64_t bytes_of_frame);
-
 class SegmentSink final : public FrameSink {
  public:
   /// Begins a segment in the folder of a run's trajectory, which it makes, behind `earlier_frames` frames. References

@@ -9,6 +9,7 @@
 
 #include "tessera/app/trajectory/segments.h"
 #include "tessera/app/trajectory/single_file.h"
+#include "tessera/app/trajectory/writers.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/write/plan.h"
@@ -17,15 +18,13 @@ namespace tessera::app {
 
 namespace {
 
-constexpr int most_xtc_writers = 8;  // each holds whole frames
-
 FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                             const model::AtomSet& atoms, const std::string& machine_file,
                             const comm::Communicator& comm) {
   const bool takes_turns = settings.format == TrajectoryFormat::xtc;
-  // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
-  auto n = number_of_writers(comm, config.output, takes_turns ? "" : machine_file, frame_bytes(settings, atoms.size()));
-  if (takes_turns) n = std::min(n, most_xtc_writers);
+  int n = 1;
+  comm::on_root(comm, [&] { n = plan_writers(settings, config.output, machine_file, atoms.size(), comm.size()); });
+  comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
   auto writers = io::write::spread(comm.size(), n);
   FrameShares shares(system, atoms, config.output.wrap, takes_turns ? 1 : n);
   if (!takes_turns) writers.resize(static_cast<std::size_t>(shares.n_shares()));

@@ -1,0 +1,45 @@
+#include "tessera/app/trajectory/writers.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tessera/io/write/choose.h"
+#include "tessera/machine/survey/machine_file.h"
+
+namespace tessera::app {
+
+namespace {
+
+constexpr std::int64_t bytes_of_writer = 4 << 20;  // of a frame, less of which is not worth a writer of its own
+constexpr int most_xtc_writers = 8;                // each holds whole frames
+
+}  // namespace
+
+int plan_writers(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
+                 std::int64_t atoms_of_frame, int ranks) {
+  const bool takes_turns = settings.format == TrajectoryFormat::xtc;
+  const int most = takes_turns ? std::min(ranks, most_xtc_writers) : ranks;
+  if (output.writers > 0) return static_cast<int>(std::min<std::int64_t>(most, output.writers));
+  auto n = std::clamp<std::int64_t>(frame_bytes(settings, atoms_of_frame) / bytes_of_writer, 1,
+                                    std::min<std::int64_t>(most, most_parts));
+  // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
+  if (n == 1 || takes_turns || machine_file.empty()) return static_cast<int>(n);
+  const auto map = machine::read_machine_file(machine_file);
+  const auto* system =
+      io::write::file_system_of(map.file_systems, std::filesystem::absolute(output.folder).lexically_normal().string());
+  if (system) n = std::min<std::int64_t>(n, io::write::writers_of_segments(*system, ranks));
+  return static_cast<int>(n);
+}
+
+std::int64_t planned_frame_memory(const TrajectorySettings& settings, std::int64_t atoms_of_frame, int writers) {
+  constexpr std::int64_t index_bytes = 4, fraction_bytes = 12;
+  const bool takes_turns = settings.format == TrajectoryFormat::xtc;
+  const std::int64_t rows = takes_turns ? atoms_of_frame : (atoms_of_frame + writers - 1) / writers;
+  const std::int64_t row = 12 * settings.contents.n_quantities();
+  // What arrives, the fractions in order, the rows that are made of them, and the rows that are being written.
+  const std::int64_t making = rows * (index_bytes + row + fraction_bytes + 2 * row);
+  // The root has a compressed frame of each writer until the frames before it are written.
+  return making + (takes_turns ? writers * frame_bytes(settings, atoms_of_frame) : 0);
+}
+
+}  // namespace tessera::app
