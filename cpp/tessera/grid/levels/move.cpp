@@ -83,17 +83,20 @@ void Move<Real>::send(const Real* from, std::int64_t fields, const Phases& phase
 template <class Real>
 void Move<Real>::put(const fft::MovedBox& piece, const Real* from, const Place& source, Real* to) {
   const auto target = shifted_back(to_, piece.shift);
-  copy_box(piece.box, from, source, to, target, threads_);
   std::complex<double> phase = 1;
   for (std::size_t d = 0; d < 3; ++d) {
     const auto factor = piece.shift[d] < 0 ? std::conj(phases_[d]) : phases_[d];
     for (auto left = std::abs(piece.shift[d]) / grid_[d]; left > 0; --left) phase *= factor;
   }
-  if (to_.components == 1 || phase == 1.0) return;
   const auto& box = piece.box;
-  for (auto x = box.lower[0]; x < box.upper[0]; ++x)
-    turn_rows(to + target.at({x, box.lower[1], box.lower[2]}), box.extent(2) * to_.components, box.extent(1),
-              to_.stride_y, std::complex<Real>(phase));
+  if (to_.components == 1 || phase == 1.0) return copy_box(box, from, source, to, target, threads_);
+  threads_.parallel_for(box.extent(0), [&](std::int64_t begin, std::int64_t end) {
+    for (auto x = box.lower[0] + begin; x < box.lower[0] + end; ++x) {
+      const Index3 row{x, box.lower[1], box.lower[2]};
+      copy_rows_turned(from + source.at(row), source.stride_y, to + target.at(row), target.stride_y,
+                       box.extent(2) * to_.components, box.extent(1), std::complex<Real>(phase));
+    }
+  });
 }
 
 template <class Real>

@@ -1,8 +1,23 @@
 #include "tessera/grid/levels/region_exchange.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 
 namespace tessera::grid {
+
+namespace {
+
+std::int64_t fields_with_messages_in_caches(const GridLayout& layout, const std::vector<IndexBox>& regions,
+                                            std::int64_t bytes) {
+  constexpr std::int64_t most = 8, cache_bytes = 2 << 20;
+  std::int64_t around = 1;  // values of a field
+  for (std::size_t rank = 0; rank < regions.size(); ++rank)
+    around = std::max(around, regions[rank].size() - layout.boxes[rank].size());
+  return std::clamp<std::int64_t>(cache_bytes / (around * bytes), 1, most);
+}
+
+}  // namespace
 
 template <class Real>
 RegionExchange<Real>::RegionExchange(const GridLayout& layout, const std::vector<IndexBox>& regions, int components,
@@ -11,6 +26,7 @@ RegionExchange<Real>::RegionExchange(const GridLayout& layout, const std::vector
       own_(dense(layout.boxes.at(static_cast<std::size_t>(comm.rank())), components)),
       around_(dense(regions.at(static_cast<std::size_t>(comm.rank())), components)),
       move_({layout.shape, layout.is_periodic, layout.boxes, regions}, own_, around_, leaves_own, comm, threads),
+      fields_at_once_(fields_with_messages_in_caches(layout, regions, components * std::int64_t{sizeof(Real)})),
       memory_(static_cast<std::size_t>(around_.size())) {
   TESSERA_CHECK(layout.ranks() == comm.size() && regions.size() == layout.boxes.size());
 }

@@ -32,6 +32,9 @@ class RegionExchange {
     move_.place(field, memory_.data(), leaves_out);
   }
 
+  /// Returns how many fields are best brought together: with more, messages are fewer, but no longer stay in the caches.
+  /// The same on all ranks.
+  std::int64_t fields_at_once() const { return fields_at_once_; }
   /// Tells along which directions the values beyond an edge of the region are just this rank's on the other side.
   std::array<bool, 3> wraps(const Phases& phases) const;
 
@@ -50,6 +53,7 @@ class RegionExchange {
   const GridLayout& layout_;
   Place own_, around_;
   Move<Real> move_;
+  std::int64_t fields_at_once_;
   std::vector<Real> memory_;  // the region of one field
 };
 
