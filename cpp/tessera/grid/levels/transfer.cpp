@@ -254,9 +254,9 @@ void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::
   const auto batch = around_.fields_at_once();
   for (std::int64_t first = 0; first < fields; first += batch) {
     const auto n = std::min(batch, fields - first);
-    around_.bring(from.data() + first * from_values, n, phases);
+    around_.bring(from.data() + first * from_values, n, phases, wraps_);
     for (std::int64_t field = 0; field < n; ++field) {
-      around_.fill(field, wraps_);
+      around_.fill(field);
       const Real* its = from.data() + (first + field) * from_values;
       Real* made = to.data() + (first + field) * to_values;
       threads_.parallel_for(target_.extent(0), [&](std::int64_t begin, std::int64_t end) {
