@@ -13,10 +13,10 @@
 #include <array>
 #include <complex>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -62,9 +62,11 @@ const void* pointer_to(std::uintptr_t address) {
 /// The ranks that share a grid, with a duplicate of their communicator, and the threads of this one.
 class Ranks {
  public:
-  Ranks(std::optional<std::uintptr_t> address, int threads)
+  /// Throws InputError on all ranks for a map of the machine that can't be used. Collective.
+  Ranks(std::optional<std::uintptr_t> address, int threads, const std::string& machine_file)
       : comm_(address ? comm::Communicator::duplicate_at(pointer_to(*address)) : comm::Communicator::world()),
-        threads_(threads) {}
+        threads_(threads),
+        wires_(comm::wires_of_ranks(comm_, machine_file).wires) {}
 
   /// Tells whether a communicator has the same ranks in the same order.
   bool are_those_of(std::uintptr_t address) const { return comm_.is_congruent(pointer_to(address)); }
@@ -81,22 +83,14 @@ class Ranks {
   }
 
   const comm::Communicator& comm() const { return comm_; }
-  /// Returns the network of the map that TESSERA_MACHINE names, or an assumed one, on rank 0. Collective.
-  const machine::Wires* wires() {
-    if (!has_asked_) {
-      const char* path = std::getenv("TESSERA_MACHINE");
-      wires_ = comm::wires_of_ranks(comm_, path == nullptr ? "" : path).wires;
-      has_asked_ = true;
-    }
-    return wires_.get();
-  }
+  /// Returns the network of the map, or an assumed one, on rank 0.
+  const machine::Wires* wires() const { return wires_.get(); }
   ThreadPool& threads() { return threads_; }
 
  private:
   comm::Communicator comm_;
   ThreadPool threads_;
   std::shared_ptr<const machine::Wires> wires_;
-  bool has_asked_ = false;
 };
 
 grid::GridLayout layout_of(const Index3& shape, const std::array<bool, 3>& is_periodic, const Index3& processes,
@@ -238,8 +232,8 @@ NB_MODULE(TESSERA_GPAW_MODULE, module) {
   const nb::exception<RunError> run_error(module, "RunError");
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   nb::class_<Ranks>(module, "Ranks")
-      .def(nb::init<std::optional<std::uintptr_t>, int>(), "address"_a.none(), "threads"_a,
-           nb::call_guard<nb::gil_scoped_release>())
+      .def(nb::init<std::optional<std::uintptr_t>, int, const std::string&>(), "address"_a.none(), "threads"_a,
+           "machine"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("are_those_of", &Ranks::are_those_of)
       .def_prop_ro("size", &Ranks::size)
       .def("gather", &Ranks::gather);

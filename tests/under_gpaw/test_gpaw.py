@@ -24,6 +24,7 @@ from tessera.gpaw import GpawError, domains, enable, is_enabled, operators
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 HERE = Path(__file__).parent
+MAPS = HERE.parents[1] / "machines"
 needs_gpaw = pytest.mark.skipif(find_spec("_gpaw") is None, reason="GPAW is not installed: scripts/setup --gpaw")
 
 
@@ -109,6 +110,59 @@ def test_another_version_is_refused(run_with_gpaw: Run) -> None:
     text = "import gpaw, tessera.gpaw\ngpaw.__version__ = '99.1'\ntessera.gpaw.enable()"
     last = python(run_with_gpaw, text).stderr.splitlines()[-1]
     assert last.endswith("GPAW 99.1 is installed, with which tessera.gpaw was not tested; expected 26.7.0")
+
+
+@needs_gpaw
+@pytest.mark.slow
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("ranks", "map_file", "said"),
+    [
+        (1, "{", "is cut off"),
+        (2, (MAPS / "eco-three-segments.json").read_text(), "is of another cluster: it has none of the hosts"),
+        (3, None, "map.json"),
+    ],
+    ids=["truncated", "another", "absent"],
+)
+def test_a_map_that_is_no_use_is_refused(
+    run_with_gpaw: Run, tmp_path: Path, ranks: int, map_file: str | None, said: str
+) -> None:
+    """All ranks refuse it when Tessera is enabled, or else at the first operator on ranks, and can go on without it."""
+    path = tmp_path / "map.json"
+    if map_file is not None:
+        path.write_text(map_file)
+    text = f"""
+import json, os, pathlib
+from gpaw.fd_operators import Laplace
+from gpaw.mpi import world
+from gpaw.old.grid_descriptor import GridDescriptor
+import tessera.gpaw
+gd = GridDescriptor((16, 16, 16))
+told = []
+def apply():
+    Laplace(gd).apply(gd.zeros(), gd.zeros())
+def refused(work):
+    try:
+        work()
+    except tessera.gpaw.GpawError as error:
+        told.append(str(error))
+os.environ["TESSERA_MACHINE"] = {str(path)!r}
+refused(tessera.gpaw.enable)
+assert not tessera.gpaw.is_enabled()
+apply()
+del os.environ["TESSERA_MACHINE"]
+tessera.gpaw.enable()
+apply()
+tessera.gpaw.domains.set_threads(2)  # forgets the ranks
+os.environ["TESSERA_MACHINE"] = {str(path)!r}
+refused(apply)
+pathlib.Path({str(tmp_path)!r}, str(world.rank)).write_text(json.dumps(told))
+"""
+    run_with_gpaw(ranks, "-c", text)
+    messages = [message for rank in range(ranks) for message in json.loads((tmp_path / str(rank)).read_text())]
+    assert len(messages) == 2 * ranks and len(set(messages)) == 1, messages
+    assert messages[0].startswith("TESSERA_MACHINE names a map that can't be used: ") and "\n" not in messages[0]
+    assert said in messages[0] and str(path) in messages[0] and messages[0].endswith(", or unset TESSERA_MACHINE")
 
 
 @needs_gpaw

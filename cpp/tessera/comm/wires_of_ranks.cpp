@@ -33,7 +33,7 @@ RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_fi
       }
       found.wires = std::make_shared<machine::Wires>(network, machine::find_hosts(names, network));
     } catch (const InputError& error) {
-      fault = error.what();
+      fault = found.is_measured ? fmt::format("{}: {}", machine_file, error.what()) : error.what();
     }
   }
   agree_on_input(comm, fault);

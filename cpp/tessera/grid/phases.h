@@ -11,8 +11,9 @@ namespace tessera::grid {
 template <class Real>
 void turn(Real* values, std::int64_t n, const std::complex<Real>& phase);
 
-/// Does so with rows of `n` reals, of which each begins `stride` reals after the one before.
+/// Copies rows of `n` reals, of which each begins `stride` reals after the one before, times a phase.
 template <class Real>
-void turn_rows(Real* values, std::int64_t n, std::int64_t rows, std::int64_t stride, const std::complex<Real>& phase);
+void copy_rows_turned(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride, std::int64_t n,
+                      std::int64_t rows, const std::complex<Real>& phase);
 
 }  // namespace tessera::grid

@@ -7,6 +7,7 @@ told only the number of points and the neighbours of a rank; the ranks together 
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera import flavours
+from tessera.gpaw.errors import GpawError
 
 Integers = NDArray[np.int64]
 
@@ -38,18 +40,32 @@ def check_modules() -> None:
         _module_of_mpi()
 
 
+def check_machine() -> None:
+    """Raises GpawError where the map that TESSERA_MACHINE names is not one of these ranks. Collective."""
+    from gpaw.mpi import world
+
+    ranks_at(world.get_c_object() if world.size > 1 else None)
+
+
 def ranks_at(address: int | None) -> tuple[ModuleType, Any]:
     """Returns the ranks of the communicator at this address (an `MPI_Comm*`), or this process alone, and their module.
 
     Collective for a group of ranks that is new. A group is known by its ranks, because an address may be that of
-    another communicator later.
+    another communicator later. Raises GpawError on all of them for a map of the machine that can't be used.
     """
+    from gpaw.mpi import world
+
     for module, ranks in _known:
         is_alone = module.__name__.endswith("serial")
         if (address is None and is_alone) or (address is not None and not is_alone and ranks.are_those_of(address)):
             return module, ranks
     module = flavours.load("gpaw", "serial") if address is None else _module_of_mpi()
-    _known.append((module, module.Ranks(address, _threads)))
+    # One of several ranks that works alone needs no map, and its host may not have the file.
+    machine = os.environ.get("TESSERA_MACHINE", "") if address is not None or world.size == 1 else ""
+    try:
+        _known.append((module, module.Ranks(address, _threads, machine)))
+    except module.InputError as error:
+        raise GpawError(f"TESSERA_MACHINE names a map that can't be used: {error}, or unset TESSERA_MACHINE") from None
     return _known[-1]
 
 

@@ -23,17 +23,10 @@ from types import ModuleType
 from typing import Any
 
 from tessera.gpaw import domains, operators, poisson, preconditioner, transformers
+from tessera.gpaw.errors import GpawError, GpawWarning
 
 #: Versions of GPAW with which the test suite was run.
 TESTED_VERSIONS = ("26.7.0",)
-
-
-class GpawError(RuntimeError):
-    """Tessera can't be used by this GPAW; the text says why."""
-
-
-class GpawWarning(UserWarning):
-    """Something is done by GPAW's own code."""
 
 
 #: GPAW's own, by owner and name, while Tessera is enabled.
@@ -49,13 +42,15 @@ def is_enabled() -> bool:
 def enable(*, threads: int = 1) -> None:
     """Makes GPAW use Tessera for the operators and transformers that it makes from now on, and in all Poisson solvers.
 
-    `threads`: of each rank, for one field after the other. Every rank of a calculation calls it. Raises `GpawError`
-    where GPAW is missing, has a version that was not tested or was built for an MPI for which Tessera was not.
+    `threads`: of each rank, for one field after the other. Collective: every rank of a calculation calls it. Raises
+    `GpawError` where GPAW is missing, has a version that was not tested or was built for an MPI for which Tessera was
+    not, and where the map of the machine that TESSERA_MACHINE names can't be read or lacks hosts of the ranks.
     """
     if threads < 1:
         raise GpawError(f"threads is {threads}; expected a whole number from 1 up")
     compiled = _checked_gpaw()
     domains.set_threads(threads)
+    domains.check_machine()
     if _own:
         return
     for owner, replacements in [(compiled, _replacements()), *_replacements_in_solvers()]:

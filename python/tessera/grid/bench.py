@@ -25,6 +25,9 @@ OVERLAP = 1.0
 #: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
 ALIKE = 0.02
 
+#: Where the shorter one of computing and waiting is less than this part of the other, overlap can't be told.
+LEAST_HIDDEN = 0.05
+
 
 class BenchError(launch.LaunchError):
     """Raised where trials can't be made; says what was found and how to mend it."""
@@ -186,13 +189,13 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
 def overlap_of(one: dict[str, Any], alone: float, call: float) -> float | None:
     """Returns the share of computing during which messages progressed: what is gained where a batch's messages travel
     while another is computed, over all that could be. None where there is nothing to overlap, or nothing to hide."""
-    calls = one["calls"]
-    if one["approach"] == "flat-original" or calls < 2:
+    if not one["apart"]:
         return None
+    calls = one["calls"]
     apart = statistics.median(one["apart"]) - calls * call
     computing = alone / calls  # of a batch
     waiting = apart / calls - computing  # where nothing hides its messages
-    if min(waiting, computing) < 0.05 * max(waiting, computing):
+    if min(waiting, computing) < LEAST_HIDDEN * max(waiting, computing):
         return None
     hidden = apart + call - one["median"]
     return min(1.0, max(0.0, hidden / ((calls - 1) * min(waiting, computing))))

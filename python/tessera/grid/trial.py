@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from numpy.typing import NDArray
 
 from tessera import flavours
 from tessera.grid import Grid, GridError, Operator, Stencil
+from tessera.grid.bench import LEAST_HIDDEN
+
+TURN = 0.05  # s
 
 
 def world(flavour: str) -> Any:
@@ -50,49 +54,68 @@ def timed(comm: Any, work: Callable[[], object], inner: int) -> float:
     return seconds if comm is None else max(comm.allgather(seconds))
 
 
+@dataclass
+class Timed:
+    """Work that takes turns: seconds of a call as tried beforehand, calls in a turn, seconds of a call in each turn."""
+
+    work: Callable[[], object]
+    tried: float
+    calls: int
+    seconds: list[float] = field(default_factory=list)
+
+
 def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
     """Returns {processes, rates, alone, call, trials, left_out}. `rates`: those of `Grid.rates`. `alone`: seconds of
     each turn in which all ranks compute as many points without neighbours; `call`: those of a call without fields;
     `trials`: the configurations with their seconds of each turn, and with those of `apart`, where each batch has a call
-    of its own, so that nothing overlaps; `left_out`: those refused, and why."""
+    of its own, so that nothing overlaps (none where that tells nothing); `left_out`: those refused, and why."""
     shape, fields = tuple(request["shape"]), request["grids"]
     grid = Grid(shape, comm=comm, threads=threads, machine=request["machine"])
     dtype = np.dtype(request["dtype"])
     x = np.random.default_rng(1).normal(size=(fields, *grid.local_shape)).astype(dtype)
     out = np.empty_like(x)
     laplacian = grid.laplacian(request["order"])
+    works: list[Timed] = []
+
+    def add(work: Callable[[], object]) -> Timed:
+        """Work is called so often that a turn takes about 50 ms; all ranks hear the same time."""
+        seconds = timed(comm, work, 1)
+        if seconds < TURN:
+            seconds = timed(comm, work, 1)  # the first of short calls takes longer than the others
+        works.append(Timed(work, seconds, max(1, min(100, int(TURN / max(seconds, 1e-6))))))
+        return works[-1]
+
     # Points beyond these boxes are zero. A rank without points computes nothing.
     own = Grid(tuple(max(1, n) for n in grid.local_shape), periodic=False, threads=threads)
-    alone = own.operator(Stencil(laplacian.offsets, laplacian.coefficients), dtype=dtype)
-    works: list[Callable[[], object]] = [lambda: alone(x, out) if x.size else None]
+    compute = own.operator(Stencil(laplacian.offsets, laplacian.coefficients), dtype=dtype)
+    alone = add(lambda: compute(x, out) if x.size else None)
+    call: Timed | None = None
     found: list[dict[str, Any]] = []
     left_out = []
     for one in request["configurations"]:
         try:
             apply = grid.operator(laplacian, dtype=dtype, **one)
-            apply(x, out)
+            together = add(partial(apply, x, out))
         except GridError as error:
             left_out.append({**one, "why": str(error)})
             continue
-        if not found:
-            works.append(partial(apply, x[:0], out[:0]))
-        works.append(partial(apply, x, out))
+        if call is None:
+            call = add(partial(apply, x[:0], out[:0]))
         at_once = one["batch"] * (threads if one["approach"] == "hybrid-multiple" else 1)
-        works.append(partial(apart, apply, x, out, at_once))
-        found.append({**one, "calls": -(-fields // at_once)})
-    # So often that a turn takes about 50 ms; all ranks hear the same time.
-    inner = [max(1, min(100, int(0.05 / max(timed(comm, work, 1), 1e-6)))) for work in works]
-    seconds: list[list[float]] = [[] for _ in works]
+        calls = -(-fields // at_once)
+        separate: list[float] = []
+        is_hidden = alone.tried > LEAST_HIDDEN * (together.tried - alone.tried)  # enough of it that it can be told
+        if one["approach"] != "flat-original" and calls > 1 and is_hidden:
+            separate = add(partial(apart, apply, x, out, at_once)).seconds
+        found.append({**one, "calls": calls, "seconds": together.seconds, "apart": separate})
     for _ in range(request["repeats"]):
-        for times, work, n in zip(seconds, works, inner):
-            times.append(timed(comm, work, n))
-    for one, together, separate in zip(found, seconds[2::2], seconds[3::2]):
-        one |= {"seconds": together, "apart": separate}
+        for each in works:
+            each.seconds.append(timed(comm, each.work, each.calls))
     return {
         "processes": list(grid.processes),
         "rates": grid.rates(laplacian, dtype),
-        "alone": seconds[0],
-        "call": seconds[1] if found else [],
+        "alone": alone.seconds,
+        "call": call.seconds if call else [],
         "trials": found,
         "left_out": left_out,
     }

@@ -53,24 +53,45 @@ std::vector<typename Move<Real>::Part> Move<Real>::by_peer(const std::vector<fft
     if (piece.peer == rank) continue;
     if (parts.empty() || parts.back().peer != piece.peer) parts.push_back({piece.peer, {}, 0, {}});
     parts.back().pieces.push_back(piece);
-    parts.back().size += piece.box.size() * from_.components;
   }
   return parts;
 }
 
 template <class Real>
-void Move<Real>::send(const Real* from, std::int64_t fields, const Phases& phases) {
+bool Move<Real>::is_left_out(const fft::MovedBox& piece) const {
+  for (std::size_t d = 0; d < 3; ++d)
+    if (leaves_out_[d] && piece.shift[d] != 0) return true;
+  return false;
+}
+
+template <class Real>
+std::int64_t Move<Real>::size_of(const Part& part) const {
+  std::int64_t size = 0;
+  for (const auto& piece : part.pieces)
+    if (!is_left_out(piece)) size += piece.box.size() * from_.components;
+  return size;
+}
+
+template <class Real>
+void Move<Real>::send(const Real* from, std::int64_t fields, const Phases& phases,
+                      const std::array<bool, 3>& leaves_out) {
   sent_ = from;
   phases_ = phases;
+  leaves_out_ = leaves_out;
   for (auto& part : receives_) {
+    part.size = size_of(part);
+    if (part.size == 0) continue;
     part.values.resize(static_cast<std::size_t>(part.size * fields));
     requests_.push_back(comm_.start_receive(std::as_writable_bytes(std::span(part.values)), part.peer, move_tag));
   }
   for (auto& part : sends_) {
+    part.size = size_of(part);
+    if (part.size == 0) continue;
     part.values.resize(static_cast<std::size_t>(part.size * fields));
     Real* next = part.values.data();
     for (std::int64_t field = 0; field < fields; ++field)
       for (const auto& piece : part.pieces) {
+        if (is_left_out(piece)) continue;
         const auto target = dense(piece.box, from_.components);
         copy_box(piece.box, from + field * from_.size(), from_, next, target, threads_);
         next += target.size();
@@ -83,26 +104,24 @@ void Move<Real>::send(const Real* from, std::int64_t fields, const Phases& phase
 template <class Real>
 void Move<Real>::put(const fft::MovedBox& piece, const Real* from, const Place& source, Real* to) {
   const auto target = shifted_back(to_, piece.shift);
-  copy_box(piece.box, from, source, to, target, threads_);
   std::complex<double> phase = 1;
   for (std::size_t d = 0; d < 3; ++d) {
     const auto factor = piece.shift[d] < 0 ? std::conj(phases_[d]) : phases_[d];
     for (auto left = std::abs(piece.shift[d]) / grid_[d]; left > 0; --left) phase *= factor;
   }
-  if (to_.components == 1 || phase == 1.0) return;
   const auto& box = piece.box;
-  for (auto x = box.lower[0]; x < box.upper[0]; ++x)
-    turn_rows(to + target.at({x, box.lower[1], box.lower[2]}), box.extent(2) * to_.components, box.extent(1),
-              to_.stride_y, std::complex<Real>(phase));
+  if (to_.components == 1 || phase == 1.0) return copy_box(box, from, source, to, target, threads_);
+  threads_.parallel_for(box.extent(0), [&](std::int64_t begin, std::int64_t end) {
+    for (auto x = box.lower[0] + begin; x < box.lower[0] + end; ++x) {
+      const Index3 row{x, box.lower[1], box.lower[2]};
+      copy_rows_turned(from + source.at(row), source.stride_y, to + target.at(row), target.stride_y,
+                       box.extent(2) * to_.components, box.extent(1), std::complex<Real>(phase));
+    }
+  });
 }
 
 template <class Real>
-void Move<Real>::place(std::int64_t field, Real* to, const std::array<bool, 3>& leaves_out) {
-  const auto is_left_out = [&](const fft::MovedBox& piece) {
-    for (std::size_t d = 0; d < 3; ++d)
-      if (leaves_out[d] && piece.shift[d] != 0) return true;
-    return false;
-  };
+void Move<Real>::place(std::int64_t field, Real* to) {
   for (const auto& piece : own_)
     if (!is_left_out(piece)) put(piece, sent_ + field * from_.size(), from_, to);
   comm::Communicator::wait_all(requests_);
@@ -110,8 +129,9 @@ void Move<Real>::place(std::int64_t field, Real* to, const std::array<bool, 3>& 
   for (const auto& part : receives_) {
     const Real* next = part.values.data() + field * part.size;
     for (const auto& piece : part.pieces) {
+      if (is_left_out(piece)) continue;
       const auto source = dense(piece.box, from_.components);
-      if (!is_left_out(piece)) put(piece, next, source, to);
+      put(piece, next, source, to);
       next += source.size();
     }
   }

@@ -55,19 +55,22 @@ class Move {
   void execute(const Real* from, Real* to, std::int64_t fields = 1);
 
   /// Does so in two steps: sends fields, which stay where they are until each was placed; in(r + edge d) = phases[d] ·
-  /// in(r). Collective.
-  void send(const Real* from, std::int64_t fields, const Phases& phases = {1, 1, 1});
-  /// Puts the values of one of these fields to their places. What is beyond an edge along directions that `leaves_out`
-  /// names is not put there.
-  void place(std::int64_t field, Real* to, const std::array<bool, 3>& leaves_out = {});
+  /// in(r). What is beyond an edge along directions that `leaves_out` names, on all ranks the same, is not moved.
+  /// Collective.
+  void send(const Real* from, std::int64_t fields, const Phases& phases = {1, 1, 1},
+            const std::array<bool, 3>& leaves_out = {});
+  /// Puts the values of one of these fields to their places.
+  void place(std::int64_t field, Real* to);
 
  private:
   struct Part {
     int peer = 0;
     std::vector<fft::MovedBox> pieces;
-    std::int64_t size = 0;     // of one field
+    std::int64_t size = 0;     // of one field, without what is left out
     std::vector<Real> values;  // of all fields
   };
+  bool is_left_out(const fft::MovedBox& piece) const;
+  std::int64_t size_of(const Part& part) const;
   std::vector<Part> by_peer(const std::vector<fft::MovedBox>& pieces, int rank) const;
   void put(const fft::MovedBox& piece, const Real* from, const Place& source, Real* to);
 
@@ -80,6 +83,7 @@ class Move {
   std::vector<comm::Request> requests_;
   const Real* sent_ = nullptr;  // the fields that were sent last, and their phases
   Phases phases_{1, 1, 1};
+  std::array<bool, 3> leaves_out_{};
 };
 
 extern template class Move<float>;

@@ -24,15 +24,18 @@ class RegionExchange {
                  const comm::Communicator& comm, ThreadPool& threads);
 
   /// Brings other ranks' values around `fields` fields of the rank's box, one after the other. in(r + edge d) =
-  /// phases[d] · in(r). Collective.
-  void bring(const Real* from, std::int64_t fields, const Phases& phases) { move_.send(from, fields, phases); }
-  /// Puts the values around one of these fields into their places in the region. Along directions that `leaves_out`
-  /// names, values beyond an edge are not put there. Each field is to be filled before the next are brought.
-  void fill(std::int64_t field, const std::array<bool, 3>& leaves_out) {
-    move_.place(field, memory_.data(), leaves_out);
+  /// phases[d] · in(r). Along directions that `leaves_out` names, values beyond an edge are not brought. Collective.
+  void bring(const Real* from, std::int64_t fields, const Phases& phases, const std::array<bool, 3>& leaves_out = {}) {
+    move_.send(from, fields, phases, leaves_out);
   }
+  /// Puts the values around one of these fields into their places in the region. Each field is to be filled before the
+  /// next are brought.
+  void fill(std::int64_t field) { move_.place(field, memory_.data()); }
 
-  /// Tells along which directions the values beyond an edge of the region are just this rank's on the other side.
+  /// Returns how many fields are best brought together: with more, messages are fewer, but no longer stay in caches.
+  /// The same on all ranks.
+  std::int64_t fields_at_once() const { return fields_at_once_; }
+  /// Tells along which directions the values beyond an edge of every rank's region are just its own on the other side.
   std::array<bool, 3> wraps(const Phases& phases) const;
 
   const IndexBox& box() const { return own_.box; }
@@ -47,9 +50,10 @@ class RegionExchange {
   const Place& place() const { return around_; }
 
  private:
-  const GridLayout& layout_;
+  std::array<bool, 3> wraps_without_phase_{};
   Place own_, around_;
   Move<Real> move_;
+  std::int64_t fields_at_once_;
   std::vector<Real> memory_;  // the region of one field
 };
 

@@ -100,7 +100,7 @@ void Relaxation::sweep(RelaxationMethod method, std::span<double> values, std::s
   TESSERA_CHECK(values.size() == source.size() && static_cast<std::int64_t>(values.size()) == around_.box().size());
   for (std::int64_t n = 0; n < sweeps; ++n) {
     around_.bring(values.data(), 1, {1, 1, 1});
-    around_.fill(0, {});
+    around_.fill(0);
     if (n == 0 || method == RelaxationMethod::jacobi) copy_inside(values.data());
     if (method == RelaxationMethod::gauss_seidel)
       gauss_seidel(values.data(), source.data());

@@ -108,11 +108,43 @@ HWY_INLINE void SplitPairs(const Real* from, std::int64_t pairs, Real* even, Rea
       hn::StoreU(first, d, even + i);
       hn::StoreU(second, d, odd + i);
     }
+  } else if constexpr (hn::MaxLanes(hn::ScalableTag<Real>()) >= 2 * kComponents) {
+    const hn::CappedTag<Real, 2 * kComponents> d;
+    for (; i + 2 <= pairs; i += 2) {
+      const Real* its = from + 2 * i * kComponents;
+      const auto low = hn::LoadU(d, its), high = hn::LoadU(d, its + 2 * kComponents);
+      hn::StoreU(hn::ConcatLowerLower(d, high, low), d, even + i * kComponents);
+      hn::StoreU(hn::ConcatUpperUpper(d, high, low), d, odd + i * kComponents);
+    }
   }
   for (; i < pairs; ++i) {
     const Real* its = from + 2 * i * kComponents;
     hn::StoreU(hn::LoadU(value, its), value, even + i * kComponents);
     hn::StoreU(hn::LoadU(value, its + kComponents), value, odd + i * kComponents);
+  }
+}
+
+/// Splits the values of a row from place `begin` to `end`: those at even distances from `begin` go to `even`, the
+/// others to `odd`.
+template <int kComponents, class Real>
+HWY_INLINE void SplitParts(std::span<const RowPart<Real>> parts, std::int64_t begin, std::int64_t end, Real* even,
+                           Real* odd) {
+  const hn::CappedTag<Real, kComponents> value;
+  std::int64_t place = 0;  // of the part
+  for (const auto& part : parts) {
+    const Real* from = part.values + std::max<std::int64_t>(0, begin - place) * kComponents;
+    auto at = std::max<std::int64_t>(0, place - begin);
+    const auto last = std::min(end, place + part.n) - begin;
+    place += part.n;
+    if (at < last && at % 2 == 1) {
+      hn::StoreU(hn::LoadU(value, from), value, odd + at / 2 * kComponents);
+      ++at, from += kComponents;
+    }
+    if (at >= last) continue;
+    const auto pairs = (last - at) / 2;
+    SplitPairs<kComponents>(from, pairs, even + at / 2 * kComponents, odd + at / 2 * kComponents);
+    if ((last - at) % 2 == 1)
+      hn::StoreU(hn::LoadU(value, from + 2 * pairs * kComponents), value, even + (at / 2 + pairs) * kComponents);
   }
 }
 
@@ -133,7 +165,8 @@ HWY_INLINE void HalveVector(D d, std::span<const Real> weights, const Real* midd
 
 /// Fine values at even and odd places are first split, so that their neighbours are neighbours.
 template <int kOrder, int kComponents, class Real>
-HWY_INLINE void HalveRowOf(std::span<const Real> weights, const Real* from, Real* to, std::int64_t n) {
+HWY_INLINE void HalveRowOf(std::span<const Real> weights, std::span<const RowPart<Real>> parts, Real* to,
+                           std::int64_t n) {
   constexpr std::int64_t most = 128;           // values at a time
   constexpr std::int64_t most_around = 2 * 4;  // of the greatest order of transfers
   const hn::ScalableTag<Real> d;
@@ -145,9 +178,8 @@ HWY_INLINE void HalveRowOf(std::span<const Real> weights, const Real* from, Real
   for (std::int64_t begin = 0; begin < n; begin += most) {
     const auto values = std::min(most, n - begin), length = values * kComponents;
     const auto pairs = values + 2 * order - 2;
-    const Real* first = from + (2 * (begin - order) + 1) * kComponents;
-    SplitPairs<kComponents>(first, pairs, odd, even);  // the first value is at an odd place
-    for (int c = 0; c < kComponents; ++c) odd[pairs * kComponents + c] = first[2 * pairs * kComponents + c];
+    // The first value of a row is at an odd place.
+    SplitParts<kComponents>(parts, 2 * begin, 2 * (begin + pairs) + 1, odd, even);
     const Real* middle = even + (order - 1) * kComponents;
     const Real* beside = odd + order * kComponents;
     Real* its = to + begin * kComponents;
@@ -162,12 +194,14 @@ HWY_INLINE void HalveRowOf(std::span<const Real> weights, const Real* from, Real
 }
 
 template <int kOrder = 1, class Real>
-HWY_INLINE void HalveRow(std::span<const Real> weights, int components, const Real* from, Real* to, std::int64_t n) {
-  if (kOrder < 4 && weights.size() > kOrder) return HalveRow<std::min(kOrder + 1, 4)>(weights, components, from, to, n);
+HWY_INLINE void HalveRow(std::span<const Real> weights, int components, std::span<const RowPart<Real>> parts, Real* to,
+                         std::int64_t n) {
+  if (kOrder < 4 && weights.size() > kOrder)
+    return HalveRow<std::min(kOrder + 1, 4)>(weights, components, parts, to, n);
   if (components == 1)
-    HalveRowOf<kOrder, 1>(weights, from, to, n);
+    HalveRowOf<kOrder, 1>(weights, parts, to, n);
   else
-    HalveRowOf<kOrder, 2>(weights, from, to, n);
+    HalveRowOf<kOrder, 2>(weights, parts, to, n);
 }
 
 template <int kComponents, class D, class Real = hn::TFromD<D>>
@@ -245,11 +279,13 @@ void SumFloats(std::span<const float* const> rows, std::span<const float> weight
 void SumDoubles(std::span<const double* const> rows, std::span<const double> weights, double* to, std::int64_t length) {
   SumRows(rows, weights, to, length);
 }
-void HalveFloats(std::span<const float> weights, int components, const float* from, float* to, std::int64_t n) {
-  HalveRow(weights, components, from, to, n);
+void HalveFloats(std::span<const float> weights, int components, std::span<const RowPart<float>> parts, float* to,
+                 std::int64_t n) {
+  HalveRow(weights, components, parts, to, n);
 }
-void HalveDoubles(std::span<const double> weights, int components, const double* from, double* to, std::int64_t n) {
-  HalveRow(weights, components, from, to, n);
+void HalveDoubles(std::span<const double> weights, int components, std::span<const RowPart<double>> parts, double* to,
+                  std::int64_t n) {
+  HalveRow(weights, components, parts, to, n);
 }
 void DoubleFloats(std::span<const float> weights, int components, const float* from, float* to, std::int64_t n) {
   DoubleRow(weights, components, from, to, n);

@@ -31,12 +31,14 @@ void sum_rows(std::span<const double* const> rows, std::span<const double> weigh
   HWY_DYNAMIC_DISPATCH(SumDoubles)(rows, weights, to, length);
 }
 template <>
-void halve_row(std::span<const float> weights, int components, const float* from, float* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(HalveFloats)(weights, components, from, to, n);
+void halve_row(std::span<const float> weights, int components, std::span<const RowPart<float>> parts, float* to,
+               std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(HalveFloats)(weights, components, parts, to, n);
 }
 template <>
-void halve_row(std::span<const double> weights, int components, const double* from, double* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(HalveDoubles)(weights, components, from, to, n);
+void halve_row(std::span<const double> weights, int components, std::span<const RowPart<double>> parts, double* to,
+               std::int64_t n) {
+  HWY_DYNAMIC_DISPATCH(HalveDoubles)(weights, components, parts, to, n);
 }
 template <>
 void double_row(std::span<const float> weights, int components, const float* from, float* to, std::int64_t n) {

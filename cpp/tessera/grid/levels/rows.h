@@ -13,10 +13,19 @@ namespace tessera::grid {
 template <class Real>
 void sum_rows(std::span<const Real* const> rows, std::span<const Real> weights, Real* to, std::int64_t length);
 
-/// Restriction of a row: value i < n of `to` is ½ · from[2i] + Σ weights[k] · (from[2i + 2k + 1] + from[2i − 2k − 1])
-/// where `from` points to the fine value at coarse value 0. Values have one or two components, side by side.
+/// Some values of a row, wherever they lie.
 template <class Real>
-void halve_row(std::span<const Real> weights, int components, const Real* from, Real* to, std::int64_t n);
+struct RowPart {
+  const Real* values;
+  std::int64_t n;
+};
+
+/// Restriction of a row: value i < n of `to` is ½ · from[2i] + Σ weights[k] · (from[2i + 2k + 1] + from[2i − 2k − 1]).
+/// The fine row is given by its parts, one after the other, of which the first begins at from[1 − 2 · weights.size()].
+/// Values have one or two components, side by side.
+template <class Real>
+void halve_row(std::span<const Real> weights, int components, std::span<const RowPart<Real>> parts, Real* to,
+               std::int64_t n);
 
 /// Interpolation of a row: value 2i of `to` is from[i], and value 2i + 1 is
 /// Σ weights[k] · (from[i − k] + from[i + k + 1]), for i < n.

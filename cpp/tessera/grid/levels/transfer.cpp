@@ -15,8 +15,6 @@ namespace tessera::grid {
 
 namespace {
 
-/// Fields whose surroundings are brought together.
-constexpr std::int64_t batch = 8;
 constexpr std::size_t most_terms = 2 * most_transfer_order + 1;
 
 /// The weights of the neighbours at ±½, ±3⁄2 … in the polynomial through 2·order points, at its middle.
@@ -102,48 +100,42 @@ Transfer<Real>::Transfer(TransferKind kind, int order, const GridLayout& from, c
   }
 }
 
-/// Returns row (x, y) of the region: where it lies, or copied to `line`.
+/// Finds the parts of row (x, y) of the region where they lie: in the field, around it, or on its other side.
 template <class Real>
-const Real* Transfer<Real>::whole_row(const Real* from, std::int64_t x, std::int64_t y, Real* line) {
+void Transfer<Real>::find_row(const Real* from, std::int64_t x, std::int64_t y, std::vector<RowPart<Real>>& parts) {
   const auto& box = around_.box();
   const auto& region = around_.region();
   const std::int64_t components = around_.components();
   if (wraps_[0]) x = modulo(x, box.upper[0]);
   if (wraps_[1]) y = modulo(y, box.upper[1]);
+  parts.clear();
+  const auto add = [&](std::int64_t begin, std::int64_t end, bool is_inside) {
+    if (begin < end)
+      parts.push_back(
+          {is_inside ? from + around_.offset_in_box({x, y, begin}) : around_.around({x, y, begin}), end - begin});
+  };
   const bool is_own = box.lower[0] <= x && x < box.upper[0] && box.lower[1] <= y && y < box.upper[1];
-  if (!is_own && !wraps_[2]) return around_.around({x, y, region.lower[2]});
+  if (!is_own && !wraps_[2]) return add(region.lower[2], region.upper[2], false);
   const auto own_begin = std::clamp(box.lower[2], region.lower[2], region.upper[2]);
   const auto own_end = std::clamp(box.upper[2], own_begin, region.upper[2]);
-  Real* origin = line - region.lower[2] * components;
-  const auto copy = [&](std::int64_t begin, std::int64_t end, bool is_inside) {
-    const Real* row = is_inside ? from + around_.offset_in_box({x, y, begin}) : around_.around({x, y, begin});
-    std::copy_n(row, (end - begin) * components, origin + begin * components);
-  };
-  if (is_own) {  // those a few rows on are fetched ahead
+  if (is_own) {  // rows a few on are fetched ahead
     constexpr std::int64_t rows_ahead = 4;
-    const Real* row = from + around_.offset_in_box({x, y, own_begin});
-    const Real* next = row + rows_ahead * box.extent(2) * components;
+    const Real* next = from + around_.offset_in_box({x, y + rows_ahead, own_begin});
     const Real* end = from + around_.values_of_field();
     for (std::int64_t i = 0; i < (own_end - own_begin) * components && next + i < end; i += 64 / sizeof(Real))
       __builtin_prefetch(next + i);
-    if (own_begin == region.lower[2] && own_end == region.upper[2]) return row;
   }
-  if (own_begin < own_end) copy(own_begin, own_end, is_own);
-  if (wraps_[2]) {
-    // In parts of at most a period, as the region may reach around more than once.
-    for (auto z = own_begin, n = z; z > region.lower[2]; z -= n) {
-      n = std::min(z - region.lower[2], own_end);
-      std::copy_n(origin + (z - n + own_end) * components, n * components, origin + (z - n) * components);
-    }
-    for (auto z = own_end, n = z; z < region.upper[2]; z += n) {
-      n = std::min(region.upper[2] - z, own_end);
-      std::copy_n(origin + (z - own_end) * components, n * components, origin + z * components);
+  if (wraps_[2]) {  // in parts of at most a period, as the region may reach around more than once
+    for (auto z = region.lower[2]; z < region.upper[2];) {
+      const auto begin = modulo(z, own_end), end = std::min(own_end, begin + region.upper[2] - z);
+      add(begin, end, is_own);
+      z += end - begin;
     }
   } else {
-    copy(region.lower[2], own_begin, false);
-    copy(own_end, region.upper[2], false);
+    add(region.lower[2], own_begin, false);
+    add(own_begin, own_end, true);
+    add(own_end, region.upper[2], false);
   }
-  return line;
 }
 
 /// Restricts along one edge: calls make(i, where) for fine rows or planes of `values` numbers in turn, of which as many
@@ -180,15 +172,16 @@ template <class Real>
 void Transfer<Real>::restrict_planes(const Real* from, Real* to, std::int64_t begin, std::int64_t end) {
   const auto components = around_.components();
   const auto row_values = target_.extent(2) * components, plane_values = target_.extent(1) * row_values;
-  std::vector<Real> line(static_cast<std::size_t>(around_.place().stride_y)), rows, planes;
-  const std::int64_t reach = 2 * order_ - 1;
+  std::vector<Real> rows, planes;
+  std::vector<RowPart<Real>> parts;
   const auto make_plane = [&](std::int64_t x, Real* plane) {
     restrict_along(1, target_.lower[1], target_.upper[1], row_values, rows, plane, [&](std::int64_t y, Real* row) {
-      const Real* fine = whole_row(from, x, y, line.data());
-      if (is_halved_[2])
-        halve_row<Real>(weights_, components, fine + reach * components, row, target_.extent(2));
-      else
-        std::copy_n(fine, row_values, row);
+      find_row(from, x, y, parts);
+      if (is_halved_[2]) {
+        halve_row<Real>(weights_, components, parts, row, target_.extent(2));
+      } else {
+        for (const auto& part : parts) row = std::copy_n(part.values, part.n * components, row);
+      }
     });
   };
   restrict_along(0, begin, end, plane_values, planes,
@@ -258,11 +251,12 @@ void Transfer<Real>::apply(std::span<const Real> from, std::span<Real> to, std::
                 static_cast<std::int64_t>(to.size()) == fields * to_values);
   // What restricting reads once is read where it lies: this rank's own values, also as images of one another.
   if (kind_ == TransferKind::restriction) wraps_ = around_.wraps(phases);
+  const auto batch = around_.fields_at_once();
   for (std::int64_t first = 0; first < fields; first += batch) {
     const auto n = std::min(batch, fields - first);
-    around_.bring(from.data() + first * from_values, n, phases);
+    around_.bring(from.data() + first * from_values, n, phases, wraps_);
     for (std::int64_t field = 0; field < n; ++field) {
-      around_.fill(field, wraps_);
+      around_.fill(field);
       const Real* its = from.data() + (first + field) * from_values;
       Real* made = to.data() + (first + field) * to_values;
       threads_.parallel_for(target_.extent(0), [&](std::int64_t begin, std::int64_t end) {

@@ -11,6 +11,7 @@
 
 #include "tessera/base/threads.h"
 #include "tessera/grid/levels/region_exchange.h"
+#include "tessera/grid/levels/rows.h"
 
 namespace tessera::grid {
 
@@ -39,7 +40,7 @@ class Transfer {
   void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Phases& phases = {1, 1, 1});
 
  private:
-  const Real* whole_row(const Real* from, std::int64_t x, std::int64_t y, Real* line);
+  void find_row(const Real* from, std::int64_t x, std::int64_t y, std::vector<RowPart<Real>>& parts);
   template <class Make>
   void restrict_along(std::size_t axis, std::int64_t begin, std::int64_t end, std::int64_t values,
                       std::vector<Real>& kept, Real* to, const Make& make);

@@ -1,0 +1,9 @@
+"""What `tessera.gpaw` raises and warns of."""
+
+
+class GpawError(RuntimeError):
+    """Tessera can't be used by this GPAW or on these ranks; the text says why."""
+
+
+class GpawWarning(UserWarning):
+    """Something is done by GPAW's own code."""
