@@ -84,7 +84,9 @@ def read_segments(path: Path, repeats: int, cold: bool) -> None:
     from tessera.traj import Trajectory
 
     comm, size = MPI.COMM_WORLD, path.stat().st_size
-    buffer = mmap.mmap(-1, BLOCK)  # begins at a page, as reading around the system's memory needs it
+    # Begins at a page, as reading around the system's memory needs it.
+    buffer = mmap.mmap(-1, BLOCK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    buffer.madvise(mmap.MADV_HUGEPAGE)  # of which disks read more at once
 
     def read_bytes(flags: int) -> None:
         descriptor = os.open(path, os.O_RDONLY | flags)
