@@ -176,7 +176,7 @@ bool Descriptor::is_in_memory(std::int64_t offset, std::int64_t bytes) const {
   void* mapped = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, handle_, offset);
   if (mapped == MAP_FAILED) return true;
   // The system says so of each page; to those who may not write the file it says that all are there.
-  std::vector<unsigned char> pages((length + page_bytes - 1) / page_bytes, 1);
+  std::vector<unsigned char> pages(static_cast<std::size_t>(whole_pages(bytes) / page_bytes), 1);
   const bool is_told = ::mincore(mapped, length, pages.data()) == 0;
   ::munmap(mapped, length);
   return !is_told || std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });

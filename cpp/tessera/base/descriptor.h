@@ -9,6 +9,8 @@
 namespace tessera {
 
 constexpr std::int64_t page_bytes = 4096;  // of memory and disks, as direct I/O wants both
+/// So many bytes up to the end of their last page.
+constexpr std::int64_t whole_pages(std::int64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 class Descriptor {
  public:

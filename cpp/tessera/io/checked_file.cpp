@@ -246,8 +246,10 @@ class CheckedFile::Batches {
         place_.push_back(place_.back());
       else if (follows(i))
         place_.push_back(place_.back() + bytes_of(i - 1));
-      else  // at the same distance from a page as in the file
-        place_.push_back((place_.back() + bytes_of(i - 1) + page_bytes - 1) / page_bytes * page_bytes + in_page);
+      else {  // at the same distance from a page as in the file
+        const auto end = static_cast<std::int64_t>(place_.back() + bytes_of(i - 1));
+        place_.push_back(static_cast<std::size_t>(whole_pages(end)) + in_page);
+      }
     }
   }
 
@@ -295,7 +297,7 @@ class CheckedFile::Batches {
   /// Fills a part of a buffer, around which there is room up to whole pages.
   std::size_t fill(std::int64_t begin, std::span<std::byte> to) const {
     const auto before = begin % page_bytes;
-    const auto bytes = (before + std::ssize(to) + page_bytes - 1) / page_bytes * page_bytes;
+    const auto bytes = whole_pages(before + std::ssize(to));
     if (!direct_ || file_.file_->is_in_memory(begin - before, bytes)) return file_.fill(begin, to);
     const auto found = direct_->read_at(to.data() - before, static_cast<std::size_t>(bytes), begin - before);
     return static_cast<std::size_t>(

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
@@ -48,11 +48,11 @@ template <class Value>
 void reserve_in_large_pages(std::vector<Value>& values, std::size_t n) {
   values.reserve(n);
 #ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t large = std::uintptr_t{2} << 20;
-  const auto first = reinterpret_cast<std::uintptr_t>(values.data() + values.size());
-  const auto begin = (first + large - 1) / large * large;
-  const auto end = reinterpret_cast<std::uintptr_t>(values.data() + values.capacity()) / large * large;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a hint
+  constexpr std::size_t large = LargePageAllocator<Value>::large;
+  void* begin = values.data() + values.size();
+  std::size_t room = (values.capacity() - values.size()) * sizeof(Value);
+  if (std::align(large, large, begin, room) != nullptr)     // whole ones alone
+    ::madvise(begin, room / large * large, MADV_HUGEPAGE);  // a hint
 #endif
 }
 

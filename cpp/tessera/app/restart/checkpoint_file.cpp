@@ -23,8 +23,6 @@ constexpr std::string_view magic_of_earlier = "tessera-checkpoint ";
 constexpr std::int64_t checksum_bytes = 64;  // at the end of files of version 3
 constexpr const char* format_name = "tessera-checkpoint";
 
-std::int64_t rounded_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
-
 [[noreturn]] void refuse(const std::string& path, const std::string& problem) {
   throw InputError(fmt::format("{} {}", path, problem));
 }
@@ -61,12 +59,12 @@ CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atom
   layout.n_atoms = n_atoms;
   layout.row_bytes.assign(3, row_bytes_of_triples);
   if (values_of_fields > 0) layout.row_bytes.push_back(static_cast<std::int64_t>(values_of_fields * sizeof(double)));
-  auto end = rounded_up(io::checked_header_bytes + json_bytes, page_bytes);
+  auto end = whole_pages(io::checked_header_bytes + json_bytes);
   layout.regions.push_back({io::checked_header_bytes, end, false});
   layout.atoms_in_group = 1;
   for (const auto bytes : layout.row_bytes) {
     const auto begin = end;
-    end += rounded_up(n_atoms * bytes, page_bytes);
+    end += whole_pages(n_atoms * bytes);
     layout.regions.push_back({begin, end, true});
     layout.atoms_in_group = std::lcm(layout.atoms_in_group, io::piece_bytes / std::gcd(io::piece_bytes, bytes));
   }
@@ -95,7 +93,7 @@ std::string text_of_header(const Checkpoint& checkpoint, std::int64_t n_atoms) {
     arrays.push_back({{"name", "fields"}, {"type", "float64"}, {"width", width}});
   json["arrays"] = arrays;
   const auto text = json.dump();
-  const auto bytes = rounded_up(io::checked_header_bytes + std::ssize(text), page_bytes) - io::checked_header_bytes;
+  const auto bytes = whole_pages(io::checked_header_bytes + std::ssize(text)) - io::checked_header_bytes;
   return text + std::string(static_cast<std::size_t>(bytes) - text.size(), ' ');
 }
 

@@ -200,14 +200,19 @@ void CheckpointWriter::reserve(std::int64_t bytes) {
   on_root(comm_, [&] {
     next_.reset();
     next_.emplace(unplaced_checkpoint(folder_));
-    try {
-      next_->file().reserve(bytes);
-    } catch (const RunError&) {
-      if (!freeing_.valid()) throw;
-      freeing_.get();
-      next_->file().reserve(bytes);
-    }
+    take_room(bytes);
   });
+}
+
+void CheckpointWriter::take_room(std::int64_t bytes) {
+  try {
+    next_->file().reserve(bytes);
+  } catch (const RunError&) {
+    // The room may be that of the oldest checkpoint.
+    if (!freeing_.valid()) throw;
+    freeing_.get();
+    next_->file().reserve(bytes);
+  }
 }
 
 std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const CheckpointLayout& layout,
@@ -317,20 +322,21 @@ void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string&
 
 void CheckpointWriter::write(const Checkpoint& checkpoint, const md::Engine& engine) {
   std::string header, path, problem;
+  const auto layout_of = [&](std::int64_t header_bytes) {
+    return lay_out_checkpoint(header_bytes, engine.system().n_atoms(), values_of(engine.state().fields));
+  };
   try {
     on_root(comm_, [&] {
       if (!next_) next_.emplace(unplaced_checkpoint(folder_));
       path = next_->file().path();
       header = text_of_header(checkpoint, engine.system().n_atoms());
       // Ranks that write side by side into a file that grows would wait for each other.
-      next_->file().reserve(
-          lay_out_checkpoint(std::ssize(header), engine.system().n_atoms(), values_of(engine.state().fields))
-              .file_bytes());
+      take_room(layout_of(std::ssize(header)).file_bytes());
     });
     comm::broadcast_resized(comm_, path);
     auto header_bytes = std::ssize(header);
     comm_.broadcast(std::as_writable_bytes(std::span(&header_bytes, 1)), 0);
-    const auto layout = lay_out_checkpoint(header_bytes, engine.system().n_atoms(), values_of(engine.state().fields));
+    const auto layout = layout_of(header_bytes);
     const auto sums = write_atoms(layout, path, engine, problem);
     comm::agree_on_run(comm_, problem);
     finish(layout, header, sums);

@@ -38,6 +38,8 @@ class CheckpointWriter {
   };
   std::vector<PieceSum> write_atoms(const CheckpointLayout& layout, const std::string& path, const md::Engine& engine,
                                     std::string& problem) const;
+  /// As reserve(), of the file that was begun, on the root alone.
+  void take_room(std::int64_t bytes);
   void finish(const CheckpointLayout& layout, const std::string& header, const std::vector<PieceSum>& own);
 
   std::string folder_;

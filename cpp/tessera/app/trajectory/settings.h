@@ -19,6 +19,9 @@ struct TrajectorySettings {
   std::string select, key;  // the atoms; what messages call them
   FrameContents contents;
   double moved = 0;  // Å
+
+  /// Whether ranks make whole frames in turn, which one of them writes; else each has a share of every frame.
+  bool takes_turns() const { return format == TrajectoryFormat::xtc; }
 };
 
 /// Returns those of which frames are asked for, that of [output] first.

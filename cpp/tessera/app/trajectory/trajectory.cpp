@@ -21,13 +21,12 @@ namespace {
 FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                             const model::AtomSet& atoms, const std::string& machine_file,
                             const comm::Communicator& comm) {
-  const bool takes_turns = settings.format == TrajectoryFormat::xtc;
   int n = 1;
   comm::on_root(comm, [&] { n = plan_writers(settings, config.output, machine_file, atoms.size(), comm.size()); });
   comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
   auto writers = io::write::spread(comm.size(), n);
-  FrameShares shares(system, atoms, config.output.wrap, takes_turns ? 1 : n);
-  if (!takes_turns) writers.resize(static_cast<std::size_t>(shares.n_shares()));
+  FrameShares shares(system, atoms, config.output.wrap, settings.takes_turns() ? 1 : n);
+  if (!settings.takes_turns()) writers.resize(static_cast<std::size_t>(shares.n_shares()));
   return {system, std::move(shares), std::move(writers), settings.contents, comm};
 }
 

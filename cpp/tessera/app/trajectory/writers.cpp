@@ -17,13 +17,12 @@ constexpr int most_xtc_writers = 8;                // each holds whole frames
 
 int plan_writers(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
                  std::int64_t atoms_of_frame, int ranks) {
-  const bool takes_turns = settings.format == TrajectoryFormat::xtc;
-  const int most = takes_turns ? std::min(ranks, most_xtc_writers) : ranks;
+  const int most = settings.takes_turns() ? std::min(ranks, most_xtc_writers) : ranks;
   if (output.writers > 0) return static_cast<int>(std::min<std::int64_t>(most, output.writers));
   auto n = std::clamp<std::int64_t>(frame_bytes(settings, atoms_of_frame) / bytes_of_writer, 1,
                                     std::min<std::int64_t>(most, most_parts));
   // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
-  if (n == 1 || takes_turns || machine_file.empty()) return static_cast<int>(n);
+  if (n == 1 || settings.takes_turns() || machine_file.empty()) return static_cast<int>(n);
   const auto map = machine::read_machine_file(machine_file);
   const auto* system =
       io::write::file_system_of(map.file_systems, std::filesystem::absolute(output.folder).lexically_normal().string());
@@ -33,13 +32,12 @@ int plan_writers(const TrajectorySettings& settings, const OutputConfig& output,
 
 std::int64_t planned_frame_memory(const TrajectorySettings& settings, std::int64_t atoms_of_frame, int writers) {
   constexpr std::int64_t index_bytes = 4, fraction_bytes = 12;
-  const bool takes_turns = settings.format == TrajectoryFormat::xtc;
-  const std::int64_t rows = takes_turns ? atoms_of_frame : (atoms_of_frame + writers - 1) / writers;
+  const std::int64_t rows = settings.takes_turns() ? atoms_of_frame : (atoms_of_frame + writers - 1) / writers;
   const std::int64_t row = 12 * settings.contents.n_quantities();
   // What arrives, the fractions in order, the rows that are made of them, and the rows that are being written.
   const std::int64_t making = rows * (index_bytes + row + fraction_bytes + 2 * row);
   // The root has a compressed frame of each writer until the frames before it are written.
-  return making + (takes_turns ? writers * frame_bytes(settings, atoms_of_frame) : 0);
+  return making + (settings.takes_turns() ? writers * frame_bytes(settings, atoms_of_frame) : 0);
 }
 
 }  // namespace tessera::app
