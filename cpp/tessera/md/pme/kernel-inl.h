@@ -1,4 +1,6 @@
 // Contains the bodies of the mesh loops; kernel.cpp includes it once for each instruction set.
+#include <algorithm>
+
 #include "tessera/base/simd/rounding-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -105,7 +107,7 @@ struct Block {
 /// Adds one atom's rows [i_begin, i_end) at `corner`, its first point.
 template <int order, class Block>
 HWY_INLINE void AddRows(const MeshWindow& window, const Block& block, std::size_t lane, float charge,
-                        std::int32_t* HWY_RESTRICT corner, int i_begin, int i_end) {
+                        std::int32_t* HWY_RESTRICT corner, std::size_t i_begin, std::size_t i_end) {
   using Row = RowTag<order>;
   constexpr int parts = row_parts<order>;
   const Row tag;
@@ -113,12 +115,12 @@ HWY_INLINE void AddRows(const MeshWindow& window, const Block& block, std::size_
   hn::Vec<Row> wz[parts];
 #pragma GCC unroll 2
   for (int part = 0; part < parts; ++part) wz[part] = RowWeights(tag, &block.weight[2][0][4 * lane], 4 * lanes, part);
-  for (int i = i_begin; i < i_end; ++i) {
-    const float wx = charge * block.weight[0][i / 4][4 * lane + static_cast<std::size_t>(i % 4)];
+  for (std::size_t i = i_begin; i < i_end; ++i) {
+    const float wx = charge * block.weight[0][i / 4][4 * lane + i % 4];
     hn::Vec<Row> wxz[parts];
 #pragma GCC unroll 2
     for (int part = 0; part < parts; ++part) wxz[part] = hn::Mul(hn::Set(tag, wx), wz[part]);
-    std::int32_t* row = corner + i * window.stride_x;
+    std::int32_t* row = corner + static_cast<std::int64_t>(i) * window.stride_x;
 #pragma GCC unroll 8
     for (int j = 0; j < order; ++j, row += window.stride_y) {
       const auto wy = hn::Set(tag, block.weight[1][j / 4][4 * lane + static_cast<std::size_t>(j % 4)]);
@@ -151,13 +153,13 @@ void SpreadOrder(const SpreadTarget<float>& target, const std::int32_t* atoms, s
     block.prepare(window);
     for (std::size_t lane = 0; lane < count; ++lane)
       for (std::int64_t x = block.first[0][lane]; x + order <= window.extent[0]; x += window.grid[0]) {
-        const int i_begin = x < x_begin ? static_cast<int>(x_begin - x) : 0;
-        const int i_end = x + order > x_end ? static_cast<int>(x_end - x) : order;
+        const std::int64_t i_begin = std::max<std::int64_t>(x_begin - x, 0);
+        const std::int64_t i_end = std::min<std::int64_t>(x_end - x, order);
         if (i_begin >= i_end) continue;
         for (std::int64_t y = block.first[1][lane]; y + order <= window.extent[1]; y += window.grid[1])
           for (std::int64_t z = block.first[2][lane]; z + order <= window.extent[2]; z += window.grid[2])
-            AddRows<order>(window, block, lane, q[lane], mesh + x * window.stride_x + y * window.stride_y + z, i_begin,
-                           i_end);
+            AddRows<order>(window, block, lane, q[lane], mesh + x * window.stride_x + y * window.stride_y + z,
+                           static_cast<std::size_t>(i_begin), static_cast<std::size_t>(i_end));
       }
   }
 }
