@@ -1,5 +1,6 @@
 /* Measures the greatest rates of this machine's cores, on a number of threads at once:
  *   limits flops THREADS          fused multiply-adds of single precision, operations/s (two each)
+ *   limits clock THREADS          cycles/s: each addition of a chain takes one
  *   limits copy THREADS BYTES     reading and writing arrays of BYTES bytes in all, bytes/s (read and written)
  *   limits triad THREADS BYTES    a[i] = b[i] + s·c[i] of doubles with plain stores, three arrays of BYTES bytes in all,
  *                                 bytes/s (read twice and written once), as McCalpin's STREAM counts
@@ -24,7 +25,7 @@ enum { most_threads = 256, tries = 40, chains = 10 };
 
 static int threads;
 static size_t bytes;
-static int is_triad;
+static int is_triad, is_clock;
 static pthread_barrier_t barrier;
 static double work_done; /* operations or bytes of one thread and try */
 static double begun[most_threads], ended[most_threads];
@@ -44,6 +45,18 @@ static void multiply(void) {
     for (int c = 0; c < chains; ++c) x[c] = x[c] * a + b;
   for (int c = 0; c < chains; ++c) __asm__ volatile("" : : "m"(x[c]));
   work_done = 2.0 * lanes * chains * (double)rounds;
+}
+
+/* Adds registers: newer processors skip additions of constants. */
+static void count_cycles(void) {
+  const long rounds = 2000000;
+  unsigned long x = 1, y = (unsigned long)tries;
+  for (long r = 0; r < rounds; ++r)
+    for (int c = 0; c < chains; ++c) {
+      x += y;
+      __asm__ volatile("" : "+r"(x), "+r"(y));
+    }
+  work_done = chains * (double)rounds;
 }
 
 static void copy(char *from, char *to, size_t n) {
@@ -78,6 +91,8 @@ static void *run(void *argument) {
       triad((double *)to, (double *)from, (double *)more, n);
     else if (n)
       copy(from, to, n);
+    else if (is_clock)
+      count_cycles();
     else
       multiply();
     ended[thread] = now();
@@ -104,8 +119,10 @@ int main(int count, char **words) {
   threads = count > 2 ? atoi(words[2]) : 0;
   if (count > 3) bytes = (size_t)atoll(words[3]);
   is_triad = count > 1 && strcmp(words[1], "triad") == 0;
-  if (threads < 1 || threads > most_threads || (strcmp(words[1], "flops") != 0) != (bytes >= 128 * (size_t)threads)) {
-    fprintf(stderr, "limits flops THREADS | limits copy|triad THREADS BYTES\n");
+  is_clock = count > 1 && strcmp(words[1], "clock") == 0;
+  const int moves = count > 1 && strcmp(words[1], "flops") != 0 && !is_clock;
+  if (threads < 1 || threads > most_threads || moves != (bytes >= 128 * (size_t)threads)) {
+    fprintf(stderr, "limits flops|clock THREADS | limits copy|triad THREADS BYTES\n");
     return 2;
   }
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);

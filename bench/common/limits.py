@@ -39,6 +39,11 @@ def flops(common: Common, cores: int) -> float:
     return measured(common, "flops", str(cores))
 
 
+def clock(common: Common) -> float:
+    """Returns the cycles/s of a core at work."""
+    return measured(common, "clock", "1")
+
+
 def bandwidth(common: Common, cores: int, size: int) -> float:
     """Returns bytes/s that are read and written when arrays of `size` bytes in all are copied."""
     return measured(common, "copy", str(cores), str(size))

@@ -1,0 +1,220 @@
+"""Computes how fast the loops of a step can be by the ports of several processors, and how fast those of pairs are on
+this one. The loops are cut out of the built engine; llvm-mca knows the processors."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+import click
+
+from bench.common import engine, limits, systems
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+from tessera import launch
+
+#: names of instruction sets, and the processors that stand for them, as llvm-mca calls them
+SETS = {
+    "AVX2": ("AVX2", {"znver3": "Zen 3", "alderlake": "Golden Cove"}),
+    "AVX3": ("AVX-512", {"znver4": "Zen 4", "skylake-avx512": "Skylake-SP"}),
+}
+TURNS = 300  # of a loop, as llvm-mca simulates them
+PAIRS_OF_ENTRY = 16
+
+
+@dataclass(frozen=True)
+class Loop:
+    """An innermost loop of a function: the shortest that has certain instructions and lacks others."""
+
+    kernel: str
+    what: str  # what one turn does
+    function: str  # a regular expression for the name, with SET for the instruction set
+    has: tuple[str, ...]
+    lacks: tuple[str, ...] = ()
+
+    def is_it(self, body: list[str]) -> bool:
+        words = [line.split()[0] for line in body]
+        has = all(any(word.startswith(start) for word in words) for start in self.has)
+        return has and not any(word.startswith(self.lacks) for word in words if self.lacks)
+
+
+def _pairs(cutoff: str, modifier: int) -> tuple[Loop, ...]:
+    function = rf"pair::N_SET::RunLoop<.*N_SET::Fixed<\(tessera::model::LjModifier\){modifier}, false>.*Beside\)0>\("
+    kernel = f"pair forces, {cutoff}"
+    return (
+        Loop(kernel, "distances of an entry", function, ("vbroadcastf", "vfmadd"), ("vdiv", "vcvt")),
+        Loop(kernel, "forces of an entry", function, ("vdivps", "vsqrtps"), ("vcvt",)),
+        Loop(kernel, "sums of an entry", function, ("vcvtps2dq",), ("vdiv",)),
+    )
+
+
+PAIRS = {9: _pairs("9 Å", 0), 12: _pairs("12 Å", 2)}  # cut, and switched by the force
+NEAR = r"pair::N_SET::FindNearClusters\("
+LOOPS = (
+    *PAIRS[9],
+    *PAIRS[12],
+    Loop("pair list", "boxes of a register's clusters", NEAR, ("vmaxps", "popcnt")),
+    Loop("pair list", "16 distances", NEAR, ("vbroadcastf", "vfnmadd")),
+    Loop("mesh: spread charges", "4 of an atom's 16 rows", r"pme::N_SET::SpreadOrder<4>", ("vcvtps2dq", "vpaddd")),
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What llvm-mca says of one turn of a loop."""
+
+    instructions: int
+    operations: float  # that the ports execute
+    ports: float  # cycles if only the ports limit it
+    simulated: float  # cycles with latencies and queues
+
+
+@cache
+def _symbols(program: Path) -> dict[str, str]:
+    """Returns the demangled names of the program's functions, and the names in the file."""
+    read = [_output("nm", *options, program).splitlines() for options in ((), ("-C",))]
+    names = [[line.split(" ", 2)[-1] for line in lines] for lines in read]
+    return dict(zip(names[1], names[0], strict=True))
+
+
+def _output(*words: str | Path, text: str | None = None) -> str:
+    try:
+        return subprocess.run(
+            [str(word) for word in words], input=text, capture_output=True, text=True, check=True, timeout=300
+        ).stdout
+    except FileNotFoundError as error:
+        raise click.ClickException(f"{words[0]} is missing: apt-get install llvm-16 binutils") from error
+    except subprocess.CalledProcessError as error:
+        raise click.ClickException(f"{words[0]} failed: {error.stderr.strip()[:300]}") from error
+
+
+@cache
+def _innermost_loops(program: Path, symbol: str) -> list[list[str]]:
+    """Returns the instructions of each loop of a function that holds no other loop."""
+    lines = _output("objdump", "-d", "--no-show-raw-insn", f"--disassemble={symbol}", program).splitlines()
+    code = [(int(found[1], 16), found[2]) for line in lines if (found := re.match(r"\s+(\w+):\s+(\S[^#]*)", line))]
+    place = {address: i for i, (address, _) in enumerate(code)}
+    loops = []
+    for i, (_, text) in enumerate(code):
+        jump = re.match(r"j\S+\s+([0-9a-f]+) ", text)
+        if jump and place.get(int(jump[1], 16), i + 1) <= i:
+            loops.append((place[int(jump[1], 16)], i))
+    inner = [a for a in loops if not any(b != a and b[0] >= a[0] and b[1] <= a[1] for b in loops)]
+    return [[text for _, text in code[first : last + 1]] for first, last in inner]
+
+
+def body_of(program: Path, loop: Loop, instruction_set: str) -> list[str]:
+    """Returns the instructions of a loop. Raises ClickException where the engine has none of the kind."""
+    name = re.compile(loop.function.replace("SET", instruction_set))
+    found = [
+        body
+        for demangled, symbol in _symbols(program).items()
+        if name.search(demangled)
+        for body in _innermost_loops(program, symbol)
+        if loop.is_it(body)
+    ]
+    if not found:
+        raise click.ClickException(f"{program} has no loop for “{loop.kernel}: {loop.what}” with {instruction_set}")
+    return min(found, key=len)
+
+
+def bound(body: list[str], processor: str) -> Bound:
+    """Asks llvm-mca for the time of a loop's turn on a processor."""
+    text = ".L0:\n" + "\n".join(re.sub(r"^(j\S+)\s.*", r"\1 .L0", line) for line in body)
+    said = _output(_analyser(), f"-mcpu={processor}", f"-iterations={TURNS}", text=text)
+
+    def value(name: str) -> float:
+        found = re.search(rf"^{name}:\s+([\d.]+)", said, flags=re.M)
+        assert found, said
+        return float(found[1])
+
+    return Bound(len(body), value("Total uOps") / TURNS, value("Block RThroughput"), value("Total Cycles") / TURNS)
+
+
+def measured(common: Common, instruction_set: str, cutoff: int, steps: int, repeats: int) -> tuple[float, float]:
+    """Returns the cycles that an entry of DHFR takes in the kernel of pairs here, all else included, and operations a
+    second."""
+    settings = engine.merge(
+        engine.interactions(float(cutoff)), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
+    )
+    os.environ["TESSERA_SIMD"] = instruction_set
+    cycles = []
+    for _ in range(repeats):
+        done = engine.run(
+            systems.system(common, "dhfr"), settings, common.work / "runs" / "port_bounds", engine.Layout(1, 1, "auto")
+        )
+        seconds = next(phase["seconds"] for phase in done.report["phases"] if phase["name"] == "pair forces")
+        entries = done.report["results"]["pairs_evaluated"] / PAIRS_OF_ENTRY
+        cycles.append(seconds / (steps + 1) * limits.clock(common) / entries)
+    return median(cycles), min(cycles)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@common_options(steps=100, repeats=5, steps_help="Steps of each run whose pairs are timed.")
+def port_bounds(common: Common, steps: int, repeats: int) -> None:
+    """Compute the least times of inner loops by ports, and measure those of pairs.
+
+    \b
+    Example:
+      python -m bench.md.port_bounds --docs
+    """
+    program = Path(launch.engine_command([], ranks=1, threads=1, mpi="auto")[0])
+    figure = Figure("port_bounds", "Bounds by ports", {"steps": steps, "repeats": repeats}, {"llvm-mca": _version()})
+    rows, sums = [], {}
+    for instruction_set, (name, processors) in SETS.items():
+        for loop in LOOPS:
+            body = body_of(program, loop, instruction_set)
+            for processor, common_name in processors.items():
+                one = bound(body, processor)
+                rows.append(
+                    (loop.kernel, loop.what, name, common_name, one.instructions, one.operations, one.ports, one.simulated)
+                )
+                key = (loop.kernel, instruction_set, common_name)
+                ports, simulated = sums.get(key, (0.0, 0.0))
+                sums[key] = (ports + one.ports, simulated + one.simulated)
+    figure.tables.append(
+        table(
+            ("kernel", "a turn does", "set", "core", "instructions", "operations", "cycles by ports", "simulated"), rows
+        )
+    )
+    common.say("timing pairs")
+    timed = []
+    for instruction_set, (name, processors) in SETS.items():
+        for cutoff, loops in PAIRS.items():
+            mean, best = measured(common, instruction_set, cutoff, steps, repeats)
+            for core in processors.values():
+                ports, simulated = sums[loops[0].kernel, instruction_set, core]
+                timed.append((loops[0].kernel, name, core, ports, simulated, mean, best))
+    figure.tables.append(
+        table(("kernel", "set", "core", "cycles by ports", "simulated", "here: median", "here: best"), timed)
+    )
+    figure.data = {"loops": rows, "pairs": timed, "clock": limits.clock(common)}
+    figure.notes.append(
+        "Cycles of a core for one turn; the second table has those for an entry of 16 pairs of atoms, its three loops "
+        f"together, beside what one thread takes here for DHFR at {limits.clock(common) / 1e9:.2f} GHz with all that "
+        "goes with the loops: entries with exclusions, beginnings and ends of rows, steps with energies. The cores of "
+        "llvm-mca are models: they know ports, latencies and queues, and take all data to be in the first cache."
+    )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+
+
+def _analyser() -> str:
+    """Returns the newest llvm-mca: Zen 4 is known from version 16 on."""
+    names = [f"llvm-mca-{version}" for version in range(30, 15, -1)]
+    return next((name for name in names if shutil.which(name)), "llvm-mca")
+
+
+def _version() -> str:
+    said = _output(_analyser(), "--version")
+    found = re.search(r"version (\S+)", said)
+    return found[1] if found else "unknown"
+
+
+if __name__ == "__main__":
+    port_bounds()
