@@ -68,9 +68,9 @@ def phases(layout: str) -> dict[str, float]:
     return {row[0]: value(row[at]) for row in rows[1:last]}
 
 
-def transforms(peer: str) -> list[float]:
+def transforms(peer: str, record: str = "fft") -> list[float]:
     """Returns the ratio of speeds to a peer for each case that it took part in."""
-    rows = table_of("fft", "mesh")
+    rows = table_of(record, "mesh")
     at = rows[0].index(f"{peer}, ms") + 1
     return [value(row[at]) for row in rows[1:] if row[at] != "–"]
 
@@ -100,6 +100,11 @@ def ratios() -> str:
         add("fft", f"Transforms on 2 and 4 ranks: speed over {peer}, median of {len(found_all)} cases",
             f"{number(median(found_all))} ({number(min(found_all))}–{number(max(found_all))})",
             f"≥ {promised:g} in each", f"in {n_met}" if n_met < len(found_all) else True)  # fmt: skip
+    with_avx2 = transforms("FFTW-MPI", "fft_avx2")
+    n_met = len(with_avx2) - text_of("fft_avx2").count("\nFailed: ")
+    add("fft_avx2", f"AVX2, transforms on 2 ranks: speed over FFTW-MPI, median of {len(with_avx2)} cases",
+        f"{number(median(with_avx2))} ({number(min(with_avx2))}–{number(max(with_avx2))})",
+        "≥ 1.3, at 64³ 1.0", f"in {n_met}" if n_met < len(with_avx2) else True)  # fmt: skip
     gain = re.search(r"nobody tuned for: ([\d.]+) times as fast as Open MPI \(geometric mean of (\d+)\), "
                      r"([\d.]+) to ([\d.]+)\.", text_of("collectives"))  # fmt: skip
     if gain:

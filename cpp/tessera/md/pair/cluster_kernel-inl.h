@@ -179,12 +179,13 @@ class EnergySums {
 
 constexpr std::size_t most_at_once = 32;  // entries
 
-/// Holds what the stages of the kernel pass on for an entry's 16 pairs: r_i − r_j, Å, r², at least 10⁻⁴, and the force
-/// over the distance.
+/// Holds what the stages of the kernel pass on for an entry's 16 pairs: r_i − r_j, Å, r², and the force over the
+/// distance.
 struct EntryPairs {
   HWY_ALIGN float x[16], y[16], z[16], r2[16], force_over_r[16];
 };
 
+template <bool Masked>
 HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, EntryPairs& pairs) {
   const ClusterData& cj = loop.clusters[cluster_of(j)];
   const auto& shift = loop.shifts[cell_of(j)];
@@ -195,16 +196,17 @@ HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, Entry
   StoreAll(x, pairs.x);
   StoreAll(y, pairs.y);
   StoreAll(z, pairs.z);
-  StoreAll(Max(r2, set(1e-4f)), pairs.r2);  // keeps the force of coinciding atoms finite, yet huge
+  // Excluded atoms may coincide. Without masks this makes the force no number, which counts as a clash.
+  StoreAll(Masked ? Max(r2, set(1e-4f)) : r2, pairs.r2);
 }
 
 /// Computes the forces over the distances of an entry, and adds its energies. `masked` holds the entry's masks; `table`
 /// holds its parameters if these come from the table.
-template <class Choice, bool Masked, Beside beside>
+template <class Choice, bool Masked, Reciprocals reciprocals, Beside beside>
 [[nodiscard]] HWY_INLINE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
                                     const MaskedEntry* masked, const TableLookup* table, EnergySums& energies) {
   constexpr bool WithEnergy = beside == Beside::energies;
-  const auto distance = DistanceOf(r2);
+  const auto distance = DistanceOf<reciprocals>(r2);
   const P &inverse = distance.inverse, &inverse2 = distance.inverse2;
   auto active = Lt(r2, set(k.range2));  // pairs within any cut-off
   const P qq = Mul(LoadAll(ci.q), OfJ(cj.q));
@@ -301,7 +303,7 @@ HWY_INLINE void AddForces(const Loop& loop, PairEntry j, const EntryPairs& pairs
 /// The work is done in stages, each for up to 32 entries. The operations of an entry wait for each other, and a
 /// processor sees little more than an entry ahead; stages have shorter chains, and several entries of a stage are in
 /// its sight.
-template <class Choice, bool Masked, Beside beside, class OnClash>
+template <class Choice, bool Masked, Reciprocals reciprocals, Beside beside, class OnClash>
 HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICluster& ci, const PairEntry* j,
                            const MaskedEntry* masked, const TableLookup* table, std::size_t n, IForces& sums,
                            EnergySums& energies, OnClash&& on_clash) {
@@ -310,16 +312,16 @@ HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICl
   for (std::size_t first = 0; first < n;) {
     const auto count = std::min(n - first, most);
     const auto cluster = [&](std::size_t e) -> const ClusterData& { return loop.clusters[cluster_of(j[first + e])]; };
-    for (std::size_t e = 0; e < count; ++e) Measure(loop, ci, j[first + e], pairs[e]);
-    V greatest = hn::Zero(D());
+    for (std::size_t e = 0; e < count; ++e) Measure<Masked>(loop, ci, j[first + e], pairs[e]);
+    V squares = hn::Zero(D());  // sums of squares tell that no force is too great, which takes one operation for each
     EnergySums with_these = energies;
     for (std::size_t e = 0; e < count; ++e) {
-      const P force_over_r = Interact<Choice, Masked, beside>(k, ci, cluster(e), LoadAll(pairs[e].r2),
-                                                              Masked ? masked + first + e : nullptr, table, with_these);
-      for (std::size_t r = 0; r < registers; ++r) greatest = hn::Max(greatest, hn::Abs(force_over_r.part[r]));
+      const P force_over_r = Interact<Choice, Masked, reciprocals, beside>(
+          k, ci, cluster(e), LoadAll(pairs[e].r2), Masked ? masked + first + e : nullptr, table, with_these);
+      for (const V& of_register : force_over_r.part) squares = simd::MulAdd(of_register, of_register, squares);
       StoreAll(force_over_r, pairs[e].force_over_r);
     }
-    if (HWY_UNLIKELY(!hn::AllTrue(D(), hn::Lt(greatest, set(clash_force_over_r))))) {
+    if (HWY_UNLIKELY(!hn::AllTrue(D(), hn::Lt(squares, set(clash_force_over_r * clash_force_over_r))))) {
       // The entries are done again one by one, to leave out those that clash.
       if (count == 1) on_clash(first++);
       most = 1;
@@ -329,6 +331,15 @@ HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICl
     if constexpr (beside == Beside::energies) energies = with_these;
     first += count;
   }
+}
+
+/// Adds entries without masks.
+template <class Choice, Reciprocals reciprocals, Beside beside, class OnClash>
+HWY_INLINE void AddPlain(const KernelConstants& k, const Loop& loop, const ICluster& ci,
+                         std::span<const PairEntry> entries, IForces& sums, EnergySums& energies,
+                         const OnClash& on_clash) {
+  AddEntries<Choice, false, reciprocals, beside>(k, loop, ci, entries.data(), nullptr, nullptr, entries.size(), sums,
+                                                 energies, on_clash);
 }
 
 constexpr std::size_t rows_between_moves = 8;  // of forces by cell to where they can't overflow
@@ -355,7 +366,8 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
         ++n;
       }
       const auto on_clash = [&](std::size_t e) { clashes.push_back({i_cluster, masked[m + e]}); };
-      AddEntries<Choice, true, beside>(k, loop, ci, j, &masked[m], nullptr, n, sums, energies, on_clash);
+      AddEntries<Choice, true, Reciprocals::divided, beside>(k, loop, ci, j, &masked[m], nullptr, n, sums, energies,
+                                                             on_clash);
       m += n;
       if (m == masked.size() || !masked[m].by_table) continue;
       table.Load(k.table_12a, k.table_6b, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
@@ -363,20 +375,28 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
       if constexpr (Choice::lookup == Lookup::some)
         table.LoadBegin(k.lookup_begin, k.n_types, type + 4 * std::ptrdiff_t{i_cluster},
                         type + 4 * std::ptrdiff_t{cluster_of(masked[m].j)});
-      AddEntries<Choice, true, beside>(k, loop, ci, &masked[m].j, &masked[m], &table, 1, sums, energies, on_clash);
+      AddEntries<Choice, true, Reciprocals::divided, beside>(k, loop, ci, &masked[m].j, &masked[m], &table, 1, sums,
+                                                             energies, on_clash);
       ++m;
     }
     const auto plain = part.plain_of(row);
-    AddEntries<Choice, false, beside>(k, loop, ci, plain.data(), nullptr, nullptr, plain.size(), sums, energies,
-                                      [&](std::size_t e) {
-                                        clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}});
-                                      });
+    const auto on_clash = [&](std::size_t e) { clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}}); };
+    constexpr bool may_multiply = simd::multiplies_for_reciprocals && beside == Beside::nothing;
+    if (may_multiply && k.multiplies_for_reciprocals) {
+      if constexpr (may_multiply)
+        AddPlain<Choice, Reciprocals::multiplied, beside>(k, loop, ci, plain, sums, energies, on_clash);
+    } else {
+      AddPlain<Choice, Reciprocals::divided, beside>(k, loop, ci, plain, sums, energies, on_clash);
+    }
     sums.AddTo(loop.force[i_cluster].value);
     if constexpr (beside == Beside::energies) energies.AddTo(*total);
     if constexpr (beside != Beside::nothing)
       if ((row + 1 - rows.begin) % rows_between_moves == 0 || row + 1 == rows.end) cell_forces->move_recent_to_totals();
   }
 }
+
+/// Whether common settings have loops of their own. Emulated vectors are slow in any case, and take minutes to compile.
+constexpr bool has_fixed_loops = HWY_TARGET != HWY_EMU128;
 
 template <LjModifier modifier>
 using Is = std::integral_constant<LjModifier, modifier>;
@@ -389,9 +409,11 @@ void RunWithLookup(const KernelConstants& k, bool common, const CellForces* cell
   using Any = WithLookup<Runtime, which>;
   using Cut = WithLookup<Fixed<LjModifier::cut>, which>;
   if (energies != nullptr) return run(RunLoop<Any, Beside::energies>);
-  const bool is_cut = which == Lookup::all || k.lj == LjModifier::cut;
-  if (common && is_cut && !k.has_two_cutoffs)
-    return run(cell_forces != nullptr ? RunLoop<Cut, Beside::virial> : RunLoop<Cut, Beside::nothing>);
+  if constexpr (has_fixed_loops) {
+    const bool is_cut = which == Lookup::all || k.lj == LjModifier::cut;
+    if (common && is_cut && !k.has_two_cutoffs)
+      return run(cell_forces != nullptr ? RunLoop<Cut, Beside::virial> : RunLoop<Cut, Beside::nothing>);
+  }
   run(cell_forces != nullptr ? RunLoop<Any, Beside::virial> : RunLoop<Any, Beside::nothing>);
 }
 
@@ -407,17 +429,19 @@ void RunRows(const KernelConstants& k, const PairList& list, const PairListPart&
   if (k.lookup == Lookup::some) return RunWithLookup<Lookup::some>(k, common, cell_forces, energies, run);
   // Energies are rare, so one loop serves all cases; it does the same operations, so its forces are the same bits.
   if (energies != nullptr) return run(RunLoop<Runtime, Beside::energies>);
-  const auto run_fixed = [&](auto modifier) {
-    constexpr LjModifier lj = decltype(modifier)::value;
-    if (cell_forces != nullptr)
-      run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::virial> : RunLoop<Fixed<lj>, Beside::virial>);
-    else
-      run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::nothing> : RunLoop<Fixed<lj>, Beside::nothing>);
-  };
-  if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
-  if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
-  if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
-  if (common && k.lj == LjModifier::pme) return run_fixed(Is<LjModifier::pme>());
+  if constexpr (has_fixed_loops) {
+    const auto run_fixed = [&](auto modifier) {
+      constexpr LjModifier lj = decltype(modifier)::value;
+      if (cell_forces != nullptr)
+        run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::virial> : RunLoop<Fixed<lj>, Beside::virial>);
+      else
+        run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::nothing> : RunLoop<Fixed<lj>, Beside::nothing>);
+    };
+    if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
+    if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
+    if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
+    if (common && k.lj == LjModifier::pme) return run_fixed(Is<LjModifier::pme>());
+  }
   run(cell_forces != nullptr ? RunLoop<Runtime, Beside::virial> : RunLoop<Runtime, Beside::nothing>);
 }
 

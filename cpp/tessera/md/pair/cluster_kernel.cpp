@@ -1,7 +1,8 @@
 // Computes pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
 // four of 128 bits). Block i of four lanes is i-atom i against the four j-atoms.
-// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r is computed by 1/√r² from integers and a polynomial, and by a
-//   polynomial in r²: one of eight short ones, whose coefficients are looked up in registers, or one for all distances.
+// Formulas: functions.h. Coulomb's 1/r − erf(αr)/r is computed from √r², 1/r² and a polynomial in r²: one of eight
+// short
+//   ones, whose coefficients are looked up in registers, or one for all distances.
 // Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε are scaled beforehand, so that no conversion is needed).
 // Order: sums are in floating point within a cluster pair and in fixed point beyond, so that the result depends neither
 //   on ranks and threads nor on the order of the list.
@@ -33,6 +34,21 @@ void run_cluster_kernel(const KernelConstants& constants, const PairList& list, 
   (constants, list, part, rows, clusters, type, force, cell_forces, energies, clashes);
 }
 
+namespace {
+
+/// Whether AVX-512 computes reciprocals sooner by multiplications than by a division beside other multiplications.
+/// Intel's processors do: their divider holds the kernel up. AMD's have fewer units for registers of 512 bits than
+/// dividers ask for (docs/decisions/0037).
+bool should_multiply_for_reciprocals() {
+#if HWY_ARCH_X86
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rule) {
   PreparedConstants prepared;
   auto& c = prepared.constants;
@@ -48,6 +64,7 @@ PreparedConstants prepare_constants(const PairSettings& settings, KernelRule rul
   c.range2 = f(range * range);
   c.lj_cutoff2 = f(rc * rc);
   c.has_two_cutoffs = range > rc;
+  c.multiplies_for_reciprocals = should_multiply_for_reciprocals();
   c.inverse_cutoff2 = f(1 / (rc * rc));
   c.switch_distance = f(rs);
   c.switch2 = f(rs * rs);

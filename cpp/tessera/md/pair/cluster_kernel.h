@@ -72,6 +72,7 @@ struct KernelConstants {
   float range2;      // all interactions are zero beyond it
   float lj_cutoff2;  // Lennard-Jones is zero beyond it
   bool has_two_cutoffs;
+  bool multiplies_for_reciprocals;  // of plain entries, where the instruction set can; changes no bit
   float inverse_cutoff2;
   float switch_distance, switch2;
   float switch_inverse_width;                       // 1/(r_c²−r_s²) or 1/(r_c−r_s)

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tessera/base/simd/denormals.h"
+#include "tessera/base/simd/reciprocal-inl.h"
 #include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/pair/cluster_kernel.h"
 
@@ -130,13 +131,17 @@ struct Distance {
   T r2, r, inverse, inverse2;  // r², r, 1/r and 1/r²
 };
 
+/// Tells how 1/r² is computed, which changes no bit.
+enum class Reciprocals { divided, multiplied };
+
 /// Returns the powers of a distance. All processors round quotients and roots alike, which their estimates of 1/√ are
 /// not. Both come from r² at once, and a unit of their own computes them beside other entries' multiplications.
-template <std::size_t n>
+template <Reciprocals reciprocals = Reciprocals::divided, std::size_t n>
 HWY_INLINE Distance<Pack<n>> DistanceOf(const Pack<n>& r2) {
   Pack<n> r, inverse2;
   for (std::size_t i = 0; i < n; ++i) {  // in turns: operations on whole packs would wait in memory
-    inverse2.part[i] = hn::Div(set(1.0f), r2.part[i]);
+    inverse2.part[i] =
+        reciprocals == Reciprocals::divided ? hn::Div(set(1.0f), r2.part[i]) : simd::RoundedReciprocal(D(), r2.part[i]);
     r.part[i] = hn::Sqrt(r2.part[i]);
   }
   return {r2, r, Mul(r, inverse2), inverse2};
