@@ -166,14 +166,24 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
     """
     program = Path(launch.engine_command([], ranks=1, threads=1, mpi="auto")[0])
     figure = Figure("port_bounds", "Bounds by ports", {"steps": steps, "repeats": repeats}, {"llvm-mca": _version()})
-    rows, sums = [], {}
+    rows: list[tuple[object, ...]] = []
+    sums: dict[tuple[str, str, str], tuple[float, float]] = {}
     for instruction_set, (name, processors) in SETS.items():
         for loop in LOOPS:
             body = body_of(program, loop, instruction_set)
             for processor, common_name in processors.items():
                 one = bound(body, processor)
                 rows.append(
-                    (loop.kernel, loop.what, name, common_name, one.instructions, one.operations, one.ports, one.simulated)
+                    (
+                        loop.kernel,
+                        loop.what,
+                        name,
+                        common_name,
+                        one.instructions,
+                        one.operations,
+                        one.ports,
+                        one.simulated,
+                    )
                 )
                 key = (loop.kernel, instruction_set, common_name)
                 ports, simulated = sums.get(key, (0.0, 0.0))

@@ -26,4 +26,6 @@ def test_the_smallest_mesh_may_be_as_slow_as_its_peer_with_avx2() -> None:
     times = {"tessera": [2.0, 2.0], "FFTW-MPI": [2.1, 2.1]}
     assert broken_promises({CASE: times}, ["FFTW-MPI"], "AVX2") == []
     larger = Case(2, "128x128x128", "c2c:float64")
-    assert broken_promises({larger: times}, ["FFTW-MPI"], "AVX2") == [f"{larger}: 1.05 times FFTW-MPI, promised are 1.3"]
+    assert broken_promises({larger: times}, ["FFTW-MPI"], "AVX2") == [
+        f"{larger}: 1.05 times FFTW-MPI, promised are 1.3"
+    ]

@@ -25,10 +25,10 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> RoundedReciprocal(D d, hwy::HWY_NAMESPACE:
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   static_assert(hn::MaxLanes(D()) == 16);
   const hn::Vec<D> estimate{_mm512_rcp14_ps(x.raw)};
-  const auto error = hn::NegMulAdd(x, estimate, one);
+  const auto error = simd::HWY_NAMESPACE::NegMulAdd(x, estimate, one);
   const hn::Vec<D> q{
       _mm512_fmadd_round_ps(estimate.raw, error.raw, estimate.raw, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)};
-  return hn::MulAdd(q, hn::NegMulAdd(x, q, one), q);
+  return simd::HWY_NAMESPACE::MulAdd(q, simd::HWY_NAMESPACE::NegMulAdd(x, q, one), q);
 #else
   return hn::Div(one, x);
 #endif
