@@ -381,13 +381,12 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
     }
     const auto plain = part.plain_of(row);
     const auto on_clash = [&](std::size_t e) { clashes.push_back({i_cluster, {plain[e], 0xFFFF, 0, false}}); };
-    constexpr bool may_multiply = simd::multiplies_for_reciprocals && beside == Beside::nothing;
-    if (may_multiply && k.multiplies_for_reciprocals) {
-      if constexpr (may_multiply)
-        AddPlain<Choice, Reciprocals::multiplied, beside>(k, loop, ci, plain, sums, energies, on_clash);
-    } else {
-      AddPlain<Choice, Reciprocals::divided, beside>(k, loop, ci, plain, sums, energies, on_clash);
+    bool multiplies = false;
+    if constexpr (simd::multiplies_for_reciprocals && beside == Beside::nothing) {
+      multiplies = k.multiplies_for_reciprocals;
+      if (multiplies) AddPlain<Choice, Reciprocals::multiplied, beside>(k, loop, ci, plain, sums, energies, on_clash);
     }
+    if (!multiplies) AddPlain<Choice, Reciprocals::divided, beside>(k, loop, ci, plain, sums, energies, on_clash);
     sums.AddTo(loop.force[i_cluster].value);
     if constexpr (beside == Beside::energies) energies.AddTo(*total);
     if constexpr (beside != Beside::nothing)
