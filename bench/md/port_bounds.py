@@ -37,6 +37,7 @@ class Loop:
     function: str  # a regular expression for the name, with SET for the instruction set
     has: tuple[str, ...]
     lacks: tuple[str, ...] = ()
+    only_with: str | None = None  # this instruction set
 
     def is_it(self, body: list[str]) -> bool:
         words = [line.split()[0] for line in body]
@@ -54,11 +55,19 @@ def _pairs(cutoff: str, modifier: int) -> tuple[Loop, ...]:
     )
 
 
+def _multiplied(pairs: tuple[Loop, ...]) -> Loop:
+    """Returns the loop that Intel's processors run in place of the one that divides."""
+    kernel, function = pairs[1].kernel, pairs[1].function
+    return Loop(kernel, "forces, without divisions", function, ("vrcp14ps", "vsqrtps"), ("vcvt", "vdiv"), "AVX3")
+
+
 PAIRS = {9: _pairs("9 Å", 0), 12: _pairs("12 Å", 2)}  # cut, and switched by the force
 NEAR = r"pair::N_SET::FindNearClusters\("
 LOOPS = (
     *PAIRS[9],
+    _multiplied(PAIRS[9]),
     *PAIRS[12],
+    _multiplied(PAIRS[12]),
     Loop("pair list", "boxes of a register's clusters", NEAR, ("vmaxps", "popcnt")),
     Loop("pair list", "16 distances", NEAR, ("vbroadcastf", "vfnmadd")),
     Loop("mesh: spread charges", "4 of an atom's 16 rows", r"pme::N_SET::SpreadOrder<4>", ("vcvtps2dq", "vpaddd")),
@@ -170,6 +179,8 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
     sums: dict[tuple[str, str, str], tuple[float, float]] = {}
     for instruction_set, (name, processors) in SETS.items():
         for loop in LOOPS:
+            if loop.only_with not in (None, instruction_set):
+                continue
             body = body_of(program, loop, instruction_set)
             for processor, common_name in processors.items():
                 one = bound(body, processor)
@@ -185,6 +196,8 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
                         one.simulated,
                     )
                 )
+                if loop.only_with is not None:
+                    continue
                 key = (loop.kernel, instruction_set, common_name)
                 ports, simulated = sums.get(key, (0.0, 0.0))
                 sums[key] = (ports + one.ports, simulated + one.simulated)
@@ -207,8 +220,8 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
     figure.data = {"loops": rows, "pairs": timed, "clock": limits.clock(common)}
     figure.notes.append(
         "Cycles of a core for one turn; the second table has those for an entry of 16 pairs of atoms, its three loops "
-        f"together, beside what one thread takes here for DHFR at {limits.clock(common) / 1e9:.2f} GHz with all that "
-        "goes with the loops: entries with exclusions, beginnings and ends of rows, steps with energies. The cores of "
+        f"that divide together, beside what one thread takes here for DHFR at {limits.clock(common) / 1e9:.2f} GHz with "
+        "all that goes with the loops: entries with exclusions, beginnings and ends of rows, steps with energies. The cores of "
         "llvm-mca are models: they know ports, latencies and queues, and take all data to be in the first cache."
     )
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
