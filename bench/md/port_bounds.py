@@ -220,9 +220,10 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
     figure.data = {"loops": rows, "pairs": timed, "clock": limits.clock(common)}
     figure.notes.append(
         "Cycles of a core for one turn; the second table has those for an entry of 16 pairs of atoms, its three loops "
-        f"that divide together, beside what one thread takes here for DHFR at {limits.clock(common) / 1e9:.2f} GHz with "
-        "all that goes with the loops: entries with exclusions, beginnings and ends of rows, steps with energies. The "
-        "cores of llvm-mca are models: they know ports, latencies and queues, and take all data to be in the first cache."
+        "that divide together, beside what one thread takes here for DHFR, at "
+        f"{limits.clock(common) / 1e9:.2f} GHz, with all that goes with the loops: entries with exclusions, beginnings "
+        "and ends of rows, steps with energies. The cores of llvm-mca are models: they know ports, latencies and "
+        "queues, and take all data to be in the first cache."
     )
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
 
