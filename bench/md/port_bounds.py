@@ -147,8 +147,8 @@ def bound(body: list[str], processor: str) -> Bound:
 
 
 def measured(common: Common, instruction_set: str, cutoff: int, steps: int, repeats: int) -> tuple[float, float]:
-    """Returns the cycles that an entry of DHFR takes in the kernel of pairs here, all else included, and operations a
-    second."""
+    """Returns the cycles that an entry of DHFR takes in the kernel of pairs here, all that goes with it included: the
+    median of the runs and the least."""
     settings = engine.merge(
         engine.interactions(float(cutoff)), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
     )
@@ -210,10 +210,10 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
     timed = []
     for instruction_set, (name, processors) in SETS.items():
         for cutoff, loops in PAIRS.items():
-            mean, best = measured(common, instruction_set, cutoff, steps, repeats)
+            middle, best = measured(common, instruction_set, cutoff, steps, repeats)
             for core in processors.values():
                 ports, simulated = sums[loops[0].kernel, instruction_set, core]
-                timed.append((loops[0].kernel, name, core, ports, simulated, mean, best))
+                timed.append((loops[0].kernel, name, core, ports, simulated, middle, best))
     figure.tables.append(
         table(("kernel", "set", "core", "cycles by ports", "simulated", "here: median", "here: best"), timed)
     )

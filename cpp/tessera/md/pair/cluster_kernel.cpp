@@ -1,8 +1,7 @@
 // Computes pair forces between 4-atom clusters, one cluster pair in 16 lanes (one AVX-512 register, two AVX2 registers,
 // four of 128 bits). Block i of four lanes is i-atom i against the four j-atoms.
 // Formulas: functions.h. Coulomb's 1/r − erf(αr)/r is computed from √r², 1/r² and a polynomial in r²: one of eight
-// short
-//   ones, whose coefficients are looked up in registers, or one for all distances.
+//   short ones, whose coefficients are looked up in registers, or one for all distances.
 // Units: Å; forces in 2⁻¹⁸ kcal/mol/Å (charges and ε are scaled beforehand, so that no conversion is needed).
 // Order: sums are in floating point within a cluster pair and in fixed point beyond, so that the result depends neither
 //   on ranks and threads nor on the order of the list.
@@ -36,9 +35,8 @@ void run_cluster_kernel(const KernelConstants& constants, const PairList& list, 
 
 namespace {
 
-/// Whether AVX-512 computes reciprocals sooner by multiplications than by a division beside other multiplications.
-/// Intel's processors do: their divider holds the kernel up. AMD's have fewer units for registers of 512 bits than
-/// dividers ask for (docs/decisions/0037).
+/// Whether the kernel for AVX-512 is faster with multiplications in place of divisions, as measured on an Intel
+/// processor. On AMD's, llvm-mca predicts the opposite (docs/decisions/0037).
 bool should_multiply_for_reciprocals() {
 #if HWY_ARCH_X86
   return __builtin_cpu_is("intel") != 0;
