@@ -15,6 +15,10 @@ HWY_INLINE Complexes<float> unzip(hn::Vec<D<float>> a, hn::Vec<D<float>> b) {
 }
 HWY_INLINE Complexes<float> zip(const Complexes<float>& x) { return unzip(x.re, x.im); }
 
+/// Whether a vector is as wide as a cache line: as wide as a bundle.
+template <class Real>
+constexpr bool is_cache_line = hn::MaxLanes(D<Real>()) == lanes<Real>;
+
 // The following types load and store the points of a pass; v is the first lane.
 
 /// Points stored as all real parts, then all imaginary parts.
@@ -26,7 +30,7 @@ struct SplitPoints {
     const Real* p = at + 2 * j * lanes<Real> + v;
     return {hn::Load(D<Real>(), p), hn::Load(D<Real>(), p + lanes<Real>)};
   }
-  HWY_INLINE void prefetch(std::int64_t) const {}
+  HWY_INLINE void prefetch(std::int64_t, std::int64_t) const {}
   HWY_INLINE void store(const Complexes<Real>& x, std::int64_t j, std::int64_t v) const {
     Real* p = at + 2 * j * lanes<Real> + v;
     hn::Store(x.re, D<Real>(), p);
@@ -44,9 +48,11 @@ struct FromComplex {
     return unzip(hn::LoadU(d, p), hn::LoadU(d, p + hn::Lanes(d)));
   }
   /// Prefetches the next lines. Each point of a line is on another page, which no hardware prefetcher predicts.
-  HWY_INLINE void prefetch(std::int64_t j) const {
-    hwy::Prefetch(rows[j] + 2 * lanes<Real>);
-    hwy::Prefetch(rows[j] + 3 * lanes<Real>);
+  HWY_INLINE void prefetch(std::int64_t j, std::int64_t v) const {
+    const D<Real> d;
+    const Real* p = rows[j] + 2 * v + 2 * lanes<Real>;
+    hwy::Prefetch(p);
+    if constexpr (is_cache_line<Real>) hwy::Prefetch(p + hn::Lanes(d));
   }
 };
 
@@ -58,7 +64,8 @@ struct FromReal {
   HWY_INLINE Complexes<Real> load(std::int64_t j, std::int64_t v) const {
     return {hn::LoadU(D<Real>(), rows[2 * j] + v), hn::LoadU(D<Real>(), rows[2 * j + 1] + v)};
   }
-  HWY_INLINE void prefetch(std::int64_t j) const {
+  HWY_INLINE void prefetch(std::int64_t j, std::int64_t v) const {
+    if (v > 0) return;
     hwy::Prefetch(rows[2 * j] + lanes<Real>);
     hwy::Prefetch(rows[2 * j + 1] + lanes<Real>);
   }
@@ -111,7 +118,7 @@ struct ToComplex {
       hn::StoreU(zipped.re, d, p);
       hn::StoreU(zipped.im, d, p + hn::Lanes(d));
       prefetch_to_write(p + 2 * lanes<Real>);
-      prefetch_to_write(p + 2 * lanes<Real> + hn::Lanes(d));
+      if constexpr (is_cache_line<Real>) prefetch_to_write(p + 2 * lanes<Real> + hn::Lanes(d));
     }
   }
 };

@@ -14,9 +14,10 @@ void run_radix(const RadixPass& pass, const Real* turns, const From& from, const
       for (std::int64_t q = 0; q < s; ++q) {
         Complexes<Real> x[r];
         TESSERA_UNROLL
-        for (int i = 0; i < r; ++i) from.prefetch(q + s * (p + m * i));
-        TESSERA_UNROLL
-        for (int i = 0; i < r; ++i) x[i] = from.load(q + s * (p + m * i), v);
+        for (int i = 0; i < r; ++i) {
+          x[i] = from.load(q + s * (p + m * i), v);
+          from.prefetch(q + s * (p + m * i), v);
+        }
         Butterfly<Real, r>::run(x);
         TESSERA_UNROLL
         for (int i = 0; i < r; ++i) {
