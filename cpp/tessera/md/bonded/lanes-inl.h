@@ -13,6 +13,9 @@
 #include "tessera/md/bonded/terms.h"
 #include "tessera/md/lane_sums/lane_sums-inl.h"
 
+#undef TESSERA_UNROLL
+#define TESSERA_UNROLL _Pragma("GCC unroll 8")
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
@@ -207,13 +210,7 @@ class Places {
   V ax_, bx_, by_, cx_, cy_, cz_;
 };
 
-/// Computes to_fixed_force() of fixed_point.h.
-HWY_INLINE VL FixedForce(V value) {
-  const V scaled = hn::Mul(value, set(1 / force_unit)), limit = set(force_limit / force_unit);
-  // Values that are not less than the limit include NaN.
-  const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
-  return simd::ToIntegers(bounded);
-}
+using lane_sums::HWY_NAMESPACE::FixedForce;
 
 /// Adds the forces on n of a term's atoms, and the negative of their rounded sum to atom `balance`, so that the net
 /// force of a term is exactly zero.
@@ -235,15 +232,23 @@ HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch,
   hn::Store(x, d, fixed[n][0]);
   hn::Store(y, d, fixed[n][1]);
   hn::Store(z, d, fixed[n][2]);
-  for (std::size_t lane = 0; lane < batch.count; ++lane) {
-    const auto& slots = batch.slots[lane];
-    for (std::size_t a = 0; a <= n; ++a) {
-      std::int64_t* const force = accumulator.force_of(slots[a < n ? atoms[a] : balance]);
-      add_fixed(force[0], fixed[a][0][lane]);
-      add_fixed(force[1], fixed[a][1][lane]);
-      add_fixed(force[2], fixed[a][2][lane]);
+  const auto add_lanes = [&](auto&& force_of) {
+    for (std::size_t lane = 0; lane < batch.count; ++lane) {
+      const auto& slots = batch.slots[lane];
+      TESSERA_UNROLL
+      for (std::size_t a = 0; a <= n; ++a) {
+        std::int64_t* const force = force_of(slots[a < n ? atoms[a] : balance]);
+        add_fixed(force[0], fixed[a][0][lane]);
+        add_fixed(force[1], fixed[a][1][lane]);
+        add_fixed(force[2], fixed[a][2][lane]);
+      }
     }
-  }
+  };
+  // The choice is made once for a batch, not for each atom.
+  if (auto* const own = accumulator.own)
+    add_lanes([own](std::int32_t slot) { return own->of(slot); });
+  else
+    add_lanes([total = accumulator.total.data()](std::int32_t slot) { return total + 3 * std::ptrdiff_t{slot}; });
 }
 
 /// Holds the virial Σ r⊗F of each lane's term in floating point, xx yy zz xy xz yz in kcal/mol; it is rounded to fixed

@@ -1,5 +1,5 @@
-// Adds energies and virials of many terms at once, one term per lane, to their sums in fixed point: the bits are those
-// of EnergyVirial's own functions. It is included once for each instruction set.
+// Adds energies, virials and forces, one term or atom per lane, to their sums in fixed point: the bits are those of
+// EnergyVirial's own functions and of to_fixed_force(). It is included once for each instruction set.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +18,23 @@ using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
 using DL = hn::RebindToSigned<D>;
 using VL = hn::Vec<DL>;
+
+/// Computes to_fixed_force() of fixed_point.h.
+HWY_INLINE VL FixedForce(V value) {
+  const D d;
+  const V scaled = hn::Mul(value, hn::Set(d, 1 / force_unit)), limit = hn::Set(d, force_limit / force_unit);
+  // Values that are not less than the limit include NaN.
+  const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
+  return simd::ToIntegers(bounded);
+}
+
+/// Adds x, y and z of forces on atoms that follow each other, one atom per lane, to `force`, (lanes,3).
+template <class Tag>
+HWY_INLINE void AddToRow(Tag d, hn::Vec<Tag> x, hn::Vec<Tag> y, hn::Vec<Tag> z, std::int64_t* force) {
+  auto sum_x = hn::Zero(d), sum_y = sum_x, sum_z = sum_x;
+  hn::LoadInterleaved3(d, force, sum_x, sum_y, sum_z);
+  hn::StoreInterleaved3(hn::Add(sum_x, x), hn::Add(sum_y, y), hn::Add(sum_z, z), d, force);
+}
 
 /// Calls add(value) for the first `count` lanes.
 template <class Add>

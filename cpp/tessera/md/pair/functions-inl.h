@@ -7,7 +7,7 @@
 #include "tessera/base/simd/denormals.h"
 #include "tessera/base/simd/reciprocal-inl.h"
 #include "tessera/base/simd/rounding-inl.h"
-#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/clusters/cluster_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {

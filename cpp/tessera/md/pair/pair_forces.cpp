@@ -6,6 +6,7 @@
 
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/simd/denormals.h"
+#include "tessera/md/pair/clusters/cluster_atoms.h"
 
 namespace tessera::md::pair {
 
@@ -193,37 +194,23 @@ void PairForces::set_reach() {
 /// Converts the domain's positions in some cells to the kernels' coordinates, and records how far atoms have moved in
 /// the last step. Returns false if an atom has moved beyond its reach since it was listed.
 bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_cell) {
-  const auto& grid = data_.domain.grid();
-  const SingleTriangular to_length(data_.domain.state().box.unit_vectors());
+  const auto& domain = data_.domain;
+  const SingleTriangular to_length(domain.state().box.unit_vectors());
   std::vector<char> left(at(data_.threads.size()), 0);
   data_.threads.run([&](int thread) {
     const auto n = last_cell - first_cell;
     bool beyond = false;
     for (auto c = first_cell + n * thread / data_.threads.size();
          c < first_cell + n * (thread + 1) / data_.threads.size(); ++c) {
-      const auto centre = grid.centre(data_.domain.cell[at(c)]);
-      for (auto k = data_.domain.cell_begin[at(c)]; k < data_.domain.cell_begin[at(c) + 1]; ++k) {
-        auto& cluster = data_.clusters[at(k)];
-        const auto& listed = listed_[at(k)];
-        for (std::size_t i = 0; i < cluster_size; ++i) {
-          const auto slot = at(k) * cluster_size + i;
-          if (data_.domain.is_padding(static_cast<std::int32_t>(slot))) {
-            cluster.x[i] = cluster.y[i] = cluster.z[i] = padding_distance * static_cast<float>(i + 1);
-            continue;
-          }
-          const auto place = to_length * (data_.domain.state().position[slot] - centre);
-          const float x = place[0], y = place[1], z = place[2];
-          const auto length2 = [&](float from_x, float from_y, float from_z) {
-            const float dx = x - from_x, dy = y - from_y, dz = z - from_z;
-            return dx * dx + dy * dy + dz * dz;
-          };
-          if (is_listed_) stride_[slot] = std::sqrt(length2(cluster.x[i], cluster.y[i], cluster.z[i]));
-          beyond |= length2(listed.x[i], listed.y[i], listed.z[i]) > data_.reach[slot] * data_.reach[slot];
-          cluster.x[i] = x;
-          cluster.y[i] = y;
-          cluster.z[i] = z;
-        }
-      }
+      const std::int64_t k = domain.cell_begin[at(c)], slot = k * cluster_size;
+      const CellAtoms atoms{domain.cell_begin[at(c) + 1] - k,
+                            domain.grid().centre(domain.cell[at(c)]),
+                            domain.state().position.data() + slot,
+                            domain.state().id.data() + slot,
+                            data_.reach.data() + slot,
+                            listed_.data() + k};
+      beyond |=
+          set_coordinates(to_length, atoms, data_.clusters.data() + k, is_listed_ ? stride_.data() + slot : nullptr);
     }
     left[at(thread)] = beyond;
   });
@@ -290,7 +277,7 @@ std::size_t PairForces::bytes() const {
   return data_.clusters.capacity() * sizeof(ClusterData) + data_.charge.capacity() * sizeof(double) +
          (data_.type.capacity() + data_.exclusions.begin.capacity()) * sizeof(std::int32_t) +
          data_.exclusions.partners.capacity() * sizeof(ExcludedClusters::Partner) +
-         listed_.capacity() * sizeof(Places) + lookup_.bytes() +
+         listed_.capacity() * sizeof(ClusterPlaces) + lookup_.bytes() +
          (stride_.capacity() + mobility_.capacity() + data_.reach.capacity()) * sizeof(float);
 }
 
@@ -303,7 +290,7 @@ std::int64_t PairForces::template_bytes(const model::System& system) {
 }
 
 std::int64_t PairForces::planned_bytes(std::int64_t slots, std::int64_t excluded_partners) {
-  constexpr auto a_cluster = sizeof(ClusterData) + sizeof(Places) + sizeof(std::int32_t);
+  constexpr auto a_cluster = sizeof(ClusterData) + sizeof(ClusterPlaces) + sizeof(std::int32_t);
   constexpr auto a_slot = sizeof(double) + sizeof(std::int32_t) + 3 * sizeof(float);
   return static_cast<std::int64_t>(at(slots) * a_slot + at(slots / cluster_size) * a_cluster +
                                    at(excluded_partners) * sizeof(ExcludedClusters::Partner));

@@ -79,11 +79,6 @@ class PairForces {
   static std::int64_t template_bytes(const model::System& system);
 
  private:
-  /// Holds positions of a cluster's atoms, Å relative to the cell's centre.
-  struct Places {
-    float x[cluster_size], y[cluster_size], z[cluster_size];
-  };
-
   void make_tables();
   void find_exclusions();
   bool update_coordinates(std::int64_t first_cell, std::int64_t last_cell);
@@ -97,7 +92,7 @@ class PairForces {
   LookupTable lookup_;
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
   std::vector<std::vector<float>> template_mobility_;                                 // by template and its atom
-  std::vector<Places> listed_;            // by cluster: positions of its atoms when the list was made
+  std::vector<ClusterPlaces> listed_;     // by cluster: positions of its atoms when the list was made
   std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
   std::vector<float> mobility_;           // by slot: factor for its change of velocity, by mass; hydrogen 1
   bool is_listed_ = false;                // whether there is a list since the last rebuild()

@@ -12,7 +12,7 @@
 
 #include "tessera/base/threads.h"
 #include "tessera/md/domain/domain.h"
-#include "tessera/md/pair/cluster_distance.h"
+#include "tessera/md/pair/clusters/cluster_distance.h"
 #include "tessera/md/uninitialised_vector.h"
 
 namespace tessera::md::pair {

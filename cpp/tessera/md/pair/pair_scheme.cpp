@@ -6,7 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/md/pair/cells/cell_schemes.h"
-#include "tessera/md/pair/cluster_scheme.h"
+#include "tessera/md/pair/clusters/cluster_scheme.h"
 
 namespace tessera::md::pair {
 

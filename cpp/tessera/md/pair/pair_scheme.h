@@ -15,7 +15,7 @@
 #include "tessera/base/threads.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
-#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/clusters/cluster_kernel.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/pair/pair_list.h"
 #include "tessera/md/pair/potentials/short_range.h"

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "tessera/md/accumulator.h"
-#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/clusters/cluster_kernel.h"
 
 namespace tessera::md::pair {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/base/simd/rounding-inl.h"
+#include "tessera/md/lane_sums/lane_sums-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pme {
@@ -281,6 +282,31 @@ bool Gather(const MeshWindow& window, const float* mesh, int order, std::size_t 
   if (order == 4) return GatherOrder<4>(window, mesh, n, position, charge, gradient);
   if (order == 6) return GatherOrder<6>(window, mesh, n, position, charge, gradient);
   return GatherOrder<8>(window, mesh, n, position, charge, gradient);
+}
+
+void AddForces(std::size_t n, const float* charge, const float* gradient, const Vec3* to_force, std::int64_t* force) {
+  namespace sums = lane_sums::HWY_NAMESPACE;
+  const sums::D d;
+  constexpr std::size_t width = hn::MaxLanes(sums::D());
+  std::size_t i = 0;
+  if constexpr (width >= 4) {
+    const hn::Rebind<float, sums::D> single;
+    for (; i + width <= n; i += width) {
+      auto gx = hn::Zero(single), gy = gx, gz = gx;
+      hn::LoadInterleaved3(single, gradient + 3 * i, gx, gy, gz);
+      const auto q = hn::PromoteTo(d, hn::LoadU(single, charge + i));
+      const auto x = hn::Mul(q, hn::PromoteTo(d, gx)), y = hn::Mul(q, hn::PromoteTo(d, gy)),
+                 z = hn::Mul(q, hn::PromoteTo(d, gz));
+      const auto component = [&](double of_x, double of_y, double of_z) HWY_ATTR {
+        const auto xy = hn::Add(hn::Mul(x, hn::Set(d, of_x)), hn::Mul(y, hn::Set(d, of_y)));
+        return sums::FixedForce(hn::Add(xy, hn::Mul(z, hn::Set(d, of_z))));
+      };
+      sums::AddToRow(sums::DL(), component(to_force[0].x, to_force[1].x, to_force[2].x),
+                     component(to_force[0].y, to_force[1].y, to_force[2].y),
+                     component(to_force[0].z, to_force[1].z, to_force[2].z), force + 3 * i);
+    }
+  }
+  add_forces_reference(static_cast<std::int64_t>(n - i), charge + i, gradient + 3 * i, to_force, force + 3 * i);
 }
 
 std::int64_t Convert(const std::int32_t* HWY_RESTRICT fixed, float* HWY_RESTRICT charge, std::size_t n) {

@@ -20,6 +20,7 @@ namespace tessera::md::pme {
 
 HWY_EXPORT(Spread);
 HWY_EXPORT(Gather);
+HWY_EXPORT(AddForces);
 HWY_EXPORT(Convert);
 
 void spread(const SpreadTarget<float>& target, int order, std::span<const std::int32_t> atoms, const Fraction* position,
@@ -30,6 +31,10 @@ void spread(const SpreadTarget<float>& target, int order, std::span<const std::i
 bool gather(const MeshWindow& window, const float* mesh, int order, std::int64_t n, const Fraction* position,
             const float* charge, float* gradient) {
   return HWY_DYNAMIC_DISPATCH(Gather)(window, mesh, order, static_cast<std::size_t>(n), position, charge, gradient);
+}
+
+void add_forces(std::int64_t n, const float* charge, const float* gradient, const Vec3* to_force, std::int64_t* force) {
+  HWY_DYNAMIC_DISPATCH(AddForces)(static_cast<std::size_t>(n), charge, gradient, to_force, force);
 }
 
 std::int64_t convert(const std::int32_t* fixed, float* charge, std::int64_t n) {

@@ -1,4 +1,5 @@
-// Declares the two inner loops of the particle mesh: charges to mesh points, and mesh potentials to gradients at atoms.
+// Declares the inner loops of the particle mesh: charges to mesh points, mesh potentials to gradients at atoms, and
+// these to forces.
 //
 //   spread   Q(k) += q M_p(u₁−k₁) M_p(u₂−k₂) M_p(u₃−k₃), rounded to an integer multiple of 1/scale e
 //   gather   g_d = ∂/∂u_d Σ_k φ(k) M_p(u₁−k₁) M_p(u₂−k₂) M_p(u₃−k₃)
@@ -73,6 +74,12 @@ template <class Real>
 bool gather_reference(const MeshWindow& window, const Real* mesh, int order, std::int64_t n, const Fraction* position,
                       const Real* charge, Real* gradient);
 
+/// Adds charge × (x K₀ + y K₁ + z K₂) of n atoms to their forces, (n,3) in units of force_unit; x, y, z are the
+/// gradients that gather() computes, and K is to_force, (3), kcal/mol/Å/e.
+template <class Real>
+void add_forces_reference(std::int64_t n, const Real* charge, const Real* gradient, const Vec3* to_force,
+                          std::int64_t* force);
+
 /// Converts integers to charges; returns the greatest magnitude among the integers.
 template <class Real>
 std::int64_t convert_reference(const FixedCharge<Real>* fixed, Real* charge, std::int64_t n);
@@ -82,6 +89,7 @@ void spread(const SpreadTarget<float>& target, int order, std::span<const std::i
             const float* charge);
 bool gather(const MeshWindow& window, const float* mesh, int order, std::int64_t n, const Fraction* position,
             const float* charge, float* gradient);
+void add_forces(std::int64_t n, const float* charge, const float* gradient, const Vec3* to_force, std::int64_t* force);
 std::int64_t convert(const std::int32_t* fixed, float* charge, std::int64_t n);
 
 inline void spread(const SpreadTarget<double>& target, int order, std::span<const std::int32_t> atoms,
@@ -91,6 +99,10 @@ inline void spread(const SpreadTarget<double>& target, int order, std::span<cons
 inline bool gather(const MeshWindow& window, const double* mesh, int order, std::int64_t n, const Fraction* position,
                    const double* charge, double* gradient) {
   return gather_reference(window, mesh, order, n, position, charge, gradient);
+}
+inline void add_forces(std::int64_t n, const double* charge, const double* gradient, const Vec3* to_force,
+                       std::int64_t* force) {
+  add_forces_reference(n, charge, gradient, to_force, force);
 }
 inline std::int64_t convert(const std::int64_t* fixed, double* charge, std::int64_t n) {
   return convert_reference<double>(fixed, charge, n);

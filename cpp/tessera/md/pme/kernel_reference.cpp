@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/fixed_point.h"
 #include "tessera/md/pme/kernel.h"
 
 namespace tessera::md::pme {
@@ -126,6 +127,17 @@ bool gather_reference(const MeshWindow& w, const Real* mesh, int order_, std::in
 }
 
 template <class Real>
+void add_forces_reference(std::int64_t n, const Real* charge, const Real* gradient, const Vec3* to_force,
+                          std::int64_t* force) {
+  for (std::int64_t i = 0; i < n; ++i, gradient += 3, force += 3) {
+    const auto q = static_cast<double>(charge[i]);
+    const double x = q * static_cast<double>(gradient[0]), y = q * static_cast<double>(gradient[1]),
+                 z = q * static_cast<double>(gradient[2]);
+    add_fixed_force(force, x * to_force[0] + y * to_force[1] + z * to_force[2]);
+  }
+}
+
+template <class Real>
 std::int64_t convert_reference(const FixedCharge<Real>* fixed, Real* charge, std::int64_t n) {
   std::int64_t greatest = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -142,6 +154,7 @@ std::int64_t convert_reference(const FixedCharge<Real>* fixed, Real* charge, std
                                  const Real*);                                                                    \
   template bool gather_reference(const MeshWindow&, const Real*, int, std::int64_t, const Fraction*, const Real*, \
                                  Real*);                                                                          \
+  template void add_forces_reference(std::int64_t, const Real*, const Real*, const Vec3*, std::int64_t*);         \
   template std::int64_t convert_reference<Real>(const FixedCharge<Real>*, Real*, std::int64_t);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)

@@ -147,6 +147,25 @@ std::vector<Real> check_convert() {
   return all;
 }
 
+/// Compares the integers with those of the reference, of forces beyond the limit and of NaN, too.
+template <class Real>
+void check_add_forces() {
+  std::mt19937 random(8);
+  const Vec3 to_force[3] = {{-3.25, 0.5, 1.5}, {0, -4.125, 0.25}, {0, 0, -5.0625}};
+  for (const std::int64_t n : {1, 3, 8, 15, 100}) {
+    std::vector<Real> charge, gradient;
+    for (std::int64_t i = 0; i < 4 * n; ++i)
+      (i < n ? charge : gradient).push_back(static_cast<Real>(random() % 2001) / Real(1000) - Real(1));
+    charge[static_cast<std::size_t>(n / 2)] = 0;
+    gradient[0] = static_cast<Real>(1e9);
+    if (n > 3) gradient[7] = std::numeric_limits<Real>::quiet_NaN();
+    std::vector<std::int64_t> expected(gradient.size(), 5), found = expected;
+    add_forces_reference(n, charge.data(), gradient.data(), to_force, expected.data());
+    add_forces(n, charge.data(), gradient.data(), to_force, found.data());
+    EXPECT_EQ(found, expected);
+  }
+}
+
 template <class Real>
 class PmeKernel : public testing::Test {};
 using Reals = testing::Types<float, double>;
@@ -157,6 +176,10 @@ TYPED_TEST(PmeKernel, BricksSumTheSameIntegersAsTheWholeMesh) {
 }
 
 TYPED_TEST(PmeKernel, GatherAgreesWithItsReference) { tessera::test::for_instruction_sets(check_gather<TypeParam>); }
+
+TYPED_TEST(PmeKernel, AddsTheSameForcesAsItsReference) {
+  tessera::test::for_instruction_sets(check_add_forces<TypeParam>);
+}
 
 TYPED_TEST(PmeKernel, ConvertsTheIntegers) { tessera::test::for_instruction_sets(check_convert<TypeParam>); }
 

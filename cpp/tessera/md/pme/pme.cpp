@@ -186,23 +186,15 @@ void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const R
   p.threads.run([&](int thread) {
     constexpr std::int64_t block = 256;
     std::array<Real, 3 * block> gradient;
-    auto& accumulator = by_thread[static_cast<std::size_t>(thread)];
-    const auto& to_force = p.gradient_to_force;
+    std::int64_t* const total = by_thread[static_cast<std::size_t>(thread)].total.data();
     const std::int64_t end = n_owned * (thread + 1) / p.threads.size();
     for (std::int64_t first = n_owned * thread / p.threads.size(); first < end; first += block) {
       const std::int64_t n = std::min(block, end - first);
       if (!gather(p.gather_window, p.charge_or_potential.data(), p.settings.order, n, position.data() + first,
                   charge.data() + first, gradient.data()))
         all_fit = false;
-      for (std::int64_t i = 0; i < n; ++i) {
-        const Real* g = gradient.data() + 3 * i;
-        const double q = static_cast<double>(charge[static_cast<std::size_t>(first + i)]);
-        if (q == 0) continue;
-        const double x = q * static_cast<double>(g[0]), y = q * static_cast<double>(g[1]),
-                     z = q * static_cast<double>(g[2]);
-        accumulator.add_force_alone(static_cast<std::int32_t>(first + i),
-                                    x * to_force[0] + y * to_force[1] + z * to_force[2]);
-      }
+      tessera::md::pme::add_forces(n, charge.data() + first, gradient.data(), p.gradient_to_force.data(),
+                                   total + 3 * first);
     }
   });
   if (!all_fit)

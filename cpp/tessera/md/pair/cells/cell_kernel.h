@@ -10,7 +10,7 @@
 
 #include "tessera/md/accumulator.h"
 #include "tessera/md/pair/cells/pair_table.h"
-#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/clusters/cluster_kernel.h"
 
 namespace tessera::md::pair::cells {
 

@@ -1,9 +1,10 @@
-#include "tessera/md/pair/cluster_scheme.h"
+#include "tessera/md/pair/clusters/cluster_scheme.h"
 
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
 
+#include "tessera/md/pair/clusters/cluster_atoms.h"
 #include "tessera/md/pair/exact_pairs.h"
 #include "tessera/md/pair/single_sum_virial.h"
 #include "tessera/md/shares.h"
@@ -147,13 +148,13 @@ class ClusterSum final : public ClusterList {
   /// Converts x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, summed over
   /// threads. Adds the virial where it is wanted.
   void sum_forces(std::span<Accumulator> by_thread) {
-    constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
     data_.threads.run([&](int thread) {
       const auto n = static_cast<std::int64_t>(data_.clusters.size());
-      const auto total = by_thread[at(thread)].total;
-      const bool with_virial = by_thread[at(thread)].energies != nullptr;
+      const auto begin = n * thread / data_.threads.size(), end = n * (thread + 1) / data_.threads.size();
+      add_to_atoms(force_, begin, end, by_thread[at(thread)].total.data());
+      if (by_thread[at(thread)].energies == nullptr) return;
       SingleSumVirial virial;
-      for (auto c = n * thread / data_.threads.size(); c < n * (thread + 1) / data_.threads.size(); ++c) {
+      for (auto c = begin; c < end; ++c) {
         std::int32_t force[3][4];
         for (std::size_t d = 0; d < 3; ++d)
           for (std::size_t k = 0; k < 4; ++k) {
@@ -161,16 +162,14 @@ class ClusterSum final : public ClusterList {
             for (const auto& buffer : force_)
               sum += static_cast<std::uint32_t>(buffer[at(c)].value[force_offset[d] + k]);
             force[d][k] = static_cast<std::int32_t>(sum);
-            add_fixed(total[3 * (4 * at(c) + k) + d], scale * force[d][k]);
           }
-        if (!with_virial) continue;
         const auto& cluster = data_.clusters[at(c)];
         for (std::size_t k = 0; k < 4; ++k)
           virial.add({SingleSumVirial::to_place(cluster.x[k]), SingleSumVirial::to_place(cluster.y[k]),
                       SingleSumVirial::to_place(cluster.z[k])},
                      {force[0][k], force[1][k], force[2][k]});
       }
-      if (with_virial) virial.add_to(*by_thread[at(thread)].energies);
+      virial.add_to(*by_thread[at(thread)].energies);
     });
     if (by_thread[0].energies != nullptr) add_virial_of_cells(*by_thread[0].energies);
   }

@@ -1,11 +1,11 @@
 // Computes distances between clusters, compiled for every instruction set that Highway supports here and chosen at run
 // time.
-#include "tessera/md/pair/cluster_distance.h"
+#include "tessera/md/pair/clusters/cluster_distance.h"
 
 #include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/md/pair/cluster_distance.cpp"
+#define HWY_TARGET_INCLUDE "tessera/md/pair/clusters/cluster_distance.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

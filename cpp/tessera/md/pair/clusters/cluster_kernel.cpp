@@ -6,14 +6,14 @@
 // Order: sums are in floating point within a cluster pair and in fixed point beyond, so that the result depends neither
 //   on ranks and threads nor on the order of the list.
 // Cost: about 70 instructions for 16 pairs.
-#include "tessera/md/pair/cluster_kernel.h"
+#include "tessera/md/pair/clusters/cluster_kernel.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/md/pair/cluster_kernel.cpp"
+#define HWY_TARGET_INCLUDE "tessera/md/pair/clusters/cluster_kernel.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "tessera/md/pair/cluster_kernel-inl.h"
+#include "tessera/md/pair/clusters/cluster_kernel-inl.h"
 
 #if HWY_ONCE
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tessera/md/pair/cluster.h"
+#include "tessera/md/pair/clusters/cluster.h"
 
 namespace tessera::md::pair {
 
