@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,17 +12,11 @@ from statistics import median
 
 import click
 
-from bench.common import engine, limits, systems
+from bench.common import engine, limits, ports, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 from tessera import launch
 
-#: names of instruction sets, and the processors that stand for them, as llvm-mca calls them
-SETS = {
-    "AVX2": ("AVX2", {"znver3": "Zen 3", "alderlake": "Golden Cove"}),
-    "AVX3": ("AVX-512", {"znver4": "Zen 4", "skylake-avx512": "Skylake-SP"}),
-}
-TURNS = 300  # of a loop, as llvm-mca simulates them
 PAIRS_OF_ENTRY = 16
 
 
@@ -74,40 +66,18 @@ LOOPS = (
 )
 
 
-@dataclass(frozen=True)
-class Bound:
-    """What llvm-mca says of one turn of a loop."""
-
-    instructions: int
-    operations: float  # that the ports execute
-    ports: float  # cycles if only the ports limit it
-    simulated: float  # cycles with latencies and queues
-
-
 @cache
 def _symbols(program: Path) -> dict[str, str]:
     """Returns the demangled names of the program's functions, and the names in the file."""
-    read = [_output("nm", *options, program).splitlines() for options in ((), ("-C",))]
+    read = [ports.output("nm", *options, program).splitlines() for options in ((), ("-C",))]
     names = [[line.split(" ", 2)[-1] for line in lines] for lines in read]
     return dict(zip(names[1], names[0], strict=True))
-
-
-def _output(*words: str | Path, text: str | None = None) -> str:
-    try:
-        return subprocess.run(
-            [str(word) for word in words], input=text, capture_output=True, text=True, check=True, timeout=300
-        ).stdout
-    except FileNotFoundError as error:
-        raise click.ClickException(f"{words[0]} is missing: apt-get install llvm-16 binutils") from error
-    except subprocess.CalledProcessError as error:
-        raise click.ClickException(f"{words[0]} failed: {error.stderr.strip()[:300]}") from error
 
 
 @cache
 def _innermost_loops(program: Path, symbol: str) -> list[list[str]]:
     """Returns the instructions of each loop of a function that holds no other loop."""
-    lines = _output("objdump", "-d", "--no-show-raw-insn", f"--disassemble={symbol}", program).splitlines()
-    code = [(int(found[1], 16), found[2]) for line in lines if (found := re.match(r"\s+(\w+):\s+(\S[^#]*)", line))]
+    code = list(ports.disassembled(program, f"--disassemble={symbol}").items())
     place = {address: i for i, (address, _) in enumerate(code)}
     loops = []
     for i, (_, text) in enumerate(code):
@@ -131,19 +101,6 @@ def body_of(program: Path, loop: Loop, instruction_set: str) -> list[str]:
     if not found:
         raise click.ClickException(f"{program} has no loop for “{loop.kernel}: {loop.what}” with {instruction_set}")
     return min(found, key=len)
-
-
-def bound(body: list[str], processor: str) -> Bound:
-    """Asks llvm-mca for the time of a loop's turn on a processor."""
-    text = ".L0:\n" + "\n".join(re.sub(r"^(j\S+)\s.*", r"\1 .L0", line) for line in body)
-    said = _output(_analyser(), f"-mcpu={processor}", f"-iterations={TURNS}", text=text)
-
-    def value(name: str) -> float:
-        found = re.search(rf"^{name}:\s+([\d.]+)", said, flags=re.M)
-        assert found, said
-        return float(found[1])
-
-    return Bound(len(body), value("Total uOps") / TURNS, value("Block RThroughput"), value("Total Cycles") / TURNS)
 
 
 def measured(common: Common, instruction_set: str, cutoff: int, steps: int, repeats: int) -> tuple[float, float]:
@@ -174,16 +131,18 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
       python -m bench.md.port_bounds --docs
     """
     program = Path(launch.engine_command([], ranks=1, threads=1, mpi="auto")[0])
-    figure = Figure("port_bounds", "Bounds by ports", {"steps": steps, "repeats": repeats}, {"llvm-mca": _version()})
+    figure = Figure(
+        "port_bounds", "Bounds by ports", {"steps": steps, "repeats": repeats}, {"llvm-mca": ports.version()}
+    )
     rows: list[tuple[object, ...]] = []
     sums: dict[tuple[str, str, str], tuple[float, float]] = {}
-    for instruction_set, (name, processors) in SETS.items():
+    for instruction_set, (name, processors) in ports.SETS.items():
         for loop in LOOPS:
             if loop.only_with not in (None, instruction_set):
                 continue
             body = body_of(program, loop, instruction_set)
             for processor, common_name in processors.items():
-                one = bound(body, processor)
+                one = ports.bound(body, processor)
                 rows.append(
                     (
                         loop.kernel,
@@ -199,8 +158,8 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
                 if loop.only_with is not None:
                     continue
                 key = (loop.kernel, instruction_set, common_name)
-                ports, simulated = sums.get(key, (0.0, 0.0))
-                sums[key] = (ports + one.ports, simulated + one.simulated)
+                least, simulated = sums.get(key, (0.0, 0.0))
+                sums[key] = (least + one.ports, simulated + one.simulated)
     figure.tables.append(
         table(
             ("kernel", "a turn does", "set", "core", "instructions", "operations", "cycles by ports", "simulated"), rows
@@ -208,12 +167,12 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
     )
     common.say("timing pairs")
     timed = []
-    for instruction_set, (name, processors) in SETS.items():
+    for instruction_set, (name, processors) in ports.SETS.items():
         for cutoff, loops in PAIRS.items():
             middle, best = measured(common, instruction_set, cutoff, steps, repeats)
             for core in processors.values():
-                ports, simulated = sums[loops[0].kernel, instruction_set, core]
-                timed.append((loops[0].kernel, name, core, ports, simulated, middle, best))
+                least, simulated = sums[loops[0].kernel, instruction_set, core]
+                timed.append((loops[0].kernel, name, core, least, simulated, middle, best))
     figure.tables.append(
         table(("kernel", "set", "core", "cycles by ports", "simulated", "here: median", "here: best"), timed)
     )
@@ -226,18 +185,6 @@ def port_bounds(common: Common, steps: int, repeats: int) -> None:
         "queues, and take all data to be in the first cache."
     )
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
-
-
-def _analyser() -> str:
-    """Returns the newest llvm-mca: Zen 4 is known from version 16 on."""
-    names = [f"llvm-mca-{version}" for version in range(30, 15, -1)]
-    return next((name for name in names if shutil.which(name)), "llvm-mca")
-
-
-def _version() -> str:
-    said = _output(_analyser(), "--version")
-    found = re.search(r"version (\S+)", said)
-    return found[1] if found else "unknown"
 
 
 if __name__ == "__main__":

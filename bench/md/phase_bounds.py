@@ -1,0 +1,187 @@
+"""Computes how fast the phases of a step can be by the ports of processors, from all instructions that a step executes
+(Valgrind counts them, llvm-mca knows the ports), and measures how fast they are here."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from statistics import median
+
+import click
+
+from bench.common import engine, limits, ports, systems
+from bench.common.options import Common, common_options
+from bench.common.process import measure
+from bench.common.results import Figure, table
+from tessera import launch
+
+INSTRUCTION_SET = "AVX2"  # the widest that Valgrind knows
+SHORT = 1  # steps of a run that are taken off the counts of another
+
+#: phases of the engine's report, and what their functions are called
+PHASES = {
+    "pair forces": (("pair forces",), r"pair::N_\w+::Run(Loop|Rows)|ClusterSum::"),
+    "pair list": (
+        ("pair list",),
+        r"FindNearClusters|find_near_clusters|FindCandidates|FacesOf|PairList|find_partner_cell|PairForces::",
+    ),
+    "bonded forces": (("bonded forces",), r"md::bonded::"),
+    "mesh: spread charges": (
+        ("mesh: spread charges",),
+        r"pme::N_\w+::(Spread|Convert)|pme::(select_atoms|convert)|Pme<float>::spread",
+    ),
+    "mesh: transforms": (("mesh: forward transform", "mesh: backward transform"), r"tessera::fft::"),
+    "mesh: solve": (("mesh: solve",), r"Influence"),
+    "mesh: forces": (("mesh: forces",), r"pme::N_\w+::Gather|Pme<float>::add_forces"),
+    "constraints and update": (("kick, drift, constrain", "kick, constrain"), r"md::(integrate|constraint)::"),
+    "displacement check": (("displacement check",), r"greatest_displacement"),
+    "sort and migration": (
+        ("sort and migration",),
+        r"md::(domain|State|SlotMap|Topology)|sort_cell",
+    ),
+}
+
+
+def executed(program: Path, system: Path, settings: engine.Settings, folder: Path, steps: int) -> dict[int, int]:
+    """Returns how often each instruction of the engine is executed in a run, by its address in the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fixed: engine.Settings = {
+        "input": {"system": str(system)},
+        "dynamics": {"steps": steps},
+        "output": {"folder": "output", "overwrite": True, "progress": "none", "trajectory": "none"},
+    }
+    (folder / "run.toml").write_text(engine.run_file(engine.merge(settings, fixed)))
+    out = folder / "callgrind.out"
+    valgrind = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no", "--compress-strings=no"]
+    measure(
+        [*valgrind, f"--callgrind-out-file={out}", program, "run.toml", "--threads", "1"],
+        folder=folder,
+        environment={"TESSERA_SIMD": INSTRUCTION_SET},
+        timeout=3600,
+    )
+    return counts_in(out.read_text(), program)
+
+
+def counts_in(text: str, program: Path) -> dict[int, int]:
+    """Reads a file of callgrind. The line after one with `calls=` tells what callees cost, and is left out."""
+    counts: dict[int, int] = defaultdict(int)
+    is_mine = is_call = False
+    for line in text.splitlines():
+        if line.startswith("ob="):
+            is_mine = line.endswith(program.name)
+        elif line.startswith("calls="):
+            is_call = True
+        elif line.startswith("0x"):
+            if is_mine and not is_call:
+                address, _, times = line.split()
+                counts[int(address, 16)] += int(times)
+            is_call = False
+    return counts
+
+
+def functions(program: Path) -> list[tuple[int, str]]:
+    """Returns the addresses and names of the program's functions, in order."""
+    lines = ports.output("nm", "-n", "-C", "--defined-only", program).splitlines()
+    return [(int(words[0], 16), words[2]) for line in lines if len(words := line.split(" ", 2)) == 3]
+
+
+def by_phase(counts: dict[int, float], program: Path) -> dict[str, dict[str, float]]:
+    """Returns how often each instruction, as text, is executed, by phase."""
+    names, texts = iter(functions(program)), ports.disassembled(program)
+    _, name = next(names)
+    following = next(names, None)
+    found: dict[str, dict[str, float]] = {phase: defaultdict(float) for phase in PHASES}
+    for address in sorted(counts):
+        while following and following[0] <= address:
+            name, following = following[1], next(names, None)
+        phase = next((phase for phase, (_, pattern) in PHASES.items() if re.search(pattern, name)), None)
+        if phase and address in texts and counts[address] > 0:
+            found[phase][texts[address]] += counts[address]
+    return found
+
+
+def cycles_here(common: Common, settings: engine.Settings, steps: int, repeats: int) -> dict[str, float]:
+    """Returns the cycles that the phases of a step take on this machine, medians of runs."""
+    os.environ["TESSERA_SIMD"] = INSTRUCTION_SET
+    turns: dict[str, list[float]] = {phase: [] for phase in PHASES}
+    timed = engine.merge(settings, {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}})
+    for _ in range(repeats):
+        done = engine.run(
+            systems.system(common, "dhfr"), timed, common.work / "runs" / "phase_bounds", engine.Layout(1, 1, "auto")
+        )
+        seconds = {phase["name"]: phase["seconds"] for phase in done.report["phases"]}
+        for phase, (reported, _) in PHASES.items():
+            turns[phase].append(sum(seconds.get(name, 0) for name in reported) / steps * limits.clock(common))
+    return {phase: median(times) for phase, times in turns.items()}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--cutoff", default=12.0, show_default=True, help="Å.")
+@click.option("--counted", default=10, show_default=True, help="Steps whose instructions are counted.")
+@common_options(steps=200, repeats=5, steps_help="Steps of each run whose phases are timed.")
+def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeats: int) -> None:
+    """Compute the least times of the phases of a step by ports, and measure them.
+
+    \b
+    Example:
+      python -m bench.md.phase_bounds --docs
+    """
+    program = Path(launch.engine_command([], ranks=1, threads=1, mpi="auto")[0])
+    settings = engine.interactions(cutoff)
+    system, folder = systems.system(common, "dhfr"), common.work / "runs" / "executed"
+    common.say("counting instructions, which takes minutes")
+    before, after = (executed(program, system, settings, folder, n) for n in (SHORT, SHORT + counted))
+    phases = by_phase({at: (times - before.get(at, 0)) / counted for at, times in after.items()}, program)
+    common.say("timing phases")
+    here = cycles_here(common, settings, steps, repeats)
+
+    name, processors = ports.SETS[INSTRUCTION_SET]
+    rows: list[tuple[object, ...]] = []
+    for phase, instructions in phases.items():
+        if not instructions:
+            raise click.ClickException(f"none of the instructions that were executed belongs to “{phase}”")
+        total = sum(instructions.values())
+        least = [ports.cycles_of_mixture(instructions, processor) for processor in processors]
+        rows.append(
+            (
+                phase,
+                total / 1e6,
+                *(cycles / 1e6 for cycles in least),
+                here[phase] / 1e6,
+                total / here[phase],
+                *(f"{100 * cycles / here[phase]:.0f} %" for cycles in least),
+            )
+        )
+    figure = Figure(
+        "phase_bounds",
+        "Bounds of phases by ports",
+        {"cutoff": cutoff, "counted": counted, "steps": steps, "repeats": repeats},
+        {"llvm-mca": ports.version(), "instruction set": name},
+    )
+    cores = list(processors.values())
+    figure.tables.append(
+        table(
+            (
+                "phase",
+                "instructions",
+                *(f"least cycles, {core}" for core in cores),
+                "cycles here",
+                "instructions a cycle",
+                *(f"share of bound, {core}" for core in cores),
+            ),
+            rows,
+        )
+    )
+    figure.data = {"phases": rows, "clock": limits.clock(common)}
+    figure.notes.append(
+        f"Millions, of a step of DHFR at {cutoff:g} Å on one thread, {name}, means of {counted} steps. Least cycles: "
+        "all instructions of a phase, spread over the ports as well as they can be, whatever waits for what; data are "
+        f"in the first cache. Here: at {limits.clock(common) / 1e9:.2f} GHz, medians of {repeats} runs."
+    )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+
+
+if __name__ == "__main__":
+    phase_bounds()
