@@ -83,10 +83,11 @@ function(tessera_executable name)
   install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 
-# tessera_mpi_program(name folder [SERIAL | FLAVOUR flavour] [SOURCES more…] [LINK targets…]): cpp/tessera/programs/<folder>
-# as the executables <name>-<flavour>, one for each MPI or for that one, and with SERIAL one without.
+# tessera_mpi_program(name folder [ONCE] [SERIAL | FLAVOUR flavour] [SOURCES more…] [LINK targets…]):
+# cpp/tessera/programs/<folder> as the executables <name>-<flavour>, one for each MPI or for that one, and with SERIAL one
+# without. ONCE: the folder's sources do not know MPI, and are compiled once for all of them.
 function(tessera_mpi_program name folder)
-  cmake_parse_arguments(arg "SERIAL" "FLAVOUR" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "ONCE;SERIAL" "FLAVOUR" "SOURCES;LINK" ${ARGN})
   set(flavours ${TESSERA_MPI_FLAVOURS})
   if(arg_FLAVOUR)
     set(flavours ${arg_FLAVOUR})
@@ -96,6 +97,13 @@ function(tessera_mpi_program name folder)
   set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/programs/${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${root}/*.cpp)
   list(TRANSFORM arg_SOURCES PREPEND ${root}/)
+  if(arg_ONCE)
+    if(NOT TARGET tessera_program_${folder})
+      add_library(tessera_program_${folder} OBJECT ${sources})
+      target_link_libraries(tessera_program_${folder} PRIVATE ${arg_LINK} tessera_comm CLI11::CLI11)
+    endif()
+    set(sources $<TARGET_OBJECTS:tessera_program_${folder}>)
+  endif()
   foreach(flavour IN LISTS flavours)
     add_executable(${name}-${flavour} ${sources} ${arg_SOURCES})
     target_link_libraries(${name}-${flavour} PRIVATE ${arg_LINK} tessera_comm_${flavour} CLI11::CLI11)
