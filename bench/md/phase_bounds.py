@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
@@ -22,10 +24,11 @@ SHORT = 1  # steps of a run that are taken off the counts of another
 
 #: phases of the engine's report, and what their functions are called
 PHASES = {
-    "pair forces": (("pair forces",), r"pair::N_\w+::Run(Loop|Rows)|ClusterSum::"),
+    "pair forces": (("pair forces",), r"pair::N_\w+::(RunLoop|RunRows|AddToAtoms)|ClusterSum::|add_to_atoms"),
     "pair list": (
         ("pair list",),
-        r"FindNearClusters|find_near_clusters|FindCandidates|FacesOf|PairList|find_partner_cell|PairForces::",
+        r"FindNearClusters|find_near_clusters|FindCandidates|FacesOf|PairList|find_partner_cell"
+        r"|PairForces::(update|set_reach)|SetCoordinates|set_coordinates",
     ),
     "bonded forces": (("bonded forces",), r"md::bonded::"),
     "mesh: spread charges": (
@@ -33,19 +36,25 @@ PHASES = {
         r"pme::N_\w+::(Spread|Convert)|pme::(select_atoms|convert)|Pme<float>::spread",
     ),
     "mesh: transforms": (("mesh: forward transform", "mesh: backward transform"), r"tessera::fft::"),
-    "mesh: solve": (("mesh: solve",), r"Influence"),
-    "mesh: forces": (("mesh: forces",), r"pme::N_\w+::Gather|Pme<float>::add_forces"),
-    "constraints and update": (("kick, drift, constrain", "kick, constrain"), r"md::(integrate|constraint)::"),
-    "displacement check": (("displacement check",), r"greatest_displacement"),
-    "sort and migration": (
-        ("sort and migration",),
-        r"md::(domain|State|SlotMap|Topology)|sort_cell",
+    "mesh: solve": (("mesh: solve",), r"Influence<float>::apply"),
+    "mesh: forces": (
+        ("mesh: forces",),
+        r"pme::N_\w+::(Gather|AddForces)|pme::(gather|add_forces)|Pme<float>::add_forces",
     ),
+    "constraints and update": (("kick, drift, constrain", "kick, constrain"), r"md::integrate::N_"),
+    "displacement check": (("displacement check",), r"greatest_displacement"),
 }
+SEARCH = "sort and migration"
+FUNCTIONS_OF_SEARCH = (
+    r"md::domain::|Topology::(add_terms|list_of)|PairForces::(find_exclusions|rebuild)|Motion::rebuild"
+)
 
 
-def executed(program: Path, system: Path, settings: engine.Settings, folder: Path, steps: int) -> dict[int, int]:
-    """Returns how often each instruction of the engine is executed in a run, by its address in the file."""
+def executed(
+    program: Path, system: Path, settings: engine.Settings, folder: Path, steps: int
+) -> tuple[dict[int, int], int]:
+    """Returns how often each instruction of the engine is executed in a run, by its address in the file, and how many
+    searches there were."""
     folder.mkdir(parents=True, exist_ok=True)
     fixed: engine.Settings = {
         "input": {"system": str(system)},
@@ -61,7 +70,8 @@ def executed(program: Path, system: Path, settings: engine.Settings, folder: Pat
         environment={"TESSERA_SIMD": INSTRUCTION_SET},
         timeout=3600,
     )
-    return counts_in(out.read_text(), program)
+    report = json.loads((folder / "output" / "report.json").read_text())
+    return counts_in(out.read_text(), program), report["results"]["pair_searches"]
 
 
 def counts_in(text: str, program: Path) -> dict[int, int]:
@@ -87,25 +97,31 @@ def functions(program: Path) -> list[tuple[int, str]]:
     return [(int(words[0], 16), words[2]) for line in lines if len(words := line.split(" ", 2)) == 3]
 
 
-def by_phase(counts: dict[int, float], program: Path) -> dict[str, dict[str, float]]:
+def by_phase(counts: Mapping[int, float], patterns: Mapping[str, str], program: Path) -> dict[str, dict[str, float]]:
     """Returns how often each instruction, as text, is executed, by phase."""
     names, texts = iter(functions(program)), ports.disassembled(program)
     _, name = next(names)
     following = next(names, None)
-    found: dict[str, dict[str, float]] = {phase: defaultdict(float) for phase in PHASES}
+    found: dict[str, dict[str, float]] = {phase: defaultdict(float) for phase in patterns}
     for address in sorted(counts):
         while following and following[0] <= address:
             name, following = following[1], next(names, None)
-        phase = next((phase for phase, (_, pattern) in PHASES.items() if re.search(pattern, name)), None)
+        phase = next((phase for phase, pattern in patterns.items() if re.search(pattern, name)), None)
         if phase and address in texts and counts[address] > 0:
             found[phase][texts[address]] += counts[address]
+    for phase, instructions in found.items():
+        if not instructions:
+            raise click.ClickException(f"none of the instructions that were executed belongs to “{phase}”")
     return found
 
 
-def cycles_here(common: Common, settings: engine.Settings, steps: int, repeats: int) -> dict[str, float]:
-    """Returns the cycles that the phases of a step take on this machine, medians of runs."""
+def cycles_here(
+    common: Common, settings: engine.Settings, first_searches: int, steps: int, repeats: int
+) -> dict[str, float]:
+    """Returns the cycles that the phases of a step take on this machine, and a search after the first ones, medians of
+    runs."""
     os.environ["TESSERA_SIMD"] = INSTRUCTION_SET
-    turns: dict[str, list[float]] = {phase: [] for phase in PHASES}
+    turns: dict[str, list[float]] = defaultdict(list)
     timed = engine.merge(settings, {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}})
     for _ in range(repeats):
         done = engine.run(
@@ -113,8 +129,11 @@ def cycles_here(common: Common, settings: engine.Settings, steps: int, repeats: 
         )
         seconds = {phase["name"]: phase["seconds"] for phase in done.report["phases"]}
         for phase, (reported, _) in PHASES.items():
-            turns[phase].append(sum(seconds.get(name, 0) for name in reported) / steps * limits.clock(common))
-    return {phase: median(times) for phase, times in turns.items()}
+            turns[phase].append(sum(seconds[name] for name in reported) / steps)
+        searches = done.report["results"]["pair_searches"] - first_searches
+        if searches > 0:
+            turns[SEARCH].append(seconds[SEARCH] / searches)
+    return {phase: median(times) * limits.clock(common) for phase, times in turns.items()}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -132,21 +151,27 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
     settings = engine.interactions(cutoff)
     system, folder = systems.system(common, "dhfr"), common.work / "runs" / "executed"
     common.say("counting instructions, which takes minutes")
-    before, after = (executed(program, system, settings, folder, n) for n in (SHORT, SHORT + counted))
-    phases = by_phase({at: (times - before.get(at, 0)) / counted for at, times in after.items()}, program)
+    before, searches = executed(program, system, settings, folder, SHORT)
+    after, _ = executed(program, system, settings, folder, SHORT + counted)
+    a_step = {at: (times - before.get(at, 0)) / counted for at, times in after.items()}
+    a_search = {at: times / searches for at, times in before.items()}
+    instructions = {
+        **by_phase(a_step, {phase: pattern for phase, (_, pattern) in PHASES.items()}, program),
+        **by_phase(a_search, {SEARCH: FUNCTIONS_OF_SEARCH}, program),
+    }
     common.say("timing phases")
-    here = cycles_here(common, settings, steps, repeats)
+    here = cycles_here(common, settings, searches, steps, repeats)
 
     name, processors = ports.SETS[INSTRUCTION_SET]
     rows: list[tuple[object, ...]] = []
-    for phase, instructions in phases.items():
-        if not instructions:
-            raise click.ClickException(f"none of the instructions that were executed belongs to “{phase}”")
-        total = sum(instructions.values())
-        least = [ports.cycles_of_mixture(instructions, processor) for processor in processors]
+    for phase, of_phase in instructions.items():
+        if phase not in here:
+            continue  # there was no search in so few steps
+        total = sum(of_phase.values())
+        least = [ports.cycles_of_mixture(of_phase, processor) for processor in processors]
         rows.append(
             (
-                phase,
+                f"{phase}, one search" if phase == SEARCH else phase,
                 total / 1e6,
                 *(cycles / 1e6 for cycles in least),
                 here[phase] / 1e6,
