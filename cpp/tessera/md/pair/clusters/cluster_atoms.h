@@ -1,6 +1,6 @@
 // Converts positions of atoms to coordinates of clusters, and forces on clusters to forces on atoms.
 //
-// Cost: about 60 instructions a cluster for coordinates, 30 for forces.
+// Cost: about 75 instructions a cluster for coordinates and 50 for forces, with AVX2.
 #pragma once
 
 #include <cstdint>
