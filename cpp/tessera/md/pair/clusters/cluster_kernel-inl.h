@@ -394,8 +394,13 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
   }
 }
 
-/// Whether common settings have loops of their own. Emulated vectors are slow in any case, and take minutes to compile.
-constexpr bool has_fixed_loops = HWY_TARGET != HWY_EMU128;
+/// Whether common settings have loops of their own. Emulated vectors and sanitizers are slow in any case, and these
+/// loops take minutes to compile.
+#if HWY_TARGET == HWY_EMU128 || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool has_fixed_loops = false;
+#else
+constexpr bool has_fixed_loops = true;
+#endif
 
 template <LjModifier modifier>
 using Is = std::integral_constant<LjModifier, modifier>;
