@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,14 +95,24 @@ class Run:
         return {"Tessera": v["tessera"], "SIMD of Tessera": v["simd"], "compiler": v["compiler"]}
 
 
-def start(arguments: list[str], folder: Path, layout: Layout, *, timeout: float | None = None) -> Outcome:
-    """Runs the engine with these arguments and measures it. Raises ClickException."""
+def start(
+    arguments: list[str], folder: Path, layout: Layout, *, under: Sequence[str] = (), timeout: float | None = None
+) -> Outcome:
+    """Runs the engine with these arguments, under a tool if one is given, and measures it. Raises ClickException."""
     words = launch.engine_command(arguments, ranks=layout.ranks, threads=layout.threads, mpi=layout.mpi)
     engine = next(i for i, word in enumerate(words) if Path(word).name.startswith("tessera-md"))
-    return measure(words, folder=folder, launcher=engine, timeout=timeout)
+    return measure([*words[:engine], *under, *words[engine:]], folder=folder, launcher=engine, timeout=timeout)
 
 
-def run(system: Path, settings: Settings, folder: Path, layout: Layout, *, timeout: float | None = None) -> Run:
+def run(
+    system: Path,
+    settings: Settings,
+    folder: Path,
+    layout: Layout,
+    *,
+    under: Sequence[str] = (),
+    timeout: float | None = None,
+) -> Run:
     """Runs `system` in `folder`, replacing an earlier run there. Raises ClickException."""
     folder.mkdir(parents=True, exist_ok=True)
     fixed: Settings = {
@@ -109,6 +120,6 @@ def run(system: Path, settings: Settings, folder: Path, layout: Layout, *, timeo
         "output": {"folder": "output", "overwrite": True, "progress": "none"},
     }
     (folder / "run.toml").write_text(run_file(merge({"output": {"energy_every": 100}}, settings, fixed)))
-    outcome = start(["run.toml"], folder, layout, timeout=timeout)
+    outcome = start(["run.toml"], folder, layout, under=under, timeout=timeout)
     report = json.loads((folder / "output" / "report.json").read_text())
     return Run(folder / "output", report, outcome)

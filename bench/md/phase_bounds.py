@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import click
 
 from bench.common import engine, limits, ports, systems
 from bench.common.options import Common, common_options
-from bench.common.process import measure
 from bench.common.results import Figure, table
 from tessera import launch
 
@@ -50,27 +49,24 @@ FUNCTIONS_OF_SEARCH = (
 )
 
 
-def executed(
-    program: Path, system: Path, settings: engine.Settings, folder: Path, steps: int
-) -> tuple[dict[int, int], int]:
+def run(
+    common: Common, cutoff: float, steps: int, *, under: Sequence[str] = (), timeout: float | None = None
+) -> dict[str, Any]:
+    """Runs DHFR on one thread and returns the report."""
+    settings = engine.merge(
+        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
+    )
+    folder = common.work / "runs" / "phase_bounds"
+    system = systems.system(common, "dhfr")
+    return engine.run(system, settings, folder, engine.Layout(1, 1, "auto"), under=under, timeout=timeout).report
+
+
+def executed(common: Common, program: Path, cutoff: float, steps: int) -> tuple[dict[int, int], int]:
     """Returns how often each instruction of the engine is executed in a run, by its address in the file, and how many
     searches there were."""
-    folder.mkdir(parents=True, exist_ok=True)
-    fixed: engine.Settings = {
-        "input": {"system": str(system)},
-        "dynamics": {"steps": steps},
-        "output": {"folder": "output", "overwrite": True, "progress": "none", "trajectory": "none"},
-    }
-    (folder / "run.toml").write_text(engine.run_file(engine.merge(settings, fixed)))
-    out = folder / "callgrind.out"
+    out = common.work / "callgrind.out"
     valgrind = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--compress-pos=no", "--compress-strings=no"]
-    measure(
-        [*valgrind, f"--callgrind-out-file={out}", program, "run.toml", "--threads", "1"],
-        folder=folder,
-        environment={"TESSERA_SIMD": INSTRUCTION_SET},
-        timeout=3600,
-    )
-    report = json.loads((folder / "output" / "report.json").read_text())
+    report = run(common, cutoff, steps, under=[*valgrind, f"--callgrind-out-file={out.resolve()}"], timeout=3600)
     return counts_in(out.read_text(), program), report["results"]["pair_searches"]
 
 
@@ -115,22 +111,16 @@ def by_phase(counts: Mapping[int, float], patterns: Mapping[str, str], program: 
     return found
 
 
-def cycles_here(
-    common: Common, settings: engine.Settings, first_searches: int, steps: int, repeats: int
-) -> dict[str, float]:
+def cycles_here(common: Common, cutoff: float, first_searches: int, steps: int, repeats: int) -> dict[str, float]:
     """Returns the cycles that the phases of a step take on this machine, and a search after the first ones, medians of
     runs."""
-    os.environ["TESSERA_SIMD"] = INSTRUCTION_SET
     turns: dict[str, list[float]] = defaultdict(list)
-    timed = engine.merge(settings, {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}})
     for _ in range(repeats):
-        done = engine.run(
-            systems.system(common, "dhfr"), timed, common.work / "runs" / "phase_bounds", engine.Layout(1, 1, "auto")
-        )
-        seconds = {phase["name"]: phase["seconds"] for phase in done.report["phases"]}
+        report = run(common, cutoff, steps)
+        seconds = {phase["name"]: phase["seconds"] for phase in report["phases"]}
         for phase, (reported, _) in PHASES.items():
             turns[phase].append(sum(seconds[name] for name in reported) / steps)
-        searches = done.report["results"]["pair_searches"] - first_searches
+        searches = report["results"]["pair_searches"] - first_searches
         if searches > 0:
             turns[SEARCH].append(seconds[SEARCH] / searches)
     return {phase: median(times) * limits.clock(common) for phase, times in turns.items()}
@@ -148,11 +138,10 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
       python -m bench.md.phase_bounds --docs
     """
     program = Path(launch.engine_command([], ranks=1, threads=1, mpi="auto")[0])
-    settings = engine.interactions(cutoff)
-    system, folder = systems.system(common, "dhfr"), common.work / "runs" / "executed"
+    os.environ["TESSERA_SIMD"] = INSTRUCTION_SET
     common.say("counting instructions, which takes minutes")
-    before, searches = executed(program, system, settings, folder, SHORT)
-    after, _ = executed(program, system, settings, folder, SHORT + counted)
+    before, searches = executed(common, program, cutoff, SHORT)
+    after, _ = executed(common, program, cutoff, SHORT + counted)
     a_step = {at: (times - before.get(at, 0)) / counted for at, times in after.items()}
     a_search = {at: times / searches for at, times in before.items()}
     instructions = {
@@ -160,7 +149,7 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
         **by_phase(a_search, {SEARCH: FUNCTIONS_OF_SEARCH}, program),
     }
     common.say("timing phases")
-    here = cycles_here(common, settings, searches, steps, repeats)
+    here = cycles_here(common, cutoff, searches, steps, repeats)
 
     name, processors = ports.SETS[INSTRUCTION_SET]
     rows: list[tuple[object, ...]] = []

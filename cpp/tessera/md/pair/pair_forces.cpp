@@ -203,12 +203,12 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
     for (auto c = first_cell + n * thread / data_.threads.size();
          c < first_cell + n * (thread + 1) / data_.threads.size(); ++c) {
       const std::int64_t k = domain.cell_begin[at(c)], slot = k * cluster_size;
-      const CellAtoms atoms{domain.cell_begin[at(c) + 1] - k,
-                            domain.grid().centre(domain.cell[at(c)]),
-                            domain.state().position.data() + slot,
-                            domain.state().id.data() + slot,
-                            data_.reach.data() + slot,
-                            listed_.data() + k};
+      const AtomsOfClusters atoms{domain.cell_begin[at(c) + 1] - k,
+                                  domain.grid().centre(domain.cell[at(c)]),
+                                  domain.state().position.data() + slot,
+                                  domain.state().id.data() + slot,
+                                  data_.reach.data() + slot,
+                                  listed_.data() + k};
       beyond |=
           set_coordinates(to_length, atoms, data_.clusters.data() + k, is_listed_ ? stride_.data() + slot : nullptr);
     }

@@ -25,7 +25,8 @@ struct Coordinates {
   }
 };
 
-bool SetCoordinates(const SingleTriangular& to_length, const CellAtoms& atoms, ClusterData* clusters, float* stride) {
+bool SetCoordinates(const SingleTriangular& to_length, const AtomsOfClusters& atoms, ClusterData* clusters,
+                    float* stride) {
   const D4 d;
   const DI4 whole;
   const auto centre_x = hn::Set(whole, atoms.centre.x), centre_y = hn::Set(whole, atoms.centre.y),

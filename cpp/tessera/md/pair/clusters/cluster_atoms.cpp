@@ -17,7 +17,8 @@ namespace tessera::md::pair {
 HWY_EXPORT(SetCoordinates);
 HWY_EXPORT(AddToAtoms);
 
-bool set_coordinates(const SingleTriangular& to_length, const CellAtoms& atoms, ClusterData* clusters, float* stride) {
+bool set_coordinates(const SingleTriangular& to_length, const AtomsOfClusters& atoms, ClusterData* clusters,
+                     float* stride) {
   return HWY_DYNAMIC_DISPATCH(SetCoordinates)(to_length, atoms, clusters, stride);
 }
 

@@ -14,7 +14,7 @@
 namespace tessera::md::pair {
 
 /// Refers to the atoms of the clusters of one cell, by slot or by cluster from the cell's first.
-struct CellAtoms {
+struct AtomsOfClusters {
   std::int64_t n_clusters;
   Fraction centre;              // of the cell
   const Fraction* position;     // by slot
@@ -25,7 +25,8 @@ struct CellAtoms {
 
 /// Sets the coordinates of a cell's clusters. If `stride` is not null, it gets how far atoms have moved from the
 /// coordinates before, by slot, Å. Tells whether an atom has moved beyond its reach.
-bool set_coordinates(const SingleTriangular& to_length, const CellAtoms& atoms, ClusterData* clusters, float* stride);
+bool set_coordinates(const SingleTriangular& to_length, const AtomsOfClusters& atoms, ClusterData* clusters,
+                     float* stride);
 
 /// Adds forces on clusters [begin, end), summed over buffers of threads, to forces on atoms, (4·clusters,3) in units of
 /// force_unit.

@@ -40,7 +40,7 @@ struct Cell {
     }
   }
 
-  CellAtoms atoms() const {
+  AtomsOfClusters atoms() const {
     return {std::ssize(clusters), centre, position.data(), id.data(), reach.data(), listed.data()};
   }
 };
