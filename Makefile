@@ -15,7 +15,13 @@ sources = $(shell git ls-files --cached --others --exclude-standard 'cpp/*.h' 'c
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-release_options = -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python)
+# INSTRUCTION_SETS=host leaves out kernels that this machine's processor can't run, as CI does.
+INSTRUCTION_SETS ?= all
+# Those that have unit tests, of the libraries that changed.
+changed_libraries := $(filter-out programs,$(shell scripts/changed libraries))
+empty :=
+release_options = -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python) \
+  -DTESSERA_INSTRUCTION_SETS=$(INSTRUCTION_SETS) '-DTESSERA_ASAN=$(subst $(empty) ,;,$(changed_libraries))'
 
 # Where nothing has been built, the engine for this machine alone is enough, in a fraction of the time.
 demo_preset = $(if $(wildcard build/release/build.ninja),release,demo)
@@ -43,7 +49,7 @@ test: ## what CI runs: build, lint, clang-tidy, unit tests, sanitizers, parallel
 
 .PHONY: unit
 unit: build ## the unit tests alone
-	@ctest --test-dir build/release --output-on-failure --timeout 120 -j $(JOBS)
+	@ctest --test-dir build/release $(unit_tests) --output-junit $(CURDIR)/build/unit.xml -E '^[at]san\.|_[at]san_NOT_BUILT$$'
 
 .PHONY: pytest
 pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" chooses
@@ -77,41 +83,49 @@ format: setup-lint ## put every source file into the house format
 	@ruff check --fix --quiet . || true
 	@ruff format --quiet .
 
+# No unit test waits for a time; the limit ends what hangs.
+unit_tests = --output-on-failure --timeout 1200 -j $(JOBS)
+
 # Tests that check physics over many steps run in the release build alone: under sanitizers they take long, and they run
 # no code that shorter tests leave out.
 long_physics = Engine.(ConservesEnergy|RunsBackwards|EnergyErrorIs|KeepsMomentum|RigidWaters|EnergiesDoNot|GeneratesVel|ForcesAreMinus)
 long_physics := $(long_physics)|ConserveWhatTheySay
-sanitized_tests = --output-on-failure --timeout 300 -j $(JOBS)
 
 .PHONY: asan
-asan: setup ## unit tests under the address and undefined-behaviour sanitizers
+asan: setup ## unit tests with everything under the address and undefined-behaviour sanitizers
 	@scripts/build asan --target unit_tests
-	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)"
+	@ctest --test-dir build/asan $(unit_tests) -E "$(long_physics)"
 
 .PHONY: tsan
-tsan: setup ## unit tests under the thread sanitizer
+tsan: setup ## unit tests with everything under the thread sanitizer
 	@scripts/build tsan --target unit_tests
-	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -E "$(long_physics)"
+	@scripts/without-aslr ctest --test-dir build/tsan $(unit_tests) -E "$(long_physics)"
 
 # CI leaves out plans for tens of thousands of ranks, which take longest under sanitizers; tests of smaller plans run the
 # same code.
 large_plans = SixtyFiveThousand|FourThousand|LargeMachines
 
 .PHONY: asan-quick
-asan-quick: setup ## make asan without the largest plans, as CI does
-	@scripts/build asan --target unit_tests
-	@ctest --test-dir build/asan $(sanitized_tests) -E "$(long_physics)|$(large_plans)"
+asan-quick: build ## unit tests of the libraries that changed, under these sanitizers, as CI does
+	@$(if $(changed_libraries),scripts/build release $(release_options) $(changed_libraries:%=--target %_test_asan))
+	@$(if $(changed_libraries),ctest --test-dir build/release $(unit_tests) --output-junit $(CURDIR)/build/asan.xml \
+	  -R '^asan\.' -E "$(long_physics)|$(large_plans)",echo "no library has changed")
 
 # Tests in which several threads share memory: the thread pool and the shares of work, ranks that are threads of one
 # process (comm, fft, engine), and the pair list, pair sum, mesh and engine on several threads.
-threaded_libraries = base comm fft grid md
-threaded_tests := ^base\..*ThreadPool|^comm\..*(Follow|RankLine)|^fft\.Fft(Ranks|Trial|Agree)|^grid\.Grid(Operator|Transfer|Relax)|^md\.Shares
-threaded_tests := $(threaded_tests)|^md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|PairList|^md\.(Domain|SlotMap|State)\.
+threaded_libraries = $(filter base comm fft grid md,$(changed_libraries))
+threaded_tests := base\..*ThreadPool|comm\..*(Follow|RankLine)|fft\.Fft(Ranks|Trial|Agree)|grid\.Grid(Operator|Transfer|Relax)
+threaded_tests := $(threaded_tests)|md\.Shares|md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|md\..*PairList|md\.(Domain|SlotMap|State)\.
 
 .PHONY: tsan-quick
-tsan-quick: setup ## make tsan over what runs on several threads, as CI does
-	@scripts/build tsan $(threaded_libraries:%=--target %_test)
-	@scripts/without-aslr ctest --test-dir build/tsan $(sanitized_tests) -R "$(threaded_tests)"
+tsan-quick: build ## unit tests of the libraries that changed and run on several threads, under it, as CI does
+	@$(if $(threaded_libraries),scripts/build release $(release_options) $(threaded_libraries:%=--target %_test_tsan))
+	@$(if $(threaded_libraries),scripts/without-aslr ctest --test-dir build/release $(unit_tests) \
+	  --output-junit $(CURDIR)/build/tsan.xml -R '^tsan\.($(threaded_tests))' -E "$(long_physics)",echo "no library has changed that runs on several threads")
+
+.PHONY: base
+base: ## note in .ci/base the commit of origin/main, which passed CI: sanitizers and clang-tidy are held to what changed since
+	@git rev-parse origin/main >.ci/base && scripts/changed
 
 .PHONY: docs
 docs: build ## run every code block of README and docs

@@ -19,24 +19,15 @@ function(tessera_library name)
   target_compile_options(${target} ${kind} $<INSTALL_INTERFACE:-ffp-contract=off>)
   target_link_libraries(${target} ${kind} ${arg_LINK})
   target_compile_definitions(${target} ${kind} TESSERA_VERSION="${PROJECT_VERSION}")
-  tessera_precompile(${target})
   tessera_export(${target} ${name})
 endfunction()
 
-# tessera_precompile(target): reads what nearly every source reads once for all of them. Of those that know JSON, all share
-# what tessera_machine has read; base and model are small.
-option(TESSERA_PRECOMPILED_HEADERS "read the standard library, fmt and JSON once instead of in each source" OFF)
-function(tessera_precompile target)
-  if(NOT TESSERA_PRECOMPILED_HEADERS OR target MATCHES "^tessera_(base|model)$")
-    return()
-  elseif(target STREQUAL "tessera_machine")
-    target_precompile_headers(tessera_machine PRIVATE
-      <algorithm> <array> <atomic> <chrono> <cmath> <complex> <cstdint> <cstring> <filesystem> <fstream> <functional> <limits>
-      <map> <memory> <mutex> <numeric> <optional> <random> <set> <span> <string> <string_view> <thread> <tuple>
-      <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
-  else()
-    target_precompile_headers(${target} REUSE_FROM tessera_machine)
-  endif()
+# tessera_vectorised(source… [OPTIONS options…]): sources in whose loops the compiler's effort pays, where it optimises.
+function(tessera_vectorised)
+  cmake_parse_arguments(arg "" "" "OPTIONS" ${ARGN})
+  set(optimises $<AND:$<CONFIG:Release>,$<NOT:$<BOOL:$<TARGET_PROPERTY:TESSERA_INSTRUMENTED>>>>)
+  list(JOIN arg_OPTIONS ";" options)
+  set_source_files_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES COMPILE_OPTIONS "$<${optimises}:-O3;${options}>")
 endfunction()
 
 # tessera_export(target name): installed, and tessera::<name> to those who use it.
@@ -62,12 +53,10 @@ function(tessera_comm_backend flavour)
   if(NOT flavour STREQUAL "serial")
     target_link_libraries(tessera_comm_${flavour} PUBLIC tessera::mpi_${flavour})
   endif()
-  tessera_precompile(tessera_comm_${flavour})
   tessera_export(tessera_comm_${flavour} comm_${flavour})
   if(NOT TARGET tessera_main)
     add_library(tessera_main OBJECT ${PROJECT_SOURCE_DIR}/cpp/tessera/app/main.cpp)
     target_link_libraries(tessera_main PUBLIC tessera_app)
-    tessera_precompile(tessera_main)
     add_custom_target(engines)
   endif()
   add_executable(tessera-md-${flavour})
@@ -111,10 +100,12 @@ function(tessera_mpi_program name folder)
   endforeach()
 endfunction()
 
-# One test program a library, from the *_test.cpp beside its sources; no MPI needed.
+# One test program a library, from the *_test.cpp beside its sources; no MPI needed. Tests are compiled with less effort
+# than what they test.
 function(tessera_unit_tests)
   include(GoogleTest)
   add_custom_target(unit_tests)
+  set(options $<$<CONFIG:Release>:-O1>)
   # Ranks as threads, for tests of what needs several.
   file(GLOB threaded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/threaded/*.cpp)
   add_library(tessera_comm_threaded OBJECT ${threaded})
@@ -128,6 +119,7 @@ function(tessera_unit_tests)
         set(backend tessera_comm_threaded)
       endif()
       target_link_libraries(${name}_test PRIVATE tessera_${name} ${backend} GTest::gtest_main)
+      target_compile_options(${name}_test PRIVATE ${options})
       set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
       add_dependencies(unit_tests ${name}_test)
       gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)

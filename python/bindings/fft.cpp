@@ -1,4 +1,6 @@
-// The Python module tessera._fft_<mpi>: distributed transforms of NumPy arrays, built once for each MPI.
+// The Python module tessera._fft_<mpi>: distributed transforms of NumPy arrays, linked once for each MPI.
+#include "module.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -148,7 +150,7 @@ void register_transform(nb::module_& module, const char* name) {
 
 }  // namespace
 
-NB_MODULE(TESSERA_FFT_MODULE, module) {
+void register_fft(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Distributed transforms on one MPI.";
   const nb::exception<InputError> input_error(module, "InputError");

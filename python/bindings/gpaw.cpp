@@ -1,5 +1,7 @@
 // The Python module tessera._gpaw_<mpi>: what tessera.gpaw puts in the place of GPAW's operators, transformers and
-// Poisson solvers, built once for each MPI. Arrays have been checked.
+// Poisson solvers, linked once for each MPI. Arrays have been checked.
+#include "module.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -225,7 +227,7 @@ class Poisson {
 
 }  // namespace
 
-NB_MODULE(TESSERA_GPAW_MODULE, module) {
+void register_gpaw(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Operators, transformers and Poisson solvers of GPAW's grids on one MPI.";
   const nb::exception<InputError> input_error(module, "InputError");

@@ -1,4 +1,6 @@
-// The Python module tessera._grid_<mpi>: stencils on distributed NumPy arrays, built once for each MPI.
+// The Python module tessera._grid_<mpi>: stencils on distributed NumPy arrays, linked once for each MPI.
+#include "module.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
@@ -115,7 +117,7 @@ void register_operator(nb::module_& module, const char* name) {
 
 }  // namespace
 
-NB_MODULE(TESSERA_GRID_MODULE, module) {
+void register_grid(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Stencils on distributed grids on one MPI.";
   const nb::exception<InputError> input_error(module, "InputError");

@@ -1,4 +1,6 @@
-// The Python module tessera._md_<mpi>: simulations in process, built once for each MPI. tessera/simulation.py wraps it.
+// The Python module tessera._md_<mpi>: simulations in process, linked once for each MPI. tessera/simulation.py wraps it.
+#include "module.h"
+
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -449,7 +451,7 @@ void register_errors() {
 
 }  // namespace
 
-NB_MODULE(TESSERA_MD_MODULE, module) {
+void register_md(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Simulations on one MPI.";
   register_errors();

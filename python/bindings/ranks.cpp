@@ -1,4 +1,6 @@
 // The Python module tessera._ranks_<mpi>: the ranks that a launcher started, and messages of bytes between all of them.
+#include "module.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -31,7 +33,7 @@ nb::list all_gather(const comm::Communicator& world, const nb::bytes& data) {
 
 }  // namespace
 
-NB_MODULE(TESSERA_RANKS_MODULE, module) {
+void register_ranks(nb::module_& module) {
   module.doc() = "The ranks that a launcher of one MPI started.";
   const nb::exception<InputError> input_error(module, "InputError");
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");

@@ -1,4 +1,4 @@
-// Contains the kernel's body; cluster_kernel.cpp includes it once for each instruction set.
+// Contains the kernel's loops; cluster_kernel.cpp and the sources in loops/ include it once for each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/md/pair/functions-inl.h"
 #include "tessera/md/pair/potentials/lookup-inl.h"
@@ -402,52 +402,18 @@ constexpr bool has_fixed_loops = false;
 constexpr bool has_fixed_loops = true;
 #endif
 
-template <LjModifier modifier>
-using Is = std::integral_constant<LjModifier, modifier>;
+using LoopFunction = void(const KernelConstants& constants, const PairListPart& part, const RowRange& rows,
+                          const std::int32_t* type, const Loop& loop, CellForces* cell_forces, EnergyVirial* total,
+                          std::vector<Clash>& clashes);
 
-/// Runs the loop of systems with pair potentials. The truncation is in the tables; Lennard-Jones beside them is cut in
-/// AMBER's systems, which have them most often.
-template <Lookup which, class Run>
-void RunWithLookup(const KernelConstants& k, bool common, const CellForces* cell_forces, const EnergyVirial* energies,
-                   const Run& run) {
-  using Any = WithLookup<Runtime, which>;
-  using Cut = WithLookup<Fixed<LjModifier::cut>, which>;
-  if (energies != nullptr) return run(RunLoop<Any, Beside::energies>);
-  if constexpr (has_fixed_loops) {
-    const bool is_cut = which == Lookup::all || k.lj == LjModifier::cut;
-    if (common && is_cut && !k.has_two_cutoffs)
-      return run(cell_forces != nullptr ? RunLoop<Cut, Beside::virial> : RunLoop<Cut, Beside::nothing>);
-  }
-  run(cell_forces != nullptr ? RunLoop<Any, Beside::virial> : RunLoop<Any, Beside::nothing>);
-}
+/// Returns the loop that is compiled for a modifier of Lennard-Jones with other settings as they are most often,
+/// without energies. Each modifier's is in a source of its own in loops/.
+template <LjModifier lj>
+LoopFunction* FixedLoop(bool has_two_cutoffs, bool with_cell_forces);
 
-void RunRows(const KernelConstants& k, const PairList& list, const PairListPart& part, const RowRange& rows,
-             const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, CellForces* cell_forces,
-             EnergyVirial* energies, std::vector<Clash>& clashes) {
-  [[maybe_unused]] const FlushDenormals flush;
-  const Loop loop = {list.shifts.data(), clusters, force, cell_forces == nullptr ? nullptr : cell_forces->recent()};
-  const auto run = [&](auto body) { body(k, part, rows, type, loop, cell_forces, energies, clashes); };
-  const bool common =
-      k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
-  if (k.lookup == Lookup::all) return RunWithLookup<Lookup::all>(k, common, cell_forces, energies, run);
-  if (k.lookup == Lookup::some) return RunWithLookup<Lookup::some>(k, common, cell_forces, energies, run);
-  // Energies are rare, so one loop serves all cases; it does the same operations, so its forces are the same bits.
-  if (energies != nullptr) return run(RunLoop<Runtime, Beside::energies>);
-  if constexpr (has_fixed_loops) {
-    const auto run_fixed = [&](auto modifier) {
-      constexpr LjModifier lj = decltype(modifier)::value;
-      if (cell_forces != nullptr)
-        run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::virial> : RunLoop<Fixed<lj>, Beside::virial>);
-      else
-        run(k.has_two_cutoffs ? RunLoop<Fixed<lj, true>, Beside::nothing> : RunLoop<Fixed<lj>, Beside::nothing>);
-    };
-    if (common && k.lj == LjModifier::force_switch) return run_fixed(Is<LjModifier::force_switch>());
-    if (common && k.lj == LjModifier::potential_switch) return run_fixed(Is<LjModifier::potential_switch>());
-    if (common && k.lj == LjModifier::cut) return run_fixed(Is<LjModifier::cut>());
-    if (common && k.lj == LjModifier::pme) return run_fixed(Is<LjModifier::pme>());
-  }
-  run(cell_forces != nullptr ? RunLoop<Runtime, Beside::virial> : RunLoop<Runtime, Beside::nothing>);
-}
+/// Returns the loop of systems with pair potentials; loops/lookup.cpp.
+template <Lookup which>
+LoopFunction* LookupLoop(const KernelConstants& k, bool is_common, bool with_cell_forces, bool with_energies);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::pair

@@ -15,6 +15,46 @@
 
 #include "tessera/md/pair/clusters/cluster_kernel-inl.h"
 
+HWY_BEFORE_NAMESPACE();
+namespace tessera::md::pair {
+namespace HWY_NAMESPACE {
+
+/// Returns the loop for these settings. All do the same operations, so that forces are the same bits.
+LoopFunction* ChosenLoop(const KernelConstants& k, bool with_cell_forces, bool with_energies) {
+  const bool is_common =
+      k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
+  if (k.lookup == Lookup::all) return LookupLoop<Lookup::all>(k, is_common, with_cell_forces, with_energies);
+  if (k.lookup == Lookup::some) return LookupLoop<Lookup::some>(k, is_common, with_cell_forces, with_energies);
+  if (with_energies) return RunLoop<Runtime, Beside::energies>;  // energies are rare, so one loop serves all cases
+  if constexpr (has_fixed_loops) {
+    if (is_common) switch (k.lj) {
+        case LjModifier::cut:
+          return FixedLoop<LjModifier::cut>(k.has_two_cutoffs, with_cell_forces);
+        case LjModifier::force_switch:
+          return FixedLoop<LjModifier::force_switch>(k.has_two_cutoffs, with_cell_forces);
+        case LjModifier::potential_switch:
+          return FixedLoop<LjModifier::potential_switch>(k.has_two_cutoffs, with_cell_forces);
+        case LjModifier::pme:
+          return FixedLoop<LjModifier::pme>(k.has_two_cutoffs, with_cell_forces);
+        default:
+          break;
+      }
+  }
+  return with_cell_forces ? RunLoop<Runtime, Beside::virial> : RunLoop<Runtime, Beside::nothing>;
+}
+
+void RunRows(const KernelConstants& k, const PairList& list, const PairListPart& part, const RowRange& rows,
+             const ClusterData* clusters, const std::int32_t* type, ClusterForces* force, CellForces* cell_forces,
+             EnergyVirial* energies, std::vector<Clash>& clashes) {
+  [[maybe_unused]] const FlushDenormals flush;
+  const Loop loop = {list.shifts.data(), clusters, force, cell_forces == nullptr ? nullptr : cell_forces->recent()};
+  ChosenLoop(k, cell_forces != nullptr, energies != nullptr)(k, part, rows, type, loop, cell_forces, energies, clashes);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace tessera::md::pair
+HWY_AFTER_NAMESPACE();
+
 #if HWY_ONCE
 #include <algorithm>
 #include <cmath>
