@@ -35,7 +35,7 @@ LEFT_OUT = {
     "md.Minimize.OverlapsAreResolvedTheSameOnAnyRanks": STEPS,
 }
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(part="arm")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
