@@ -60,10 +60,8 @@ arm: ## build for aarch64 in build/arm, on a Debian machine with another process
 	@scripts/arm $(ARGS)
 
 .PHONY: check-long
-check-long: build lint asan tsan ## all of clang-tidy and the sanitizers; kills, fuzzing, drift, ensembles, aarch64 (hours)
-	@scripts/arm --if-possible
-	@scripts/setup --gpaw || echo "GPAW can't be installed; its tests are left out"
-	@$(python) -m pytest -m "slow" $(ARGS)
+check-long: setup ## a part of the long campaign (PART=physics, one or two hours); without PART lists the parts
+	@$(python) -m tests.campaigns $(PART)
 
 .PHONY: lint-quick
 lint-quick: setup-lint

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.campaigns.parts import check_slow
+
 ROOT = Path(__file__).resolve().parents[1]
 ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin"))
 FLAVOURS = ("openmpi", "mpich")
@@ -181,7 +183,9 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not hasattr(config, "workerinput"):  # pytest-xdist does not show what its workers refuse; tests/campaigns does
+        check_slow(items)
     for item in items:
         if "mpi" in getattr(item, "fixturenames", ()):
             item.add_marker("mpi")

@@ -329,7 +329,7 @@ print(resident() - before)
 """
 
 
-@pytest.mark.parametrize("cycles", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cycles", [100, pytest.param(1000, marks=pytest.mark.slow(part="faults"))])
 def test_memory_is_given_back(water: Path, cycles: int) -> None:
     """A cycle that kept its simulation would keep a megabyte and two threads."""
     found = subprocess.run(

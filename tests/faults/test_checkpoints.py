@@ -97,7 +97,9 @@ def check_frames(runs: Runs, output: Path, kind: str) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(n, marks=pytest.mark.slow) for n in range(20, 500))])
+@pytest.mark.parametrize(
+    "seed", [*range(20), *(pytest.param(n, marks=pytest.mark.slow(part="faults")) for n in range(20, 500))]
+)
 def test_kills_at_random_moments(runs: Runs, seed: int) -> None:
     kill_and_go_on(runs, ("segments", "dcd", "segments", "xtc", "segments", "h5md")[seed // 2 % 6], seed)
 
@@ -154,7 +156,7 @@ def test_python_refuses_what_is_damaged(copy: Path, version: int) -> None:
     check_python(path, path.read_bytes(), range(300))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="fuzz")
 @pytest.mark.parametrize("part", range(10))
 def test_python_refuses_what_is_damaged_many_times(copy: Path, part: int) -> None:
     path = copy.parent / "output" / "checkpoint.tck"
@@ -199,7 +201,7 @@ def test_the_engine_refuses_what_is_damaged(copy: Path) -> None:
     check_engine(copy, range(40))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="fuzz")
 @pytest.mark.parametrize("part", range(20))
 def test_the_engine_refuses_what_is_damaged_many_times(copy: Path, part: int) -> None:
     check_engine(copy, range(1000 + 500 * part, 1500 + 500 * part))

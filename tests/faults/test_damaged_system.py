@@ -108,7 +108,7 @@ def test_bits_that_flip(tmp_path: Path, name: str) -> None:
     check_damage(name, range(120), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="fuzz")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("part", range(10))
 def test_many_bits_that_flip(tmp_path: Path, name: str, part: int) -> None:
@@ -146,7 +146,7 @@ def test_python_reads_or_refuses(tmp_path: Path, name: str) -> None:
     check_reading(name, range(120), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="fuzz")
 @pytest.mark.parametrize("part", range(10))
 def test_python_reads_or_refuses_many(tmp_path: Path, part: int) -> None:
     check_reading("peptide", range(1000 + 500 * part, 1500 + 500 * part), tmp_path)

@@ -218,7 +218,7 @@ def test_restarts_with_other_instruction_sets(runs: Runs, instruction_sets: list
     assert found.hash == golden
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
 @pytest.mark.parametrize("name", GOLDEN)
@@ -226,7 +226,7 @@ def test_golden_hashes_on_any_ranks(runs: Runs, name: str, ranks: int, threads: 
     check_golden(runs, name, mpi="openmpi", ranks=ranks, threads=threads)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_hashes_with_each_instruction_set(runs: Runs, instruction_sets: list[str], name: str) -> None:
     for instruction_set in instruction_sets:
@@ -234,7 +234,7 @@ def test_golden_hashes_with_each_instruction_set(runs: Runs, instruction_sets: l
             check_golden(runs, name, threads=2, env=with_set(instruction_set))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     """DHFR gives the same bits on 1, 3 and 4 ranks, and after fresh starts in between, while the box changes as under a
     barostat."""
@@ -267,20 +267,20 @@ def test_restarts_on_other_ranks(runs: Runs, mpi: str) -> None:
     assert in_pieces(runs, "peptide", SHORT, mpi, [(5, 3, 1), (20, 1, 2), (21, 4, 1), (40, 2, 1)]) == alone
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("ranks", RANKS)
 def test_dhfr_200_steps(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
     check(runs, "dhfr", LONG, mpi, ranks, threads)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 def test_dhfr_200_steps_with_restarts(runs: Runs, mpi: str) -> None:
     pieces = [(33, 1, 1), (70, 8, 1), (101, 3, 2), (150, 6, 1), (177, 2, 2), (200, 4, 1)]
     assert in_pieces(runs, "dhfr", LONG, mpi, pieces) == runs.hash_of_one_rank(sample("dhfr"), LONG)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("ranks", [5, 12])
 def test_apoa1(runs: Runs, mpi: str, ranks: int) -> None:
     check(runs, "apoa1", {**DHFR, "dynamics.steps": 20, "dynamics.timestep": 1.0}, mpi, ranks, 1)

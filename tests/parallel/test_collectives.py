@@ -23,7 +23,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 QUICK = (1, 2, 3, 4, 6, 8)
-RANKS = [ranks if ranks in QUICK else pytest.param(ranks, marks=pytest.mark.slow) for ranks in range(1, 17)]
+RANKS = [
+    ranks if ranks in QUICK else pytest.param(ranks, marks=pytest.mark.slow(part="bits")) for ranks in range(1, 17)
+]
 
 Case = dict[str, Any]
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -264,7 +266,7 @@ def available_bytes() -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("entry", ["auto", "native", "ring"])
 @pytest.mark.parametrize("operation", ["broadcast", "all_reduce"])
 def test_more_than_an_int_counts(run_program: Run, mpi: str, operation: str, entry: str) -> None:
@@ -504,7 +506,7 @@ def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -
     assert result["plans"] == {"all_to_all: subnets(direct, paced)": 2, "all_to_all: subnets(direct)": 1}
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="cluster")
 def test_unexpected_messages_do_not_pile_up(on_cluster: Run, tmp_path: Path) -> None:
     """With ranks scattered over pairs of hosts, pieces of an all-reduce arrive at a rank before it asks for them.
     libfabric stops reading from a neighbour once 64 pieces wait, so this hung until sends followed the plan more

@@ -100,7 +100,7 @@ def test_bad_arguments_are_said_once(
     assert not (tmp_path / "map.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="cluster")
 @pytest.mark.parametrize(
     "spec", ["eco-three-segments", "eco-switched", "fat-and-slow", "crow8-pairs", "crow8-100+1000", "racks-64"]
 )

@@ -161,7 +161,9 @@ def test_a_trajectory_that_begins_at_a_restart(runs: Runs, uninterrupted: dict[s
         np.testing.assert_array_equal(h5_arrays(found.folder)["step"], steps)
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 100))])
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow(part="faults")) for seed in range(4, 100))]
+)
 def test_kill_at_any_moment(runs: Runs, uninterrupted: dict[str, Path], seed: int) -> None:
     """The run is killed repeatedly, each time after a random time, with a checkpoint at every second step."""
     kind = ("segments", "h5md", "dcd")[seed % 3]

@@ -40,7 +40,7 @@ def test_water(runs: Runs, ranks: int) -> None:
     check(runs, "water", "mpich" if ranks % 2 else "openmpi", ranks)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("ranks", TWELVE)
 def test_apoa1(runs: Runs, mpi: str, ranks: int) -> None:
     check(runs, "apoa1", mpi, ranks)

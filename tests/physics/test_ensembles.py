@@ -316,7 +316,7 @@ def test_a_pressure_needs_a_box(runs: Runs) -> None:
     assert "the system has no box whose size could follow a pressure" in found.process.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("thermostat", ["bussi", "nose-hoover", "langevin"])
 def test_the_kinetic_energy_has_its_distribution(runs: Runs, water: Path, thermostat: str) -> None:
     """The kinetic energy of N degrees of freedom has the mean N kT/2 and the variance N (kT)²/2."""
@@ -338,7 +338,7 @@ def test_the_kinetic_energy_has_its_distribution(runs: Runs, water: Path, thermo
     assert kinetic.var() == pytest.approx(0.5 * n * kt**2, rel=0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize(
     ("thermostat", "barostat"), [("bussi", "c-rescale"), ("nose-hoover", "mtk"), ("bussi", "monte-carlo")]
 )
@@ -408,7 +408,7 @@ GAS: Settings = {
         pytest.param(
             {"barostat": "c-rescale", "coupling_every": 1, "tau_p": 0.1, "compressibility": 0.01, "steps": 60000},
             500,
-            marks=pytest.mark.slow,
+            marks=pytest.mark.slow(part="physics"),
         ),
     ],
     ids=["monte-carlo", "monte-carlo along z", "c-rescale"],

@@ -26,7 +26,7 @@ BATHS = {
 }
 
 
-@pytest.fixture(scope="module", params=[pytest.param("h-bonds", marks=pytest.mark.slow), "none"])
+@pytest.fixture(scope="module", params=[pytest.param("h-bonds", marks=pytest.mark.slow(part="physics")), "none"])
 def start(request: pytest.FixtureRequest, small_water: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The end of 5 ps with Langevin's bath, which warms each kind of motion by itself."""
     simulation = tessera.Simulation(small_water, settings(request.param, **BATHS["langevin"], tau_t=0.1), threads=2)

@@ -233,7 +233,7 @@ def test_memory_to_write_does_not_grow_with_the_system(tmp_path: Path) -> None:
     assert out.read_bytes() == image(moved)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 def test_dhfr_from_overlaps(run_engine: Run, tmp_path: Path) -> None:
     """The demo's system with displaced atoms and fifty waters put onto other atoms, without help."""
     system = read(sample("dhfr"))

@@ -63,7 +63,7 @@ def test_short_drift(runs: Runs) -> None:
     assert fluctuation(found) < 0.05 * np.std(found.table["kinetic"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize(("name", "steps", "limit"), [("peptide", 50_000, 0.05), ("dhfr", 10_000, 0.1)])
 def test_long_drift(runs: Runs, name: str, steps: int, limit: float) -> None:
     """Runs 100 ps of the small system and 20 ps of DHFR (after 2 ps to settle) at 2 fs."""

@@ -211,14 +211,14 @@ def test_lines_missing_from_a_prmtop(tmp_path: Path) -> None:
     check_lines(tmp_path, PRMTOP.read_text(), lambda path: prepare_amber(path, INPCRD), 3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="fuzz")
 def test_each_line_missing(tmp_path: Path) -> None:
     prmtop, inpcrd = chamber(tmp_path)
     check_lines(tmp_path, PRMTOP.read_text(), lambda path: prepare_amber(path, INPCRD))
     check_lines(tmp_path, prmtop.read_text(), lambda path: prepare_amber(path, inpcrd))
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [150, pytest.param(5_000, marks=pytest.mark.slow(part="fuzz"))])
 def test_damaged_prmtop(tmp_path: Path, count: int) -> None:
     refused = 0
     for _, mutant in damaged(PRMTOP.read_text(), count):

@@ -138,7 +138,7 @@ def _genesis_step(log: Path, step: int) -> dict[str, float]:
     raise AssertionError(f"no step {step} in {log}")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 def test_apoa1_equals_the_reference(data_folder: Path) -> None:
     folder = data_folder / "apoa1" / "charmm"
     expected = json.loads((data_folder / "reference_energies.json").read_text())["apoa1_c36m"]

@@ -268,7 +268,7 @@ def test_lines_missing_or_twice(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", files())
-@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.slow(part="fuzz"))])
 def test_damage_is_one_message_at_most(tmp_path: Path, name: str, count: int) -> None:
     text = files()[name]
     refused = sum(outcome(tmp_path / name, mutant, read_coordinates) is None for _, mutant in damaged(text, count))

@@ -222,7 +222,7 @@ def test_gromacs_combination_rules(tmp_path: Path, rule: int) -> None:
     assert ours.force_field.type_lj[chain.type[0]] == pytest.approx((3.5, 0.3 / 4.184), rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 def test_apoa1_gromacs_equals_gromacs_in_double_precision(data_folder: Path) -> None:
     text = (data_folder / "reference_energies.json").read_text()
     expected = json.loads(text)["apoa1_c36m"]

@@ -192,7 +192,7 @@ def test_apoa1_listed(request: pytest.FixtureRequest, runs: Runs) -> None:
     check(request, "apoa1 force-switch", switched["terms"], expected_lj)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 def test_apoa1_gromacs_listed(request: pytest.FixtureRequest, runs: Runs) -> None:
     kilojoule = {k: v / 4.184 for k, v in listed("apoa1_c36m")["gromacs_2022.5_double_kJ"].items()}
     settings: Settings = {

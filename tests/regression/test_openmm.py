@@ -55,12 +55,12 @@ def test_small_systems(request: pytest.FixtureRequest, runs: Runs, name: str, pr
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("name", ["dhfr", pytest.param("dhfr_amber", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["dhfr", pytest.param("dhfr_amber", marks=pytest.mark.slow(part="physics"))])
 def test_dhfr(request: pytest.FixtureRequest, runs: Runs, name: str, precision: str) -> None:
     check(request, runs, name, LARGE, precision, parts=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", ["apoa1", "apoa1_gromacs"])
 def test_apoa1(request: pytest.FixtureRequest, runs: Runs, name: str, precision: str) -> None:

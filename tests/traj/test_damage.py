@@ -114,7 +114,7 @@ def test_damage_is_found(folder: Path) -> None:
     damage_many(folder, range(400))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(part="fuzz")
 def test_much_damage_is_found(folder: Path) -> None:
     damage_many(folder, range(1000, 11_000))
 

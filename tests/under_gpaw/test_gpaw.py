@@ -1,6 +1,6 @@
 """GPAW's finite-difference calculations with Tessera enabled: the same operators, transformers and energies.
 
-What needs GPAW runs in `make check-long`, and is left out where `scripts/setup --gpaw` has not installed it.
+What needs GPAW runs in `make check-long PART=gpaw`, and is left out where `scripts/setup --gpaw` has not installed it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run_with_gpaw(run_program: Run) -> Callable[..., subprocess.CompletedProcess
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
 def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, ranks: int) -> None:
@@ -53,7 +53,7 @@ def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, ranks: int) -> N
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_potentials_are_those_of_gpaw(run_with_gpaw: Run, ranks: int) -> None:
@@ -63,7 +63,7 @@ def test_potentials_are_those_of_gpaw(run_with_gpaw: Run, ranks: int) -> None:
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_energies_are_those_of_gpaw(run_with_gpaw: Run, ranks: int) -> None:
@@ -78,7 +78,7 @@ def python(run: Run, text: str) -> subprocess.CompletedProcess[str]:
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 def test_enabling_is_undone(run_with_gpaw: Run) -> None:
     text = """
 import gpaw.cgpaw as c
@@ -105,7 +105,7 @@ assert now() == own
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 def test_another_version_is_refused(run_with_gpaw: Run) -> None:
     text = "import gpaw, tessera.gpaw\ngpaw.__version__ = '99.1'\ntessera.gpaw.enable()"
     last = python(run_with_gpaw, text).stderr.splitlines()[-1]
@@ -113,7 +113,7 @@ def test_another_version_is_refused(run_with_gpaw: Run) -> None:
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("ranks", "map_file", "said"),
@@ -166,7 +166,7 @@ pathlib.Path({str(tmp_path)!r}, str(world.rank)).write_text(json.dumps(told))
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 def test_what_is_left_to_gpaw_is_said_once(run_with_gpaw: Run) -> None:
     text = """
 import numpy as np
@@ -185,7 +185,7 @@ for again in range(2):
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 def test_poisson_solvers_left_to_gpaw(run_with_gpaw: Run) -> None:
     text = """
 import numpy as np
@@ -213,7 +213,7 @@ for solver, gd in [(PoissonSolver(), oblique), (FDPoissonSolver(), oblique), (FD
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 def test_a_density_that_is_no_number_is_refused(run_with_gpaw: Run) -> None:
     text = """
 from gpaw.old.grid_descriptor import GridDescriptor
@@ -229,7 +229,7 @@ solver.solve(gd.zeros(), gd.zeros() + float("nan"), charge=0)
 
 
 @needs_gpaw
-@pytest.mark.slow
+@pytest.mark.slow(part="gpaw")
 def test_operators_of_both_in_one_preconditioner(run_with_gpaw: Run) -> None:
     text = """
 from types import SimpleNamespace
