@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ENGINES
+from conftest import ENGINES, HANGS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = ENGINES / "tessera-md-serial"
@@ -64,7 +64,7 @@ def test_paths_that_nothing_can_be(run_program: Run, place: Path, words: list[st
 def test_a_full_standard_output_is_no_success(place: Path, words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [ENGINE, *words], cwd=place, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120
+            [ENGINE, *words], cwd=place, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=HANGS
         )
     assert done.returncode == 3
     assert "tessera-md: error: standard output can't be written to" in done.stderr

@@ -15,7 +15,7 @@ def test_half_of_the_box_is_empty(runs: Runs, mpi: str, ranks: int) -> None:
     alone = runs.hash_of_one_rank(sample("half_empty"), STEPS)
     improved = False
     for _ in range(3):  # where ranks share processors, times of their work are noisy
-        found = runs.run(sample("half_empty"), STEPS, mpi=mpi, ranks=ranks, timeout=600)
+        found = runs.run(sample("half_empty"), STEPS, mpi=mpi, ranks=ranks)
         assert found.hash == alone
         balance = found.report["balance"]
         assert balance["moves"] >= 1

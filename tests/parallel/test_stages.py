@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ENGINES, command_under_way
+from conftest import ENGINES, HANGS, command_under_way
 
 from parallel.runs import Runs, Settings, read_table, wait_for
 from parallel.samples import sample
@@ -128,7 +128,7 @@ def test_a_signal_ends_the_protocol(runs: Runs) -> None:
     with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
         wait_for(process, path.parent / "output" / "heat" / "energy.csv", 3)
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=HANGS)
     assert process.returncode == 128 + signal.SIGTERM
     assert "stopped by a signal" in out and "To go on: tessera run" in out
     assert not (path.parent / "output" / "equilibrate").exists()
@@ -313,7 +313,7 @@ def test_a_minimisation_that_was_stopped_begins_anew(runs: Runs, minimised: Path
     with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
         wait_for(process, output / "minimise" / ".lock")
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=HANGS)
     assert process.returncode == 128 + signal.SIGTERM
     assert "stopped by a signal" in out
     assert not list(output.rglob("*.tck")) and not (output / "heat").exists()

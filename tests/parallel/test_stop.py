@@ -18,7 +18,7 @@ from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGUSR1
 
 import pytest
-from conftest import ENGINES, command_under_way, mpirun, ranks_of
+from conftest import ENGINES, HANGS, command_under_way, mpirun, ranks_of, wait_until
 
 from parallel.runs import Runs, Settings, wait_for
 from parallel.samples import sample
@@ -26,7 +26,6 @@ from parallel.samples import sample
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = "tessera-md"
 RANKS = 3
-SECONDS = 15.0  # for ends that take 0.2 to 2.5 s on an idle machine
 ENDLESS: Settings = {
     "dynamics.steps": 1_000_000,
     "output.energy_every": 5,
@@ -82,10 +81,7 @@ def send(process: subprocess.Popen[str], mark: int, number: int, target: str) ->
 
 
 def check_gone(mark: int) -> None:
-    begin = time.monotonic()
-    while ranks_of(mark, ENGINE):
-        assert time.monotonic() - begin < SECONDS
-        time.sleep(0.05)
+    wait_until(lambda: not ranks_of(mark, ENGINE))
 
 
 def check_stop(runs: Runs, mpi: str, start: str, number: int, target: str) -> None:
@@ -96,12 +92,9 @@ def check_stop(runs: Runs, mpi: str, start: str, number: int, target: str) -> No
         environment["OMPI_MCA_odls_base_sigkill_timeout"] = "5"
     with command_under_way(command(mpi, start, run_file), ENGINE, environment) as (process, mark):
         wait_for(process, output / "energy.csv", 4)
-        begin = time.monotonic()
         send(process, mark, number, target)
-        out, err = process.communicate(timeout=60)
-        took = time.monotonic() - begin
+        out, err = process.communicate(timeout=HANGS)
     assert process.returncode == expected_status(mpi, start, number, target), (out, err)
-    assert took < SECONDS, (out, err)
     stopped = json.loads((output / "report.json").read_text())["last_step"]
     assert stopped % 5 == 0
     if start == "tessera run" or target != "launcher":
@@ -131,10 +124,8 @@ def test_a_rank_that_is_killed_takes_the_others_along(runs: Runs, mpi: str, star
     run_file = runs.run_file(sample("water"), ENDLESS)
     with command_under_way(command(mpi, start, run_file), ENGINE, {"TESSERA_BIN": str(ENGINES)}) as (process, mark):
         wait_for(process, run_file.parent / "output" / "energy.csv", 4)
-        begin = time.monotonic()
         send(process, mark, SIGKILL, "one rank")
-        out, err = process.communicate(timeout=60)
-        assert time.monotonic() - begin < SECONDS, (out, err)
+        _, err = process.communicate(timeout=HANGS)
         check_gone(mark)
     assert process.returncode != 0
     if start == "tessera run":
@@ -160,7 +151,7 @@ def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, m
     run_file = runs.run_file(sample("water"), {"dynamics.steps": 5, "dynamics.velocities": "file"})
     begin = time.monotonic()
     environment = {"TESSERA_BIN": str(ENGINES)}
-    done = run_program(command(mpi, start, run_file), env=environment, check=False, timeout=60)
+    done = run_program(command(mpi, start, run_file), env=environment, check=False)
     assert time.monotonic() - begin < SECONDS
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if "error" in line and "tessera" in line] == [
@@ -177,7 +168,7 @@ def test_requests_within_a_second_are_one(runs: Runs) -> None:
         for _ in range(4):
             process.send_signal(SIGTERM)
             time.sleep(0.02)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     assert process.returncode == 128 + SIGTERM
     assert (output / "checkpoint.tck").exists()
 
@@ -191,5 +182,5 @@ def test_ignored_signals_stay_ignored(runs: Runs) -> None:
         process.send_signal(SIGHUP)
         wait_for(process, output / "energy.csv", 10)
         process.send_signal(SIGUSR1)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     assert process.returncode == 128 + SIGUSR1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import HANGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -295,5 +296,5 @@ assert [frame.step for frame in frames] == list(range(5000))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, env=environment)
     assert done.returncode == 0, done.stderr
