@@ -113,11 +113,11 @@ def command_under_way(
 
 @contextmanager
 def job_under_way(
-    mpi: str, ranks: int, program: str, *arguments: str | Path
+    mpi: str, ranks: int, program: str, *arguments: str | Path, env: dict[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Does the same as `command_under_way` for a program of Tessera (`program`-`mpi`) under the mpirun of its MPI."""
     name = f"{program}-{mpi}"
-    with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name) as found:
+    with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name, env) as found:
         yield found
 
 

@@ -20,6 +20,10 @@ Settings = dict[str, Setting]
 #: settings of most runs: the small box allows these cut-offs
 SHORT_RANGE: Settings = {"interactions.cutoff": 9.0, "interactions.switch": 8.0}
 
+#: Open MPI's mpirun waits for so many seconds after a signal on which it acts itself, sends SIGTERM to its ranks, waits
+#: again, and sends SIGKILL. Ranks need 0.1 s on an idle machine; the default of a second is short for a busy one.
+PATIENT = {"OMPI_MCA_odls_base_sigkill_timeout": "5"}
+
 
 def toml_value(value: Setting) -> str:
     return json.dumps(value)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import ENGINES, HANGS, job_under_way, ranks_of
 
-from parallel.runs import Runs, Settings, read_table, wait_for
+from parallel.runs import PATIENT, Runs, Settings, read_table, wait_for
 from parallel.samples import last_state, sample
 from tessera.system import read
 from tessera.traj import Trajectory
@@ -115,7 +115,7 @@ def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: b
     settings: Settings = {**LENGTH, "output.trajectory": kind, "output.checkpoint_every": 0}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": ENDLESS})
     output = path.parent / "output"
-    with job_under_way(mpi, ranks, ENGINE, path) as (process, mark):
+    with job_under_way(mpi, ranks, ENGINE, path, env=PATIENT if to_launcher else None) as (process, mark):
         wait_for(process, output / "energy.csv", 5)
         os.kill(process.pid if to_launcher else ranks_of(mark, ENGINE)[-1], signal.SIGTERM)
         out, err = process.communicate(timeout=HANGS)

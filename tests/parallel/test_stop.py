@@ -2,8 +2,7 @@
 
 One rule must hold: a checkpoint within a few steps, exit status 128 + signal, and a restart from there.
 `expected_status` says how launchers react to signals to themselves: where `mpirun` is started directly, its status is
-its own. Limits of time are wide, because machines that run tests have other work too, but below the half minute after
-which batch systems kill.
+its own. The runs have more steps than any machine makes in time, so a run that ends has been stopped.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGUSR1
+from signal import SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1
 
 import pytest
 from conftest import ENGINES, HANGS, command_under_way, mpirun, ranks_of, wait_until
 
-from parallel.runs import Runs, Settings, wait_for
+from parallel.runs import PATIENT, Runs, Settings, wait_for
 from parallel.samples import sample
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -45,8 +43,7 @@ USUAL = [
 
 
 def is_bare_open_mpi(mpi: str, start: str, number: int, target: str) -> bool:
-    """Returns whether Open MPI's mpirun gets a signal on which it acts itself: after a while it sends SIGTERM to its
-    ranks, and after the same time again SIGKILL. Its default of a second is short on a machine that runs tests."""
+    """Returns whether Open MPI's mpirun is on its own, and gets a signal on which it acts itself."""
     to_launcher = target not in ("one rank", "every rank")
     return start == "mpirun" and mpi == "openmpi" and number != SIGUSR1 and to_launcher
 
@@ -88,8 +85,8 @@ def check_stop(runs: Runs, mpi: str, start: str, number: int, target: str) -> No
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     environment = {"TESSERA_BIN": str(ENGINES)}
-    if is_bare_open_mpi(mpi, start, number, target):
-        environment["OMPI_MCA_odls_base_sigkill_timeout"] = "5"
+    if is_bare_open_mpi(mpi, start, number, target) or target == "everything":
+        environment |= PATIENT
     with command_under_way(command(mpi, start, run_file), ENGINE, environment) as (process, mark):
         wait_for(process, output / "energy.csv", 4)
         send(process, mark, number, target)
@@ -137,7 +134,7 @@ def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mp
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     start = command(mpi, "tessera run", run_file)
-    with command_under_way(start, ENGINE, {"TESSERA_BIN": str(ENGINES)}) as (process, mark):
+    with command_under_way(start, ENGINE, {"TESSERA_BIN": str(ENGINES), **PATIENT}) as (process, mark):
         wait_for(process, output / "energy.csv", 4)
         process.kill()
         check_gone(mark)
@@ -145,14 +142,10 @@ def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mp
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, mpi: str, start: str) -> None:
-    """It once took a minute, because Open MPI's mpirun gave the other ranks this time to end after the first had
-    failed."""
+def test_what_fails_on_its_input_says_so_once(runs: Runs, run_program: Run, mpi: str, start: str) -> None:
     run_file = runs.run_file(sample("water"), {"dynamics.steps": 5, "dynamics.velocities": "file"})
-    begin = time.monotonic()
     environment = {"TESSERA_BIN": str(ENGINES)}
     done = run_program(command(mpi, start, run_file), env=environment, check=False)
-    assert time.monotonic() - begin < SECONDS
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if "error" in line and "tessera" in line] == [
         line for line in done.stderr.splitlines() if "holds no velocities" in line
@@ -160,16 +153,16 @@ def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, m
 
 
 def test_requests_within_a_second_are_one(runs: Runs) -> None:
-    """stop_signal_test.cpp tests which requests count as further ones."""
+    """These wait while the run is suspended, and it gets one right after the other, in the order of their numbers.
+    stop_signal_test.cpp tests which requests count as further ones."""
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     with command_under_way([ENGINES / f"{ENGINE}-serial", run_file], ENGINE) as (process, _):
         wait_for(process, output / "energy.csv", 4)
-        for _ in range(4):
-            process.send_signal(SIGTERM)
-            time.sleep(0.02)
+        for number in (SIGSTOP, SIGTERM, SIGINT, SIGHUP, SIGCONT):
+            process.send_signal(number)
         process.communicate(timeout=HANGS)
-    assert process.returncode == 128 + SIGTERM
+    assert process.returncode == 128 + SIGHUP
     assert (output / "checkpoint.tck").exists()
 
 
