@@ -407,7 +407,7 @@ GAS: Settings = {
         ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000, "coupling": "constant-area"}, 160),
         pytest.param(
             {"barostat": "c-rescale", "coupling_every": 1, "tau_p": 0.1, "compressibility": 0.01, "steps": 60000},
-            500,
+            180,
             marks=pytest.mark.slow,
         ),
     ],
