@@ -22,6 +22,9 @@ from tests.campaigns.parts import check_slow
 ROOT = Path(__file__).resolve().parents[1]
 ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin"))
 FLAVOURS = ("openmpi", "mpich")
+#: Seconds after which what a test starts is taken for hanging, the same everywhere. No verdict depends on speed: what
+#: takes a minute on an idle machine ends in time on one that is ten times slower.
+HANGS = 900.0
 NO_DATA = "no reference data: set TESSERA_DATA to the folder that holds them"
 
 # Python programs that tests start import the sources of this checkout, and plots need no screen.
@@ -66,6 +69,18 @@ def _start(
     )
 
 
+def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Waits for an event, which `happened` looks for. Fails the test where it does not come, or where the process that
+    should bring it about has ended."""
+    begin = time.monotonic()
+    while not happened():
+        if process is not None and process.poll() is not None:
+            pytest.fail(f"ended too soon: {process.communicate()}")
+        if time.monotonic() - begin > HANGS:
+            pytest.fail(f"not happened after {HANGS:g} s")
+        time.sleep(0.005)
+
+
 def ranks_of(mark: int, program: str) -> list[int]:
     """Returns the ids of those processes of a running job whose executable has this name. The mark in their environment
     identifies the job."""
@@ -100,11 +115,11 @@ def command_under_way(
 
 @contextmanager
 def job_under_way(
-    mpi: str, ranks: int, program: str, *arguments: str | Path
+    mpi: str, ranks: int, program: str, *arguments: str | Path, env: dict[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """Does the same as `command_under_way` for a program of Tessera (`program`-`mpi`) under the mpirun of its MPI."""
     name = f"{program}-{mpi}"
-    with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name) as found:
+    with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name, env) as found:
         yield found
 
 
@@ -113,7 +128,7 @@ def _run_program(
     *,
     cwd: Path | None = None,
     env: dict[str, str] | None = None,
-    timeout: float = 120,
+    timeout: float = HANGS,
     check: bool = True,
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end. If it has not ended after `timeout` seconds, kills its processes and fails the
@@ -171,7 +186,7 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
         threads: int = 1,
         cwd: Path | None = None,
         env: dict[str, str] | None = None,
-        timeout: float = 120,
+        timeout: float = HANGS,
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         engine = ENGINES / f"tessera-md-{mpi}"

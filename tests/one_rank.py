@@ -43,4 +43,4 @@ def messages(
     """
     program = BEGIN.format(imports=imports, error=error) + calls + END
     command = [*mpirun(mpi, 3), sys.executable, "-c", program]
-    return run_program(command, env={"MPI4PY_LIBMPI": library}, timeout=60).stdout.splitlines()
+    return run_program(command, env={"MPI4PY_LIBMPI": library}).stdout.splitlines()

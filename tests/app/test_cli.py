@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from conftest import HANGS
 
 import tessera
 from tessera.cli import COMMANDS, cli
@@ -22,7 +23,7 @@ def tessera_command(*arguments: str, **environment: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": PYTHON, **environment},
-        timeout=120,
+        timeout=HANGS,
     )
 
 

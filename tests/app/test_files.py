@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.files import replaced, write_text
@@ -64,7 +65,7 @@ def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
     write(make_water(24), path)
     before = path.read_bytes()
     command = f'ulimit -f {kib}; exec {sys.executable} -m tessera make water --atoms 3000 -o "$0"'
-    done = subprocess.run(["bash", "-c", command, path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", command, path], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert len(done.stderr.splitlines()) == 1 and "File too large" in done.stderr, done.stderr
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
@@ -75,6 +76,6 @@ def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
 def test_commands_replace_no_device(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     command = [sys.executable, "-m", "tessera", "make", "water", "--atoms", "300", "-o", tmp_path / name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 2 and "no regular file" in done.stderr, done.stderr
     assert Path("/dev/null").is_char_device() and (tmp_path / "pipe").is_fifo()

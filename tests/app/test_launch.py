@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import HANGS
 
 from tessera import launch
 
@@ -179,10 +180,9 @@ def test_signals_reach_the_engine(tmp_path: Path) -> None:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.1)
         process.send_signal(signal.SIGTERM)
         assert process.stdout.read() == "caught\n"
-        assert process.wait(timeout=20) == 7
+        assert process.wait(timeout=HANGS) == 7
 
 
 @pytest.mark.parametrize("on_terminal", [True, False])
@@ -220,7 +220,7 @@ def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], li
 )
 def test_status_of_the_launcher(tmp_path: Path, said: str, status: int, message: str) -> None:
     environment, command = supervised(tmp_path, said)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == status
     assert message in done.stderr if message else not done.stderr
 
@@ -244,7 +244,7 @@ def test_requests_to_stop_reach_the_launcher_as_one_signal(tmp_path: Path, numbe
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        assert process.wait(timeout=30) == status
+        assert process.wait(timeout=HANGS) == status
 
 
 def test_a_launcher_that_does_not_end_is_asked_again_and_then_killed(tmp_path: Path) -> None:
@@ -264,12 +264,12 @@ def test_a_launcher_that_does_not_end_is_asked_again_and_then_killed(tmp_path: P
             assert line == expected
         time.sleep(1.1)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) == 128 + signal.SIGTERM
+        assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
 
 
 def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path) -> None:
     environment, command = supervised(tmp_path, "echo started")
     script(tmp_path / "tessera-md-serial", 'echo "$@" >&2; exit 2')
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "a.toml --check --ranks 2\n"

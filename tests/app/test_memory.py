@@ -25,7 +25,7 @@ def planned(runs: Runs, name: str, ranks: int, *more: str) -> dict[str, float]: 
 
 def check(runs: Runs, name: str, mpi: str, ranks: int, threads: int) -> None:  # noqa: F811
     """The report sums over ranks, whose mean is a little less than the largest one."""
-    measured = runs.run(sample(name), FULL, mpi=mpi, ranks=ranks, threads=threads, timeout=300).report["memory"]
+    measured = runs.run(sample(name), FULL, mpi=mpi, ranks=ranks, threads=threads).report["memory"]
     found = planned(runs, name, ranks, "--threads", str(threads))
     assert ranks * found["bytes"] == pytest.approx(measured["bytes"], rel=0.1)
     assert set(measured["by_owner"]) == set(found) - {"bytes"}

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import wait_until
 from parallel.runs import Runs, runs  # noqa: F401
 from parallel.samples import sample
 
@@ -192,8 +193,12 @@ def test_hooks(water: Path) -> None:
 def test_control_c_ends_a_step(water: Path) -> None:
     """Another thread of Python goes on meanwhile."""
     sim = tessera.Simulation(water, SHORT)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def interrupt() -> None:
+        wait_until(lambda: sim.step_number > 0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         sim.step(10**6)
     assert 0 < sim.step_number < 10**6

@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,7 +63,7 @@ def find(
     defined = [f"-D{name}={value}" for name, value in options.items()]
     done = subprocess.run(
         [cmake, f"-DCODE={ROOT}", f"-DPROJECT_SOURCE_DIR={site}", *defined, "-P", ROOT / "tests/build/find_mpi.cmake"],
-        cwd=site, env={"PATH": path, **(environment or {})}, capture_output=True, text=True, timeout=120, check=False,
+        cwd=site, env={"PATH": path, **(environment or {})}, capture_output=True, text=True, timeout=HANGS, check=False,
     )  # fmt: skip
     text = done.stdout + done.stderr
     return done.returncode, [line.removeprefix("-- ").strip() for line in text.splitlines()]

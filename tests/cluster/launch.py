@@ -130,7 +130,7 @@ def command(
 
 
 def start(
-    cluster: Cluster, words: Sequence[str], environment: dict[str, str], *, timeout: float, capture: bool = False
+    cluster: Cluster, words: Sequence[str], environment: dict[str, str], *, timeout: float = 900, capture: bool = False
 ) -> subprocess.CompletedProcess[str]:
     """Runs the launcher on the first host of the cluster until it ends, or for `timeout` seconds (the status is then
     124)."""

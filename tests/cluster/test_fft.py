@@ -49,7 +49,7 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
     ]
     with launch.cluster_of(racks) as cluster:
         words, environment = launch.command(program, launch.shuffled(racks, 1), mpi=mpi)
-        done = launch.start(cluster, words, environment, timeout=60, capture=True)
+        done = launch.start(cluster, words, environment, capture=True)
     assert done.returncode == 0, done.stdout + done.stderr
     *summaries, digests = done.stdout.splitlines()
     assert json.loads(digests) == [fft_cases.run(one, None)[0] for one in cases]

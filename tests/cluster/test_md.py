@@ -35,7 +35,7 @@ def test_neighbours_stand_on_one_host(mpi: str, runs: Runs, tmp_path: Path, monk
             path = runs.run_file(sample("half_empty"), {**STEPS, **settings}, f"{mpi}-{way}")
             program = [str(launch.program("tessera-md", mpi)), str(path)]
             words, environment = launch.command(program, launch.shuffled(racks, 1), mpi=mpi)
-            done = launch.start(cluster, words, environment, timeout=120, capture=True)
+            done = launch.start(cluster, words, environment, capture=True)
             assert done.returncode == 0, done.stdout + done.stderr
             report = json.loads((path.parent / "output" / "report.json").read_text())
             assert report["state_hash"] == runs.hash_of_one_rank(sample("half_empty"), STEPS)

@@ -21,7 +21,7 @@ TERMS = ("bond", "angle", "urey_bradley", "dihedral", "improper", "cmap", "lj", 
 @pytest.fixture(params=SIZES, ids=[f"{mpi}-{ranks}" for mpi, ranks in SIZES])
 def sizes(request: pytest.FixtureRequest) -> dict[str, object]:
     mpi, ranks = request.param
-    return {"mpi": mpi, "ranks": ranks, "timeout": 60, "check": False}
+    return {"mpi": mpi, "ranks": ranks, "check": False}
 
 
 def check(process: subprocess.CompletedProcess[str], last_step: int) -> str:

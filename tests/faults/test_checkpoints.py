@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENGINES, job_under_way, ranks_of
+from conftest import ENGINES, HANGS, job_under_way, ranks_of, wait_until
 from parallel.checkpoints import as_version_3, damaged
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
@@ -39,7 +39,7 @@ OFTEN: Settings = {
 def verified(path: Path) -> tuple[int, dict[str, object]]:
     """Returns the exit status of `tessera verify --json`, and what it prints."""
     words = [sys.executable, "-m", "tessera", "verify", str(path), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode in (0, 1) and not done.stderr, done
     return done.returncode, json.loads(done.stdout)
 
@@ -54,16 +54,14 @@ def kill_and_go_on(runs: Runs, kind: str, seed: int) -> None:
     writers = (seed + seed // 12) % 4  # 0: as many as the run chooses
     path = runs.run_file(sample("peptide"), {**OFTEN, "output.trajectory": kind, "output.writers": writers})
     output = path.parent / "output"
-    begun = time.monotonic()
     with job_under_way(mpi, ranks, ENGINE, path) as (process, mark):
         # A start takes about a second; most moments are between then and the end.
-        while not (output / "checkpoint.tck").exists() and process.poll() is None and time.monotonic() - begun < 60:
-            time.sleep(0.002)
+        wait_until(lambda: (output / "checkpoint.tck").exists() or process.poll() is not None)
         time.sleep(float(random.uniform(0, 1.0)))
         for rank in ranks_of(mark, f"{ENGINE}-{mpi}"):
             with contextlib.suppress(ProcessLookupError):  # it has just ended
                 os.kill(rank, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     report = verify(output)
     bad = [file for file in report.files if file.kind == "checkpoint" and not file.ok]
     assert not bad and report.checkpoint_step is not None, report
@@ -171,7 +169,7 @@ def check_engine(run_file: Path, seeds: range) -> None:
 
     def restart() -> subprocess.CompletedProcess[str]:
         words = [ENGINES / "tessera-md-serial", run_file, "--restart", "--set", "dynamics.steps=6"]
-        return subprocess.run(words, capture_output=True, text=True, timeout=60)
+        return subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
 
     def reset() -> None:
         shutil.rmtree(output)
@@ -228,14 +226,14 @@ def test_a_checkpoint_of_version_3(copy: Path) -> None:
     output = copy.parent / "output"
     words = [ENGINES / "tessera-md-serial", copy, "--restart", "--set", "dynamics.steps=6"]
     shutil.copytree(output, copy.parent / "kept")
-    assert subprocess.run(words, capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run(words, capture_output=True, timeout=HANGS).returncode == 0
     expected = read_file(output / "checkpoint.tck")
     shutil.rmtree(output)
     shutil.move(copy.parent / "kept", output)
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):
         as_version_3(output / name)
     assert verify(output).checkpoint_step == 4
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     found = read_file(output / "checkpoint.tck")
     assert read_header(output / "checkpoint.tck")["version"] == 4
@@ -263,11 +261,11 @@ def test_checkpoints_have_the_same_bytes_on_any_ranks(runs: Runs, tmp_path: Path
     contents, hashes = set(), set()
     for mpi, ranks, threads in (("serial", 1, 2), ("openmpi", 2, 1), ("mpich", 5, 1)):
         path = runs.run_file(system, settings)
-        found = runs.start(path, mpi=mpi, ranks=ranks, threads=threads, timeout=300)
+        found = runs.start(path, mpi=mpi, ranks=ranks, threads=threads)
         contents.add((found.folder / "checkpoint.tck").read_bytes())
         (found.folder / "checkpoint.previous.tck").replace(found.folder / "checkpoint.tck")
         again = {"serial": ("mpich", 4), "openmpi": ("serial", 1), "mpich": ("openmpi", 3)}[mpi]
-        found = runs.start(path, "--restart", mpi=again[0], ranks=again[1], timeout=300)
+        found = runs.start(path, "--restart", mpi=again[0], ranks=again[1])
         assert found.report["first_step"] == 1
         contents.add((found.folder / "checkpoint.tck").read_bytes())
         hashes.add(found.hash)
@@ -286,7 +284,7 @@ def test_fields_of_atoms_are_in_checkpoints(runs: Runs) -> None:
     def run(steps: int, mpi: str, ranks: int, *more: str) -> bytes:
         words = [sys.executable, "-m", "tessera", "run", path, "--mpi", mpi, "-n", ranks, "--set"]
         done = subprocess.run(
-            [*map(str, words), f"dynamics.steps={steps}", *more], capture_output=True, text=True, timeout=120
+            [*map(str, words), f"dynamics.steps={steps}", *more], capture_output=True, text=True, timeout=HANGS
         )
         assert done.returncode == 0, done.stderr
         return (output / "checkpoint.tck").read_bytes()
@@ -349,16 +347,18 @@ def test_a_checkpoint_that_can_not_be_written(runs: Runs, tiny_disk: Path) -> No
     settings: Settings = {**OFTEN, "output.folder": str(output), "output.trajectory": "none"}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": 1_000_000})
     with job_under_way("openmpi", 3, ENGINE, path) as (process, _):
-        begun = time.monotonic()
-        while not (output / "checkpoint.previous.tck").exists() and time.monotonic() - begun < 60:
-            time.sleep(0.002)
+        wait_until(lambda: (output / "checkpoint.previous.tck").exists(), process)
         filler = (tiny_disk / "filler").open("wb", buffering=0)
-        while process.poll() is None and time.monotonic() - begun < 60:
-            try:
-                filler.write(bytes(4096))
-            except OSError:
-                time.sleep(0.001)
-        out, err = process.communicate(timeout=60)
+
+        def has_ended() -> bool:
+            """Fills up what room there is meanwhile."""
+            with contextlib.suppress(OSError):
+                while process.poll() is None:
+                    filler.write(bytes(4096))
+            return process.poll() is not None
+
+        wait_until(has_ended)
+        out, err = process.communicate(timeout=HANGS)
     assert process.returncode != 0 and err.count("tessera-md: error") == 1, (out, err)
     assert "the disk is full" in err, err
     report = verify(output)

@@ -15,7 +15,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import ENGINES, ROOT
+from conftest import ENGINES, HANGS, ROOT
 from parallel.runs import Runs
 from parallel.samples import changed, edited, sample
 
@@ -30,7 +30,7 @@ CUT = ["--set=interactions.electrostatics=cut"]
 
 def energies(path: Path) -> subprocess.CompletedProcess[str]:
     command = [ENGINES / "tessera-md-serial", "--energy", path, "--json", *SETTINGS, *CUT]
-    return subprocess.run(command, capture_output=True, text=True, timeout=10)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
 
 
 @cache
@@ -134,7 +134,7 @@ def check_reading(name: str, seeds: range, folder: Path) -> None:
     for seed in seeds:
         paths.append(folder / f"{seed}.tsr")
         paths[-1].write_bytes(damaged(small(name), is_raw, seed)[0])
-    found = subprocess.run([sys.executable, "-c", READ_ALL, *paths], capture_output=True, text=True, timeout=300)
+    found = subprocess.run([sys.executable, "-c", READ_ALL, *paths], capture_output=True, text=True, timeout=HANGS)
     assert found.returncode == 0, (found.stdout.splitlines()[-1:], found.stderr[-2000:])
     if not is_raw.any():
         same = [str(path) for path in paths if path.read_bytes() == small(name)]

@@ -25,7 +25,7 @@ BAD_INPUT, FAILURE = 2, 3
 @pytest.fixture(params=SIZES, ids=NAMES)
 def sizes(request: pytest.FixtureRequest) -> dict[str, object]:
     mpi, ranks = request.param
-    return {"mpi": mpi, "ranks": ranks, "timeout": 60, "check": False}
+    return {"mpi": mpi, "ranks": ranks, "check": False}
 
 
 def check(process: subprocess.CompletedProcess[str], status: int, *words: str) -> str:

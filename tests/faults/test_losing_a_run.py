@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENGINES, job_under_way
+from conftest import ENGINES, HANGS, job_under_way
 from parallel.runs import Runs, Settings, read_table
 from parallel.samples import changed, sample
 from parallel.test_restart import wait_for
@@ -101,7 +101,7 @@ def test_one_run_at_a_time(runs: Runs) -> None:
             found = runs.start(path, *more, check=False)
             message(found.process, BAD_INPUT, "another run writes into", f"process {process.pid} on ")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     steps = read_table(output / "energy.csv")["step"]
     np.testing.assert_array_equal(steps, np.arange(len(steps)))
     assert not (output / "previous-1").exists() and not (output / ".lock").exists()
@@ -119,7 +119,7 @@ def test_a_file_that_is_removed_during_the_run(runs: Runs, name: str) -> None:
     with job_under_way("serial", 1, ENGINE, path) as (process, _):
         wait_for(process, output / "energy.csv", 3)
         shutil.rmtree(output / name) if kind == "segments" else (output / name).unlink()
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANGS)
     message(subprocess.CompletedProcess([], process.returncode, out, err), FAILURE, name, "removed", "--restart")
     stopped = read_header(output / "checkpoint.tck")["state"]["step"]
     end = stopped + 3
@@ -212,7 +212,7 @@ def test_temporaries_of_killed_runs_go(runs: Runs) -> None:
 def limited(kib: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs a program that can't write a file of more than `kib` KiB."""
     command = ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
 
 
 @pytest.mark.parametrize("kind", ["dcd", "h5md"])

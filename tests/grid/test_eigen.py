@@ -79,7 +79,6 @@ def test_same_states_as_one_process(
         [*mpirun(mpi, ranks), sys.executable, "-m", "grid.eigen_cases", file, "mpi"],
         cwd=TESTS,
         env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
-        timeout=200,
     )
     for one, alone in zip(json.loads(found.stdout.splitlines()[-1]), expected[: len(chosen)], strict=True):
         assert np.abs(np.subtract(one, alone)).max() <= 2 * TOLERANCE

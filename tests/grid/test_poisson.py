@@ -80,7 +80,6 @@ def test_same_bits_as_one_process(
     found = run_program(
         [*mpirun(mpi, ranks), sys.executable, PROGRAM, file, "mpi"],
         env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
-        timeout=100,
     )
     assert json.loads(found.stdout.splitlines()[-1]) == expected
 

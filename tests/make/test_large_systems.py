@@ -24,7 +24,10 @@ def test_a_large_system_is_measured_by_a_part(runs: Runs, tmp_path: Path, make: 
     predicted = found["predicted"]
     assert found["atoms"] == copies.system.n_atoms
     assert 100_000 < predicted["measured_atoms"] < 400_000
-    assert predicted["measured_ms_per_step_one_rank"] > 50
+    # The time of the part is that of all atoms once it is scaled, as its parts are; transforms follow the mesh instead.
+    parts = predicted["ms_of_parts"]
+    of_atoms = sum(time for name, time in parts.items() if name != "transforms")
+    assert 0 < of_atoms < predicted["measured_ms_per_step_one_rank"]
 
 
 def test_parts_of_a_step_on_a_map(runs: Runs, tmp_path: Path) -> None:

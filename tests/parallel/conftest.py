@@ -18,8 +18,8 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def on_cluster(run_program: Run, tmp_path: Path) -> Iterator[Run]:
     """Yields a function that starts a program on all slots of an emulated cluster: `on_cluster(spec, mpi, program,
-    *arguments, shuffle=None, timeout=400)`. Skips the test where no cluster can be built. A cluster that is left up by
-    a failed start is removed at the end."""
+    *arguments, shuffle=None)`. Skips the test where no cluster can be built. A cluster that is left up by a failed
+    start is removed at the end."""
     from tests.cluster import namespaces
 
     if (reason := namespaces.why_not()) is not None:
@@ -27,12 +27,10 @@ def on_cluster(run_program: Run, tmp_path: Path) -> Iterator[Run]:
     cluster = [sys.executable, "-m", "tests.cluster"]
     state = {"TESSERA_CLUSTER_STATE": str(tmp_path / "state")}
 
-    def run(
-        spec: str, mpi: str, *words: str | Path, shuffle: int | None = None, timeout: float = 400
-    ) -> subprocess.CompletedProcess[str]:
+    def run(spec: str, mpi: str, *words: str | Path, shuffle: int | None = None) -> subprocess.CompletedProcess[str]:
         order = [] if shuffle is None else ["--shuffle", str(shuffle)]
         command = [*cluster, "run", spec, "--mpi", mpi, *order, "--", *words]
-        return run_program(command, cwd=ROOT, env=state, timeout=timeout)
+        return run_program(command, cwd=ROOT, env=state)
 
     yield run
     run_program([*cluster, "down"], cwd=ROOT, env=state)

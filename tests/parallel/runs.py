@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import wait_until
 
 Setting = bool | int | float | str | list[int]
 Settings = dict[str, Setting]
 
 #: settings of most runs: the small box allows these cut-offs
 SHORT_RANGE: Settings = {"interactions.cutoff": 9.0, "interactions.switch": 8.0}
+
+#: Open MPI's mpirun waits for so many seconds after a signal on which it acts itself, sends SIGTERM to its ranks, waits
+#: again, and sends SIGKILL. Ranks need 0.1 s on an idle machine; the default of a second is short for a busy one.
+PATIENT = {"OMPI_MCA_odls_base_sigkill_timeout": "5"}
 
 
 def toml_value(value: Setting) -> str:
@@ -45,14 +49,7 @@ def read_table(path: Path) -> dict[str, np.ndarray]:
 
 def wait_for(process: subprocess.Popen[str], path: Path, size: int = 1) -> None:
     """Waits until a file has at least `size` lines."""
-    begin = time.monotonic()
-    while time.monotonic() - begin < 90:
-        if path.exists() and path.read_bytes().count(b"\n") >= size:
-            return
-        if process.poll() is not None:
-            pytest.fail(f"ended too soon: {process.communicate()}")
-        time.sleep(0.01)
-    pytest.fail(f"{path} does not grow")
+    wait_until(lambda: path.exists() and path.read_bytes().count(b"\n") >= size, process)
 
 
 @dataclass
@@ -101,7 +98,7 @@ class Runs:
         """Returns the state hash of the run without MPI on one thread; it is computed once."""
         key = f"{system} {sorted(settings.items(), key=str)}"
         if key not in self.hashes:
-            self.hashes[key] = self.run(system, settings, timeout=600).hash
+            self.hashes[key] = self.run(system, settings).hash
         return self.hashes[key]
 
     def energy(self, system: Path, settings: Settings | None = None, **sizes: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import ENGINES, NO_DATA
+from conftest import ENGINES, HANGS, NO_DATA
 from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, dhfr
 from scipy.spatial import cKDTree
 
@@ -166,7 +166,7 @@ def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:
             f'[dynamics]\ntimestep = {timestep}\nsteps = {steps}\nvelocities = "generate"\nseed = {index}\n'
             f'[output]\nfolder = "{work}"\noverwrite = true\nprogress = "none"\n'
         )
-        done = subprocess.run([engine, folder() / "relax.toml"], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([engine, folder() / "relax.toml"], capture_output=True, text=True, timeout=HANGS)
         if done.returncode != 0:
             pytest.fail(f"relaxing the sample, {timestep} fs: {done.stderr}")
         system.fraction, system.velocity = last_state(work)

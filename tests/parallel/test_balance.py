@@ -13,27 +13,22 @@ STEPS: Settings = {"dynamics.steps": 110, "output.energy_every": 10}
 @pytest.mark.parametrize("ranks", [2, 4, 6, 8])
 def test_half_of_the_box_is_empty(runs: Runs, mpi: str, ranks: int) -> None:
     alone = runs.hash_of_one_rank(sample("half_empty"), STEPS)
-    improved = False
-    for _ in range(3):  # where ranks share processors, times of their work are noisy
-        found = runs.run(sample("half_empty"), STEPS, mpi=mpi, ranks=ranks, timeout=600)
-        assert found.hash == alone
-        balance = found.report["balance"]
-        assert balance["moves"] >= 1
-        assert balance["first"] > 1.5, "half of the ranks have nothing"
-        assert "Imbalance of ranks' own work" in found.process.stdout
-        improved = balance["last"] < 0.85 * balance["first"]
-        if improved:
-            break
-    assert improved
+    found = runs.run(sample("half_empty"), STEPS, mpi=mpi, ranks=ranks)
+    assert found.hash == alone
+    balance = found.report["balance"]
+    assert balance["moves"] >= 1
+    # At first half of the ranks have nothing. These are processor times, of which other programs take none: 15 runs,
+    # most of them beside six busy loops on two cores, had 1.85 to 2.07 at first and 1.00 to 1.22 at last.
+    # balance_test.cpp gives the times instead.
+    assert balance["last"] < 1.5 < balance["first"]
+    assert "Imbalance of ranks' own work" in found.process.stdout
 
 
 @pytest.mark.mpi
-def test_bricks_that_fit_by_chance(runs: Runs) -> None:
-    """Three bricks of 8 × 4 × 4 cells can't be equal, but none is empty, as half of two, four or eight would be."""
+def test_bricks_that_are_never_equal(runs: Runs) -> None:
+    """Three bricks of 8 × 4 × 4 cells can't be."""
     found = runs.run(sample("half_empty"), STEPS, mpi="mpich", ranks=3, threads=2)
     assert found.hash == runs.hash_of_one_rank(sample("half_empty"), STEPS)
-    # 1.2 to 1.5 as processors and their noise have it; two ranks begin at 1.9.
-    assert found.report["balance"]["first"] < 1.7
 
 
 @pytest.mark.mpi

@@ -23,7 +23,7 @@ LONG: Settings = {**DHFR, "dynamics.steps": 200, "output.energy_every": 50}
 
 def check(runs: Runs, name: str, settings: Settings, mpi: str, ranks: int, threads: int) -> None:
     alone = runs.hash_of_one_rank(sample(name), settings)
-    found = runs.run(sample(name), settings, mpi=mpi, ranks=ranks, threads=threads, timeout=600)
+    found = runs.run(sample(name), settings, mpi=mpi, ranks=ranks, threads=threads)
     assert found.report["ranks"] == ranks and found.report["threads"] == threads
     assert found.hash == alone
     rows = found.table
@@ -239,9 +239,7 @@ def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.
     """DHFR gives the same bits on 1, 3 and 4 ranks, and after fresh starts in between, while the box changes as under a
     barostat."""
     program = ENGINES.parent / "test" / "app_test"
-    run_program(
-        [program, "--gtest_filter=Box.OfARealSystem*"], env={"TESSERA_TEST_SYSTEM": str(sample("dhfr"))}, timeout=900
-    )
+    run_program([program, "--gtest_filter=Box.OfARealSystem*"], env={"TESSERA_TEST_SYSTEM": str(sample("dhfr"))})
 
 
 def test_energy_rows_are_the_same(runs: Runs, mpi: str) -> None:
@@ -256,7 +254,7 @@ def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[
     path = runs.run_file(sample(name), settings)
     for index, (last, ranks, threads) in enumerate(pieces):
         restart = ["--restart"] if index else []
-        sizes = {"mpi": mpi, "ranks": ranks, "threads": threads, "timeout": 600}
+        sizes = {"mpi": mpi, "ranks": ranks, "threads": threads}
         found = runs.start(path, *restart, "--set", f"dynamics.steps={last}", **sizes)
     return found.hash
 

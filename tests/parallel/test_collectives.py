@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import random
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES, FLAVOURS, job_under_way, mpirun, ranks_of
+from conftest import ENGINES, FLAVOURS, HANGS, job_under_way, mpirun, ranks_of, wait_until
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -216,13 +216,12 @@ def check(
     ranks: int,
     *arguments: str | Path,
     status: int = 0,
-    timeout: float = 60,
 ) -> dict[str, Any]:
     """Runs the program on these cases and returns its result."""
     file = folder / "cases.jsonl"
     file.write_text("".join(json.dumps(case) + "\n" for case in cases))
     command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "check", file, *arguments]
-    found = run(command, timeout=timeout, check=False)
+    found = run(command, check=False)
     assert found.returncode == status, (found.stdout[-2000:], found.stderr[-2000:])
     result: dict[str, Any] = json.loads(found.stdout.splitlines()[0])
     assert result["cases"] == len(cases)
@@ -243,7 +242,7 @@ def calls_by_entry(result: dict[str, Any]) -> Counter[str]:
 def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
     start = ranks + 100 * FLAVOURS.index(mpi)
     forced = every_entry(run_program, ranks, start)
-    result = check(run_program, tmp_path, forced + anything(60, 1000 + start), mpi, ranks, timeout=60 + 40 * ranks)
+    result = check(run_program, tmp_path, forced + anything(60, 1000 + start), mpi, ranks)
     used = calls_by_entry(result)
     wanted: Counter[str] = Counter()
     for case in forced if ranks > 1 else []:
@@ -256,7 +255,7 @@ def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: 
 def test_operations_of_the_engine(run_program: Run, mpi: str, ranks: int) -> None:
     """Every collective operation of a communicator has the same results with every entry and with the library."""
     command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "operations"]
-    found = json.loads(run_program(command, timeout=60 + 20 * ranks).stdout)
+    found = json.loads(run_program(command).stdout)
     assert {"no network", "auto", "ring", "subnets", "hierarchical"} <= set(found["runs"])
     assert not found["wrong"]
 
@@ -275,7 +274,7 @@ def test_more_than_an_int_counts(run_program: Run, mpi: str, operation: str, ent
         pytest.skip("less than 16 GB of memory are free")
     program = ENGINES / f"tessera-collectives-{mpi}"
     words = ["large", "--operation", operation, "--count", str(2**31 + 7), "--entry", entry]
-    done = run_program([*mpirun(mpi, 2), program, *words], timeout=300, check=False)
+    done = run_program([*mpirun(mpi, 2), program, *words], check=False)
     if (mpi, entry) == ("openmpi", "native"):
         assert done.returncode == 3
         assert f"{operation} of {2**31 + 7} bytes by native: MPI_ERR_COUNT: invalid count" in done.stderr
@@ -414,7 +413,7 @@ def test_an_unknown_entry(run_program: Run, tmp_path: Path) -> None:
     """All ranks end with one message, which suggests a known entry."""
     program = ENGINES / "tessera-collectives-openmpi"
     command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]
-    found = run_program(command, timeout=60, check=False)
+    found = run_program(command, check=False)
     assert found.returncode == 2
     assert found.stderr.count("tessera-collectives: error") == 1
     assert 'did you mean "ring"?' in found.stderr
@@ -424,7 +423,7 @@ def test_times(run_program: Run, mpi: str) -> None:
     program = ENGINES / f"tessera-collectives-{mpi}"
     words = ["--operation", "reduce_scatter", "--bytes", "80000", "--repeats", "3", "--order", "shuffle:4"]
     command = [*mpirun(mpi, 4), program, "time", *words, "--entries", "auto,native,ring,k_ary:degree=3"]
-    found = json.loads(run_program(command, timeout=60).stdout)
+    found = json.loads(run_program(command).stdout)
     assert [entry["entry"] for entry in found["entries"]] == ["auto", "native", "ring", "k_ary:degree=3"]
     for entry in found["entries"]:
         assert len(entry["times"]) == 3
@@ -437,13 +436,17 @@ def test_times(run_program: Run, mpi: str) -> None:
 
 
 def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) -> None:
-    """Trials that are stored in the map correct its predictions for the same MPI library."""
+    """Trials that are stored in the map correct its predictions for the same MPI library. The map's rates are given, so
+    that what is tried does not depend on what else the machine does."""
     file = tmp_path / "map.json"
-    run_program([*mpirun(mpi, 4), ENGINES / f"tessera-probe-{mpi}", "-o", file, "--seconds", "5", "-q"], timeout=60)
+    host = {"name": platform.node(), "slots": 4, "inside": {"latency": 4e-7, "bandwidth": 4e9}}
+    network = {"hosts": [host], "subnets": [{"hosts": [host["name"]]}]}
+    file.write_text(json.dumps({"format": "tessera-machine", "version": 2, "network": network}))
     program = ENGINES / f"tessera-collectives-{mpi}"
     words = ["--operations", "broadcast,all_reduce,barrier", "--sizes", "1000,200000", "--candidates", "2"]
+    words += ["--seconds", "600"]  # so that nothing is left out where ranks are slow; a few are enough elsewhere
     for turn in range(2):  # the second trial replaces the result of the first
-        found = json.loads(run_program([*mpirun(mpi, 4), program, "tune", file, *words], timeout=60).stdout)
+        found = json.loads(run_program([*mpirun(mpi, 4), program, "tune", file, *words]).stdout)
         assert found["trials"] >= 10 and found["left_out"] == [], turn
     trials = json.loads(file.read_text())["trials"]
     assert len(trials) == found["trials"]
@@ -468,13 +471,13 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
             trial["seconds"] = 10.0 if trial["entry"] == "native" else 1e-6
             trial["least_gain"] = least_gain
         file.write_text(json.dumps(content))
-        (entry,) = json.loads(run_program([*time, "--entries", "auto"], timeout=60).stdout)["entries"]
+        (entry,) = json.loads(run_program([*time, "--entries", "auto"]).stdout)["entries"]
         assert (entry["plan"] == "native") == (least_gain < 1), entry["reason"]
     assert "was tried" in entry["reason"]
     for trial in content["trials"]:
         trial["library"] = "another"
     file.write_text(json.dumps(content))
-    (entry,) = json.loads(run_program([*time, "--entries", "auto"], timeout=60).stdout)["entries"]
+    (entry,) = json.loads(run_program([*time, "--entries", "auto"]).stdout)["entries"]
     assert "was tried" not in entry["reason"]
 
 
@@ -484,7 +487,7 @@ def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
     file.write_text(json.dumps(machine_map()))
     before = file.read_text()
     command = [*mpirun("openmpi", 3), ENGINES / "tessera-collectives-openmpi", "tune", file]
-    found = run_program(command, timeout=60, check=False)
+    found = run_program(command, check=False)
     assert found.returncode == 2
     assert found.stderr.count("tessera-collectives: error") == 1 and "of another cluster" in found.stderr
     assert file.read_text() == before
@@ -494,7 +497,7 @@ def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Pa
     file = tmp_path / "map.json"
     file.write_text(json.dumps(machine_map()))
     command = [*mpirun("openmpi", 2), ENGINES / "tessera-collectives-openmpi", "tune", file, "-o", "/no/such/map.json"]
-    found = run_program(command, timeout=60, check=False)
+    found = run_program(command, check=False)
     assert found.returncode == 2
     assert found.stderr.count("/no/such/map.json: there is no folder /no/such") == 1
 
@@ -515,10 +518,10 @@ def test_unexpected_messages_do_not_pile_up(on_cluster: Run, tmp_path: Path) -> 
     on_cluster("crow8-pairs", "mpich", ENGINES / "tessera-probe-mpich", "-o", file)
     words = ["--map", file, "--operation", "all_reduce", "--bytes", "1301088", "--repeats", "2", "--entries", "auto"]
     program = ENGINES / "tessera-collectives-mpich"
-    done = on_cluster("crow8-pairs", "mpich", program, "time", *words, shuffle=1, timeout=120)
+    done = on_cluster("crow8-pairs", "mpich", program, "time", *words, shuffle=1)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("{"))
     (entry,) = json.loads(line)["entries"]
-    assert entry["plan"] != "native" and max(entry["times"]) < 20
+    assert entry["plan"] != "native"
 
 
 # A rank that dies.
@@ -530,20 +533,19 @@ def processor_seconds(process: int) -> float:
 
 
 def test_a_rank_dies(mpi: str) -> None:
-    """A rank that is killed in the middle of an operation ends the job within seconds, with an error of MPI."""
+    """A rank that is killed in the middle of an operation ends the job, which had days to go, with an error of MPI."""
     name, ranks = f"tessera-collectives-{mpi}", 3
     words = ["time", "--operation", "all_reduce", "--bytes", "8000000", "--repeats", "1000000", "--entries", "ring"]
     with job_under_way(mpi, ranks, "tessera-collectives", *words) as (process, mark):
-        begin = time.monotonic()
-        # A rank that has computed for half a second has finished its start.
-        while len(found := ranks_of(mark, name)) < ranks or min(map(processor_seconds, found)) < 0.5:
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() - begin < 60
-            time.sleep(0.05)
-        os.kill(found[1], signal.SIGKILL)
-        killed = time.monotonic()
-        out, err = process.communicate(timeout=30)
-        assert time.monotonic() - killed < 15
+
+        def have_begun() -> bool:
+            """Tells whether all ranks have computed for half a second, which is more than their start takes."""
+            found = ranks_of(mark, name)
+            return len(found) == ranks and min(map(processor_seconds, found)) > 0.5
+
+        wait_until(have_begun, process)
+        os.kill(ranks_of(mark, name)[1], signal.SIGKILL)
+        out, err = process.communicate(timeout=HANGS)
         assert not ranks_of(mark, name)
     assert process.returncode != 0
     assert not out.startswith("{"), "a result, though a rank is missing"

@@ -23,7 +23,7 @@ def foreign(request: pytest.FixtureRequest, mpi: str) -> Path:
 
 
 def test_the_other_mpi_is_said_once(run_program: Run, mpi: str, foreign: Path) -> None:
-    done = run_program([*mpirun(mpi, 3), foreign, "--help"], timeout=60, check=False)
+    done = run_program([*mpirun(mpi, 3), foreign, "--help"], check=False)
     assert done.returncode == 2
     name = foreign.name.rpartition("-")[0]
     assert done.stderr.count(f"{name}: error") == 1
@@ -37,8 +37,8 @@ def test_one_process_is_no_mistake(run_program: Run) -> None:
     engine = ENGINES / "tessera-md-openmpi"
     if not engine.exists():
         pytest.skip(f"{engine} was not built")
-    done = run_program([*mpirun("mpich", 1), engine, "--version"], timeout=60)
+    done = run_program([*mpirun("mpich", 1), engine, "--version"])
     assert "Open MPI" in done.stdout
     # In a job of one process inside a job of several, the innermost launcher counts.
-    done = run_program([engine, "--version"], env={"PMI_SIZE": "1", "SLURM_STEP_NUM_TASKS": "4"}, timeout=60)
+    done = run_program([engine, "--version"], env={"PMI_SIZE": "1", "SLURM_STEP_NUM_TASKS": "4"})
     assert "Open MPI" in done.stdout

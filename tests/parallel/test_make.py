@@ -77,7 +77,7 @@ def test_a_box_in_memory_is_made_once(run_program: Run, tmp_path: Path, water: P
 )
 def test_errors_of_one_rank(run_program: Run, tmp_path: Path, mpi: str, how: str, chosen: int, words: str) -> None:
     command = [*mpirun(mpi, 3), sys.executable, "-c", FAILING, how, str(chosen), *SALT, "-o", tmp_path / "made.tsr"]
-    found = run_program(command, check=False, timeout=60)
+    found = run_program(command, check=False)
     assert found.returncode in (1, 2) and found.stderr.count("tessera: error") == 1 and words in found.stderr
     assert found.stdout.count("atoms") == 0 and os.listdir(tmp_path) == []
 
@@ -85,12 +85,12 @@ def test_errors_of_one_rank(run_program: Run, tmp_path: Path, mpi: str, how: str
 @pytest.mark.parametrize("wrong", [["--ions", "few"], ["--memory", "1e-5"]])
 def test_wrong_arguments(run_program: Run, tmp_path: Path, mpi: str, wrong: list[str]) -> None:
     command = [*mpirun(mpi, 2), *TESSERA, *SALT, *wrong, "-o", tmp_path / "made.tsr"]
-    found = run_program(command, check=False, timeout=60)
+    found = run_program(command, check=False)
     assert found.returncode == 2 and found.stderr.count("tessera: error") == 1
     assert os.listdir(tmp_path) == []
 
 
 def test_a_killed_rank_ends_the_others(run_program: Run, tmp_path: Path, mpi: str) -> None:
     command = [*mpirun(mpi, 3), sys.executable, "-c", FAILING, "kill", "1", *SALT, "-o", tmp_path / "made.tsr"]
-    found = run_program(command, check=False, timeout=60)
+    found = run_program(command, check=False)
     assert found.returncode in (128 + signal.SIGKILL, signal.SIGKILL) and not (tmp_path / "made.tsr").exists()

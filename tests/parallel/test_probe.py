@@ -43,9 +43,9 @@ def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_prog
     if ranks == 1:
         assert host["inside"] is None
     else:
-        # The rate is between 2 MB/s (ranks share busy processors) and 500 GB/s, and the latency below 10 ms.
-        assert 2e6 < host["inside"]["bandwidth"] < 5e11
-        assert 0 <= host["inside"]["latency"] < 1e-2
+        # Which times there are depends on what else the machine does; derive_network_test.cpp gives them instead.
+        assert all(time > 0 for time in inside(found["measurements"]))
+        assert host["inside"]["bandwidth"] > 0 and host["inside"]["latency"] >= 0
     assert list(tmp_path.iterdir()) == [path]  # no temporary is left
 
 
@@ -112,10 +112,10 @@ def test_emulated_cluster(mpi: str, spec: str, probe: Path, on_cluster: Run, tmp
     cluster = read_spec(spec)
     path = tmp_path / "map.json"
     done = on_cluster(spec, mpi, probe, "-o", path)
-    said = re.search(r"(\d+) hosts in (\d+) subnets, (\d+) of (\d+) pairs measured in (\d+) s", done.stderr)
+    said = re.search(r"(\d+) hosts in (\d+) subnets, (\d+) of (\d+) pairs measured", done.stderr)
     assert said is not None, done.stderr
-    hosts, _, measured, pairs, seconds = map(int, said.groups())
-    assert seconds <= 121 and (measured < pairs / 2 if hosts > 32 else measured == pairs)
+    hosts, _, measured, pairs = map(int, said.groups())
+    assert measured < pairs / 2 if hosts > 32 else measured == pairs
     root, *leaves = read(path)["network"]["subnets"]
     assert root["parts"] == list(range(1, len(leaves) + 1))
     nearest: dict[str, set[str]] = {}  # the hosts of each network, by each host's first card

@@ -13,9 +13,9 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from conftest import ENGINES, job_under_way, ranks_of
+from conftest import ENGINES, HANGS, job_under_way, ranks_of
 
-from parallel.runs import Runs, Settings, read_table, wait_for
+from parallel.runs import PATIENT, Runs, Settings, read_table, wait_for
 from parallel.samples import last_state, sample
 from tessera.system import read
 from tessera.traj import Trajectory
@@ -115,10 +115,10 @@ def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: b
     settings: Settings = {**LENGTH, "output.trajectory": kind, "output.checkpoint_every": 0}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": ENDLESS})
     output = path.parent / "output"
-    with job_under_way(mpi, ranks, ENGINE, path) as (process, mark):
+    with job_under_way(mpi, ranks, ENGINE, path, env=PATIENT if to_launcher else None) as (process, mark):
         wait_for(process, output / "energy.csv", 5)
         os.kill(process.pid if to_launcher else ranks_of(mark, ENGINE)[-1], signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=HANGS)
     # Open MPI's mpirun has a status of its own where it is told to end; test_stop.py tests the other cases.
     assert process.returncode == (1 if mpi == "openmpi" and to_launcher else 143), (out, err)
     assert "stopped by a signal at step" in out, (out, err)
@@ -140,7 +140,7 @@ def test_kill(runs: Runs, kind: str, mpi_name: str, ranks: int) -> None:
         wait_for(process, output / "energy.csv", 13)
         for rank in ranks_of(mark, ENGINE):
             os.kill(rank, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     assert process.returncode != 0
     reached = int(read_table(output / "energy.csv")["step"][-1])
     report = check_goes_on(runs, path, settings, reached, mpi="mpich", ranks=2)
@@ -311,7 +311,7 @@ def test_no_good_checkpoint(runs: Runs) -> None:
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):
         file = path.parent / "output" / name
         file.write_bytes(file.read_bytes()[:-1])
-    found = runs.start(path, "--restart", mpi="mpich", ranks=3, check=False, timeout=60)
+    found = runs.start(path, "--restart", mpi="mpich", ranks=3, check=False)
     assert found.process.returncode == 2
     assert "no good checkpoint" in found.process.stderr
     assert found.process.stderr.count("tessera-md: error") == 1

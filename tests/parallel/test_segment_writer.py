@@ -65,7 +65,7 @@ if comm.rank == 0:
 
 def start(run_program: Run, program: str, folder: Path, mpi: str, ranks: int) -> str:
     words = [*mpirun(mpi, ranks), sys.executable, "-c", program, folder]
-    return run_program(words, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=120).stdout
+    return run_program(words, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}).stdout
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,7 @@ if comm.rank == 0:
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_steps_are_those_of_the_engine(run_program: Run, runs: Runs, dhfr: Path, mpi: str, ranks: int) -> None:
-    found = run_program(
-        [*mpirun(mpi, ranks), sys.executable, "-c", STEPS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=120
-    )
+    found = run_program([*mpirun(mpi, ranks), sys.executable, "-c", STEPS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]})
     assert found.stdout.strip() == runs.hash_of_one_rank(dhfr, SETTINGS)
 
 
@@ -97,7 +95,7 @@ def test_external_forces_are_the_same_bits(run_program: Run, dhfr: Path, mpi: st
     def of(ranks: int, *listed: str) -> str:
         environment = {"MPI4PY_LIBMPI": LIBRARIES[mpi]}
         command = [*mpirun(mpi, ranks), sys.executable, "-c", FORCES, dhfr, *listed]
-        return run_program(command, env=environment, timeout=120).stdout
+        return run_program(command, env=environment).stdout
 
     alone = of(1)
     assert of(3) == alone
@@ -134,7 +132,7 @@ for rank in range(comm.size):
 
 def test_errors_of_one_rank_are_those_of_all(run_program: Run, dhfr: Path, mpi: str) -> None:
     found = run_program(
-        [*mpirun(mpi, 2), sys.executable, "-c", ERRORS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=120
+        [*mpirun(mpi, 2), sys.executable, "-c", ERRORS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}
     ).stdout.splitlines()
     for rank, line in enumerate(sorted(found)):
         assert "InputError: no.tsr: there is no such file" in line

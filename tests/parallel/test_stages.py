@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ENGINES, command_under_way
+from conftest import ENGINES, HANGS, command_under_way
 
 from parallel.runs import Runs, Settings, read_table, wait_for
 from parallel.samples import sample
@@ -128,19 +128,33 @@ def test_a_signal_ends_the_protocol(runs: Runs) -> None:
     with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
         wait_for(process, path.parent / "output" / "heat" / "energy.csv", 3)
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=HANGS)
     assert process.returncode == 128 + signal.SIGTERM
     assert "stopped by a signal" in out and "To go on: tessera run" in out
     assert not (path.parent / "output" / "equilibrate").exists()
 
 
+def run_out_of_time(runs: Runs, make: Callable[[], Path], stage: str, *words: str) -> tuple[Path, str, str]:
+    """Starts runs with ever more time until one has begun this stage, which would take far longer. Returns the run
+    file, the limit of time in hours, and what was printed: always that the limit was near."""
+    hours = 0.0004
+    while True:
+        path = make()
+        out = runs.start(path, *words, "--max-hours", f"{hours:g}").process.stdout
+        assert f"the end of --max-hours {hours:g} is near" in out
+        if (path.parent / "output" / stage).exists():
+            return path, f"{hours:g}", out
+        hours *= 2
+
+
 def test_time_ends_in_a_stage(runs: Runs) -> None:
-    path = protocol(runs, **{"output.checkpoint_every": 0})
-    endless = ["--set", "stage.equilibrate.dynamics.steps=100000"]
-    out = runs.start(path, *endless, "--max-hours", "0.0006").process.stdout
-    assert "as the end of --max-hours 0.0006 is near" in out
-    assert "stopped, of " in out and "not begun" in out
-    assert out.endswith(f"--restart {' '.join(endless)} --max-hours 0.0006\n")
+    endless = ["--set", "stage.equilibrate.dynamics.steps=1000000"]
+    path, hours, out = run_out_of_time(
+        runs, lambda: protocol(runs, **{"output.checkpoint_every": 0}), "equilibrate", *endless
+    )
+    assert f"as the end of --max-hours {hours} is near" in out
+    assert "stopped, of 1,000,000\n" in out and "not begun" in out
+    assert out.endswith(f"--restart {' '.join(endless)} --max-hours {hours}\n")
     out = runs.start(path, "--restart", *endless, "--max-hours", "1e-8").process.stdout
     assert "no stage is begun" in out
 
@@ -302,18 +316,17 @@ def test_bits_after_a_minimisation(runs: Runs, minimised: Path, torn: Path) -> N
 
 
 def test_a_minimisation_that_was_stopped_begins_anew(runs: Runs, minimised: Path, torn: Path) -> None:
-    path = minimising(runs, torn)
-    output = path.parent / "output"
     engine = "tessera-md-serial"
     endless = ["--set", "minimize.max_force=1e-9", "--set", "parallel.precision=double"]
-    endless += ["--set", "stage.minimise.minimize.max_force=1e-9"]
-    out = runs.start(path, *endless, "--max-hours", "0.0004").process.stdout
-    assert "stopped as the end of --max-hours 0.0004 is near" in out and "a minimisation begins anew" in out
+    endless += ["--set", "stage.minimise.minimize.max_force=1e-9", "--set", "stage.minimise.minimize.steps=1000000"]
+    path, hours, out = run_out_of_time(runs, lambda: minimising(runs, torn), "minimise", *endless)
+    output = path.parent / "output"
+    assert f"stopped as the end of --max-hours {hours} is near" in out and "a minimisation begins anew" in out
     assert "--restart" in out.splitlines()[-1]
     with command_under_way([ENGINES / engine, path, *endless], engine) as (process, _):
         wait_for(process, output / "minimise" / ".lock")
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=HANGS)
     assert process.returncode == 128 + signal.SIGTERM
     assert "stopped by a signal" in out
     assert not list(output.rglob("*.tck")) and not (output / "heat").exists()

@@ -21,7 +21,7 @@ FULL: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
 def check(runs: Runs, name: str, mpi: str, ranks: int) -> None:
     """Checks that energies, and forces where the sample is small, equal those of one rank to the last digit."""
     alone, forces = ONE_RANK.get(name) or ONE_RANK.setdefault(name, runs.forces(sample(name), FULL))
-    found, theirs = runs.forces(sample(name), FULL, mpi=mpi, ranks=ranks, timeout=300)
+    found, theirs = runs.forces(sample(name), FULL, mpi=mpi, ranks=ranks)
     assert found == alone
     np.testing.assert_array_equal(theirs, forces)
 
@@ -50,7 +50,7 @@ def test_apoa1(runs: Runs, mpi: str, ranks: int) -> None:
 def test_more_ranks_than_cells(runs: Runs, mpi: str, ranks: int) -> None:
     """A box of 31 Å holds 2 × 2 × 2 cells of this list range."""
     wide: Settings = {"interactions.cutoff": 15.0, "parallel.buffer": 4.0}
-    found = runs.run(sample("peptide"), {**wide, "dynamics.steps": 1}, mpi=mpi, ranks=ranks, check=False, timeout=60)
+    found = runs.run(sample("peptide"), {**wide, "dynamics.steps": 1}, mpi=mpi, ranks=ranks, check=False)
     assert found.process.returncode == 2
     errors = [line for line in found.process.stderr.splitlines() if line.startswith("tessera-md: ")]
     assert len(errors) == 1

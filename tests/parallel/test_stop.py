@@ -2,8 +2,7 @@
 
 One rule must hold: a checkpoint within a few steps, exit status 128 + signal, and a restart from there.
 `expected_status` says how launchers react to signals to themselves: where `mpirun` is started directly, its status is
-its own. Limits of time are wide, because machines that run tests have other work too, but below the half minute after
-which batch systems kill.
+its own. The runs have more steps than any machine makes in time, so a run that ends has been stopped.
 """
 
 from __future__ import annotations
@@ -12,22 +11,20 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGUSR1
+from signal import SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1
 
 import pytest
-from conftest import ENGINES, FLAVOURS, command_under_way, mpirun, ranks_of
+from conftest import ENGINES, FLAVOURS, HANGS, command_under_way, mpirun, ranks_of, wait_until
 
-from parallel.runs import Runs, Settings, wait_for
+from parallel.runs import PATIENT, Runs, Settings, wait_for
 from parallel.samples import sample
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = "tessera-md"
 RANKS = 3
-SECONDS = 15.0  # for ends that take 0.2 to 2.5 s on an idle machine
 ENDLESS: Settings = {
     "dynamics.steps": 1_000_000,
     "output.energy_every": 5,
@@ -47,8 +44,7 @@ USUAL = [
 
 
 def is_bare_open_mpi(mpi: str, start: str, number: int, target: str) -> bool:
-    """Returns whether Open MPI's mpirun gets a signal on which it acts itself: after a while it sends SIGTERM to its
-    ranks, and after the same time again SIGKILL. Its default of a second is short on a machine that runs tests."""
+    """Returns whether Open MPI's mpirun is on its own, and gets a signal on which it acts itself."""
     to_launcher = target not in ("one rank", "every rank")
     return start == "mpirun" and mpi == "openmpi" and number != SIGUSR1 and to_launcher
 
@@ -83,26 +79,20 @@ def send(process: subprocess.Popen[str], mark: int, number: int, target: str) ->
 
 
 def check_gone(mark: int) -> None:
-    begin = time.monotonic()
-    while ranks_of(mark, ENGINE):
-        assert time.monotonic() - begin < SECONDS
-        time.sleep(0.05)
+    wait_until(lambda: not ranks_of(mark, ENGINE))
 
 
 def check_stop(runs: Runs, mpi: str, start: str, number: int, target: str) -> None:
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     environment = {"TESSERA_BIN": str(ENGINES)}
-    if is_bare_open_mpi(mpi, start, number, target):
-        environment["OMPI_MCA_odls_base_sigkill_timeout"] = "5"
+    if is_bare_open_mpi(mpi, start, number, target) or target == "everything":
+        environment |= PATIENT
     with command_under_way(command(mpi, start, run_file), ENGINE, environment) as (process, mark):
         wait_for(process, output / "energy.csv", 4)
-        begin = time.monotonic()
         send(process, mark, number, target)
-        out, err = process.communicate(timeout=60)
-        took = time.monotonic() - begin
+        out, err = process.communicate(timeout=HANGS)
     assert process.returncode == expected_status(mpi, start, number, target), (out, err)
-    assert took < SECONDS, (out, err)
     stopped = json.loads((output / "report.json").read_text())["last_step"]
     assert stopped % 5 == 0
     if start == "tessera run" or target != "launcher":
@@ -138,10 +128,8 @@ def test_a_rank_that_is_killed_takes_the_others_along(runs: Runs, mpi: str, star
     run_file = runs.run_file(sample("water"), ENDLESS)
     with command_under_way(command(mpi, start, run_file), ENGINE, {"TESSERA_BIN": str(ENGINES)}) as (process, mark):
         wait_for(process, run_file.parent / "output" / "energy.csv", 4)
-        begin = time.monotonic()
         send(process, mark, SIGKILL, "one rank")
-        out, err = process.communicate(timeout=60)
-        assert time.monotonic() - begin < SECONDS, (out, err)
+        _, err = process.communicate(timeout=HANGS)
         check_gone(mark)
     assert process.returncode != 0
     if start == "tessera run":
@@ -153,7 +141,7 @@ def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mp
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     start = command(mpi, "tessera run", run_file)
-    with command_under_way(start, ENGINE, {"TESSERA_BIN": str(ENGINES)}) as (process, mark):
+    with command_under_way(start, ENGINE, {"TESSERA_BIN": str(ENGINES), **PATIENT}) as (process, mark):
         wait_for(process, output / "energy.csv", 4)
         process.kill()
         check_gone(mark)
@@ -161,14 +149,10 @@ def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mp
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, mpi: str, start: str) -> None:
-    """It once took a minute, because Open MPI's mpirun gave the other ranks this time to end after the first had
-    failed."""
+def test_what_fails_on_its_input_says_so_once(runs: Runs, run_program: Run, mpi: str, start: str) -> None:
     run_file = runs.run_file(sample("water"), {"dynamics.steps": 5, "dynamics.velocities": "file"})
-    begin = time.monotonic()
     environment = {"TESSERA_BIN": str(ENGINES)}
-    done = run_program(command(mpi, start, run_file), env=environment, check=False, timeout=60)
-    assert time.monotonic() - begin < SECONDS
+    done = run_program(command(mpi, start, run_file), env=environment, check=False)
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if "error" in line and "tessera" in line] == [
         line for line in done.stderr.splitlines() if "holds no velocities" in line
@@ -176,16 +160,16 @@ def test_what_fails_on_its_input_is_gone_at_once(runs: Runs, run_program: Run, m
 
 
 def test_requests_within_a_second_are_one(runs: Runs) -> None:
-    """stop_signal_test.cpp tests which requests count as further ones."""
+    """These wait while the run is suspended, and it gets one right after the other, in the order of their numbers.
+    stop_signal_test.cpp tests which requests count as further ones."""
     run_file = runs.run_file(sample("water"), ENDLESS)
     output = run_file.parent / "output"
     with command_under_way([ENGINES / f"{ENGINE}-serial", run_file], ENGINE) as (process, _):
         wait_for(process, output / "energy.csv", 4)
-        for _ in range(4):
-            process.send_signal(SIGTERM)
-            time.sleep(0.02)
-        process.communicate(timeout=60)
-    assert process.returncode == 128 + SIGTERM
+        for number in (SIGSTOP, SIGTERM, SIGINT, SIGHUP, SIGCONT):
+            process.send_signal(number)
+        process.communicate(timeout=HANGS)
+    assert process.returncode == 128 + SIGHUP
     assert (output / "checkpoint.tck").exists()
 
 
@@ -198,5 +182,5 @@ def test_ignored_signals_stay_ignored(runs: Runs) -> None:
         process.send_signal(SIGHUP)
         wait_for(process, output / "energy.csv", 10)
         process.send_signal(SIGUSR1)
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS)
     assert process.returncode == 128 + SIGUSR1

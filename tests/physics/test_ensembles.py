@@ -403,11 +403,11 @@ GAS: Settings = {
 @pytest.mark.parametrize(
     ("settings", "samples"),
     [
-        ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000}, 1000),
-        ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000, "coupling": "constant-area"}, 500),
+        ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000}, 700),
+        ({"barostat": "monte-carlo", "monte_carlo_every": 1, "steps": 6000, "coupling": "constant-area"}, 160),
         pytest.param(
             {"barostat": "c-rescale", "coupling_every": 1, "tau_p": 0.1, "compressibility": 0.01, "steps": 60000},
-            500,
+            180,
             marks=pytest.mark.slow(part="physics"),
         ),
     ],
@@ -415,7 +415,8 @@ GAS: Settings = {
 )
 def test_the_volume_of_an_ideal_gas(runs: Runs, ideal_gas: Path, settings: dict[str, Setting], samples: int) -> None:
     """V has the distribution V^N exp(−PV/kT) of N groups: the mean (N+1)kT/P and the variance (N+1)(kT/P)². `samples`:
-    how many of the volumes are about independent."""
+    as how many independent volumes they count, by the scatter of the means of 60 seeds. One seed gives the same volumes
+    on every processor."""
     keys: Settings = {f"dynamics.{key}": value for key, value in settings.items()}
     table = runs.run(ideal_gas, {**GAS, **keys, "output.energy_every": 5}).table
     volume = (table["box_a"] * table["box_b"] * table["box_c"])[100:]
@@ -427,12 +428,13 @@ def test_the_volume_of_an_ideal_gas(runs: Runs, ideal_gas: Path, settings: dict[
 
 @pytest.mark.parametrize("thermostat", ["bussi", "langevin"])
 def test_the_kinetic_energy_of_an_ideal_gas(runs: Runs, ideal_gas: Path, thermostat: str) -> None:
-    """As for a liquid above, in seconds: 6,000 steps of 2 fs, of which about every tenth is independent."""
+    """As for a liquid above: 6,000 steps of 2 fs, which count as 250 independent energies by the scatter of the means
+    of 60 seeds."""
     baths: Settings = {"dynamics.ensemble": "nvt", "dynamics.thermostat": thermostat, "dynamics.tau_t": 0.02}
     times: Settings = {"dynamics.coupling_every": 1, "dynamics.steps": 6000, "output.energy_every": 5}
     found = runs.run(ideal_gas, {**GAS, **baths, **times})
     kinetic = found.table["kinetic"][20:]
-    n, kt, samples = found.report["results"]["degrees_of_freedom"], BOLTZMANN * 300.0, 600
+    n, kt, samples = found.report["results"]["degrees_of_freedom"], BOLTZMANN * 300.0, 250
     assert n == 600
     sigma = np.sqrt(0.5 * n) * kt
     assert kinetic.mean() == pytest.approx(0.5 * n * kt, abs=4 * sigma / np.sqrt(samples))

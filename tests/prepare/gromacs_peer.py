@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from conftest import HANGS
+
 GMX = shutil.which("gmx_d")
 
 #: All atoms of a small neutral system are within the cut-offs, so GROMACS' shifts cancel.
@@ -47,5 +49,5 @@ def gromacs_energies(folder: Path, top: str, gro: str, define: str = "", mdp: st
 
 
 def _run(folder: Path, words: list[str], text: str = "") -> None:
-    done = subprocess.run([str(GMX), *words], cwd=folder, input=text, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(GMX), *words], cwd=folder, input=text, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr[-3000:]

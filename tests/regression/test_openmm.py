@@ -66,7 +66,7 @@ def test_dhfr(request: pytest.FixtureRequest, runs: Runs, name: str, precision: 
 def test_apoa1(request: pytest.FixtureRequest, runs: Runs, name: str, precision: str) -> None:
     lj = "force-switch-gromacs" if name == "apoa1_gromacs" else "potential-switch"
     settings = Settings(cutoff=12, switch=10, lj=lj, alpha=0.20, grid=(200, 200, 144))
-    check(request, runs, name, settings, precision, parts=True, timeout=300)
+    check(request, runs, name, settings, precision, parts=True)
 
 
 @pytest.mark.parametrize("function", ["analytic", "table"])

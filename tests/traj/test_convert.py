@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.commands.traj import traj as command
@@ -111,9 +112,9 @@ def test_the_reader_registers_itself(output: Path, order: str) -> None:
         "assert len(u.trajectory) == 5\n"
     )
     environment = {**__import__("os").environ, "PYTHONPATH": ":".join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=120)
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=HANGS)
     alone = "import sys, tessera.traj\nassert 'MDAnalysis' not in sys.modules\n"
-    subprocess.run([sys.executable, "-c", alone], check=True, env=environment, timeout=120)
+    subprocess.run([sys.executable, "-c", alone], check=True, env=environment, timeout=HANGS)
 
 
 @pytest.mark.parametrize("ending", ["dcd", "xtc", "trr", "nc", "h5md", "pdb"])

@@ -6,11 +6,11 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import HANGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -268,12 +268,11 @@ def test_manifests_that_are_no_manifests(tmp_path: Path) -> None:
         Trajectory(folder)
 
 
-def test_opening_is_quick(tmp_path: Path) -> None:
-    """10,000 frames in less than a second (0.1 s on a quiet machine), without reading one."""
+def test_opening_reads_no_frame(tmp_path: Path) -> None:
     folder = write_segment(tmp_path / "a.segments", range(10_000), atoms=2)
-    started = time.perf_counter()
+    (part,) = folder.glob("*.part-*")
+    part.unlink()
     assert len(Trajectory(folder)) == 10_000
-    assert time.perf_counter() - started < 1.0
 
 
 def test_five_thousand_segments_with_few_descriptors(tmp_path: Path) -> None:
@@ -295,5 +294,5 @@ assert [frame.step for frame in frames] == list(range(5000))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, env=environment)
     assert done.returncode == 0, done.stderr

@@ -35,9 +35,7 @@ def run_with_gpaw(run_program: Run) -> Callable[..., subprocess.CompletedProcess
     def run(ranks: int, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
         launch = mpirun("openmpi", ranks) if ranks > 1 else []
         backend = {"GPAW_MPI_BACKEND": "cgpaw"} if ranks > 1 else {}
-        return run_program(
-            [*launch, sys.executable, *words], env={"OPENBLAS_NUM_THREADS": "1", **backend}, timeout=900, check=check
-        )
+        return run_program([*launch, sys.executable, *words], env={"OPENBLAS_NUM_THREADS": "1", **backend}, check=check)
 
     return run
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <random>
 
 #include "tessera/base/error.h"
@@ -276,7 +275,6 @@ TEST(FftPlan, OfManyRanksTheMessagesOfSomeAreCounted) {
 }
 
 TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
-  const auto start = std::chrono::steady_clock::now();
   const TransformProblem problem{{2048, 2048, 2048}, TransformKind::real, forwards, 65536};
   machine::Network network;
   network.subnets.resize(1);
@@ -291,8 +289,6 @@ TEST(FftPlan, SixtyFiveThousandRanksChooseOnOneCore) {
     host_of_rank.insert(host_of_rank.end(), 32, host);
   }
   EXPECT_EQ(rank_schemes(problem, 8, machine::Wires(network, host_of_rank)).size(), 3u);
-  // This takes about half a second; counting every message would take more than half a minute.
-  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 
 TEST(FftPlan, TheQuickestIsChosen) {

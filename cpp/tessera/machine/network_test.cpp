@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <limits>
 
 #include "tessera/base/error.h"
@@ -125,14 +124,12 @@ TEST(Wires, ABusIsOneWireForAll) {
 
 TEST(Wires, RefusesRanksOnUnknownHosts) { EXPECT_THROW(Wires(two_racks(), {0, 4}), InputError); }
 
-TEST(Wires, AMillionPathsTakeLittleTime) {
+TEST(Wires, PathsStandInOnePlace) {
+  // Predictions ask for millions of paths: none allocates memory of its own.
   const Wires wires(two_racks(), {0, 1, 2, 3});
-  const auto start = std::clock();  // of this process, as others may be busy
-  std::size_t n = 0;
-  for (int i = 0; i < 1'000'000; ++i) n += wires.path(i & 3, (i >> 2) & 3).size();
-  EXPECT_GT(n, 4'000'000U);
-  // An idle core needs 0.03 s; the bound only distinguishes microseconds from tens of nanoseconds per call.
-  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
+  const auto* place = wires.path(0, 3).data();  // a longest one
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to) EXPECT_EQ(wires.path(from, to).data(), place) << from << " to " << to;
 }
 
 }  // namespace
