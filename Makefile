@@ -122,8 +122,11 @@ tsan-quick: build ## unit tests of the libraries that changed and run on several
 	  --output-junit $(CURDIR)/build/tsan.xml -R '^tsan\.($(threaded_tests))' -E "$(long_physics)",echo "no library has changed that runs on several threads")
 
 .PHONY: base
-base: ## note in .ci/base the commit of origin/main, which passed CI: sanitizers and clang-tidy are held to what changed since
-	@git rev-parse origin/main >.ci/base && scripts/changed
+base: ## note in .ci/base the commit that passed CI last, origin/main or BASE=commit; CI tests again what changed since
+	@commit=$$(git rev-parse --verify --quiet "$(or $(BASE),origin/main)^{commit}") || \
+	  { echo "make base: there is no commit $(or $(BASE),origin/main); say which passed CI last: make base BASE=commit" >&2; exit 1; }; \
+	  echo $$commit >.ci/base
+	@scripts/changed
 
 .PHONY: docs
 docs: build ## run every code block of README and docs
