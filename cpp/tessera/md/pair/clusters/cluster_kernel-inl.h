@@ -3,6 +3,14 @@
 #include "tessera/md/pair/functions-inl.h"
 #include "tessera/md/pair/potentials/lookup-inl.h"
 
+// The stages of an entry stand in the loop itself. With emulated registers the compiler would need minutes for that.
+#undef TESSERA_STAGE
+#if HWY_TARGET == HWY_EMU128
+#define TESSERA_STAGE HWY_NOINLINE
+#else
+#define TESSERA_STAGE HWY_INLINE
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
@@ -186,7 +194,7 @@ struct EntryPairs {
 };
 
 template <bool Masked>
-HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, EntryPairs& pairs) {
+TESSERA_STAGE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, EntryPairs& pairs) {
   const ClusterData& cj = loop.clusters[cluster_of(j)];
   const auto& shift = loop.shifts[cell_of(j)];
   const P x = Sub(LoadAll(ci.x), hn::Add(OfJ(cj.x), set(shift[0])));
@@ -203,7 +211,7 @@ HWY_INLINE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, Entry
 /// Computes the forces over the distances of an entry, and adds its energies. `masked` holds the entry's masks; `table`
 /// holds its parameters if these come from the table.
 template <class Choice, bool Masked, Reciprocals reciprocals, Beside beside>
-[[nodiscard]] HWY_INLINE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
+[[nodiscard]] TESSERA_STAGE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
                                     const MaskedEntry* masked, const TableLookup* table, EnergySums& energies) {
   constexpr bool WithEnergy = beside == Beside::energies;
   const auto distance = DistanceOf<reciprocals>(r2);
@@ -279,7 +287,7 @@ template <class Choice, bool Masked, Reciprocals reciprocals, Beside beside>
 
 /// Adds an entry's forces to the sums of the i-cluster and to the j-cluster.
 template <Beside beside>
-HWY_INLINE void AddForces(const Loop& loop, PairEntry j, const EntryPairs& pairs, IForces& sums) {
+TESSERA_STAGE void AddForces(const Loop& loop, PairEntry j, const EntryPairs& pairs, IForces& sums) {
   const P force_over_r = LoadAll(pairs.force_over_r);
   const P x = Mul(force_over_r, LoadAll(pairs.x)), y = Mul(force_over_r, LoadAll(pairs.y)),
           z = Mul(force_over_r, LoadAll(pairs.z));
