@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import in_turns
 
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
@@ -10,7 +11,7 @@ from parallel.samples import sample
 STEPS: Settings = {"dynamics.steps": 110, "output.energy_every": 10}
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 6, 8])
+@in_turns(2, 5, also=(4, 6, 8))
 def test_half_of_the_box_is_empty(runs: Runs, mpi: str, ranks: int) -> None:
     alone = runs.hash_of_one_rank(sample("half_empty"), STEPS)
     found = runs.run(sample("half_empty"), STEPS, mpi=mpi, ranks=ranks)
