@@ -42,7 +42,7 @@ def _launch(run_program: Run, mpi: str, ranks: int) -> tuple[dict[str, list[Any]
             [*mpirun(mpi, ranks), sys.executable, "-m", "mpi4py", "-m", "array_cases", file],
             cwd=Path(__file__).parent,
             env={"MPI4PY_LIBMPI": LIBRARIES[mpi], "XDG_CACHE_HOME": folder},
-            timeout=400,
+            timeout=900,
             check=False,
         )
     found: dict[str, list[Any]] = defaultdict(list)
@@ -94,7 +94,7 @@ def _messages(run_program: Run, mpi: str) -> tuple[dict[str, list[str]], str]:
         body = "".join(f"    {line}\n" for line in module.WRONG_ON_ONE_RANK.splitlines())
         program += f"for kind, texts in [({kind!r}, [])]:\n{body}{END}"
     command = [*mpirun(mpi, 3), sys.executable, "-m", "mpi4py", "-c", program]
-    done = run_program(command, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=100, check=False)
+    done = run_program(command, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}, timeout=900, check=False)
     return dict(map(json.loads, done.stdout.splitlines())), done.stderr
 
 

@@ -175,7 +175,7 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
         mpi, ranks, threads = combination(turn + leg)
         ranks = min(ranks, row.most_ranks)
         words = [*(["--restart"] if leg else []), "--set", f"dynamics.steps={last}"]
-        found = runs.start(path, *words, mpi=mpi, ranks=ranks, threads=threads, timeout=300)
+        found = runs.start(path, *words, mpi=mpi, ranks=ranks, threads=threads, timeout=900)
         assert (found.report["ranks"], found.report["threads"]) == (ranks, threads)
     assert found.hash == expected.hash
     assert (found.folder / "energy.csv").read_text() == (expected.folder / "energy.csv").read_text()
