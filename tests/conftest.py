@@ -4,6 +4,7 @@ data_folder    the folder of reference data (TESSERA_DATA), or a loud skip
 run_program    runs any command, with a time limit for its whole process group
 mpi            one of the MPI libraries the engine was built for ("openmpi", "mpich"); makes the test run once for each
 run_engine     runs tessera-md on ranks × threads under that MPI
+in_turns       gives a test its MPI and its ranks; the MPIs take turns, and all other combinations are slow tests
 """
 
 import os
@@ -22,6 +23,10 @@ from tests.campaigns.parts import check_slow
 ROOT = Path(__file__).resolve().parents[1]
 ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin"))
 FLAVOURS = ("openmpi", "mpich")
+# By itself mpi4py takes the first library that it finds, whichever launcher started it.
+LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
+#: numbers of ranks that quick tests take in turns: odd and even ones, which divide few things
+RANKS = (2, 3, 5, 7, 12)
 #: Seconds after which what a test starts is taken for hanging, the same everywhere. No verdict depends on speed: what
 #: takes a minute on an idle machine ends in time on one that is ten times slower.
 HANGS = 900.0
@@ -32,7 +37,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), o
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# Tests start more ranks than there are cores, so ranks are not bound to cores, and waiting ranks yield.
+# Tests start more ranks than there are cores, so ranks are not bound to cores, and waiting ranks yield or sleep: twelve
+# of MPICH on two cores would take four times as long if they were awake.
 os.environ.update(
     OMPI_ALLOW_RUN_AS_ROOT="1",
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -40,6 +46,8 @@ os.environ.update(
     OMPI_MCA_hwloc_base_binding_policy="none",
     OMPI_MCA_mpi_yield_when_idle="1",
     OMPI_MCA_btl_vader_single_copy_mechanism="none",
+    MPIR_CVAR_CH4_PROGRESS_THROTTLE="1",
+    MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT="100",
 )
 
 
@@ -177,6 +185,16 @@ def mpi(request: pytest.FixtureRequest) -> str:
     return flavour
 
 
+def in_turns(*quick: int, also: Sequence[int] = (), first: str = FLAVOURS[0]) -> pytest.MarkDecorator:
+    """Gives a test its `mpi` and `ranks`: the `quick` numbers of ranks, under the MPIs in turns from `first` on. All
+    other combinations, also with the numbers in `also`, are slow tests."""
+    begin = FLAVOURS.index(first)
+    chosen = {(FLAVOURS[(begin + turn) % 2], ranks) for turn, ranks in enumerate(quick)}
+    every = [(flavour, ranks) for ranks in sorted({*quick, *also}) for flavour in FLAVOURS]
+    rows = [pytest.param(*one, marks=() if one in chosen else pytest.mark.slow(part="bits")) for one in every]
+    return pytest.mark.parametrize(("mpi", "ranks"), rows, indirect=["mpi"])
+
+
 @pytest.fixture(scope="session")
 def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(
@@ -202,7 +220,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):  # pytest-xdist does not show what its workers refuse; tests/campaigns does
         check_slow(items)
     for item in items:
-        if "mpi" in getattr(item, "fixturenames", ()):
+        alone = isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.callspec.params.get("mpi")
+        if "mpi" in getattr(item, "fixturenames", ()) and alone != "serial":
             item.add_marker("mpi")
         if item.get_closest_marker("mpi"):
             item.add_marker(pytest.mark.xdist_group("mpi"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import in_turns
 from parallel.runs import Runs, Settings, runs  # noqa: F401
 from parallel.samples import sample
 
@@ -39,8 +40,9 @@ def test_dhfr_on_one_rank(runs: Runs, threads: int) -> None:  # noqa: F811
     check(runs, "dhfr", "serial", 1, threads)
 
 
-def test_dhfr_on_four_ranks(runs: Runs, mpi: str) -> None:  # noqa: F811
-    check(runs, "dhfr", mpi, 4, 1)
+@in_turns(4)
+def test_dhfr_on_ranks(runs: Runs, mpi: str, ranks: int) -> None:  # noqa: F811
+    check(runs, "dhfr", mpi, ranks, 1)
 
 
 def test_many_ranks_need_less_each(runs: Runs) -> None:  # noqa: F811

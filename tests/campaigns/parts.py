@@ -101,7 +101,7 @@ _all = (
     ),
     Part(
         "sanitizers",
-        "unit tests with everything under the address and undefined-behaviour sanitizers, and under the thread sanitizer",
+        "unit tests with everything under the address, undefined-behaviour and thread sanitizers",
         (DATA,),
         "C++ with pointers or threads",
         prepare=(("make", "setup"),),

@@ -11,13 +11,10 @@ import pytest
 
 from tests.cluster import launch, namespaces, spec
 from tests.cluster.racks import map_of_two_racks, two_racks
+from tests.conftest import LIBRARIES, ROOT
 from tests.parallel import fft_cases
 
-ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 
-
-@pytest.mark.mpi
 @pytest.mark.parametrize("mpi", launch.MPIS)
 def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks that are scattered over hosts take other places than their numbers; nothing else changes."""
@@ -35,28 +32,27 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
             ("r2c", "auto", "alltoall"),
         )
     ]  # fmt: skip
-    (tmp_path / "cases.json").write_text(json.dumps(cases))
+    (tmp_path / "cases.json").write_text(json.dumps({"fft": cases}))
     racks = spec.read(str(tmp_path / "racks.toml"))
     program = [
         "env",
-        f"PYTHONPATH={ROOT / 'python'}",
+        f"PYTHONPATH={ROOT / 'python'}:{ROOT / 'tests'}",
         f"MPI4PY_LIBMPI={LIBRARIES[mpi]}",
         f"TESSERA_MACHINE={tmp_path / 'map.json'}",
         sys.executable,
-        str(Path(fft_cases.__file__)),
+        str(ROOT / "tests" / "array_cases.py"),
         str(tmp_path / "cases.json"),
-        "mpi",
     ]
     with launch.cluster_of(racks) as cluster:
         words, environment = launch.command(program, launch.shuffled(racks, 1), mpi=mpi)
         done = launch.start(cluster, words, environment, capture=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    *summaries, digests = done.stdout.splitlines()
-    assert json.loads(digests) == [fft_cases.run(one, None)[0] for one in cases]
-    said = [line for line in summaries if "ranks stand" in line]
+    digests, summaries = zip(*(json.loads(line)[1] for line in done.stdout.splitlines()), strict=True)
+    assert list(digests) == [fft_cases.run(one, None)[0] for one in cases]
+    said = [line for summary in summaries for line in summary.splitlines() if "ranks stand" in line]
     assert len(said) == 3
     assert all(str(tmp_path / "map.json") in line for line in said)
     assert "ranks stand as numbered" not in said[0] + said[1]
-    carried = [line for line in summaries if "exchanges: " in line]
+    carried = [line for summary in summaries for line in summary.splitlines() if "exchanges: " in line]
     assert "direct" in carried[1] or "gathered" in carried[1]
     assert "exchanges: alltoall>" in carried[2]

@@ -1,14 +1,8 @@
-"""Finds eigenstates of given cases and compares them with those of the matrix; test_eigen.py runs it on every rank.
-Prints the eigenvalues.
-
-    python -m grid.eigen_cases CASES.json [mpi]    # in tests
-"""
+"""Finds eigenstates of given cases and compares them with those of the matrix, on one process or on each rank;
+test_eigen.py chooses the cases."""
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,14 +54,3 @@ def run(case: Case, comm: Any) -> list[float]:
     everywhere = [found.eigenvalues] if comm is None else comm.allgather(found.eigenvalues)
     assert all(np.array_equal(one, everywhere[0]) for one in everywhere), "ranks have different eigenvalues"
     return list(map(float, found.eigenvalues))
-
-
-if __name__ == "__main__":
-    world = None
-    if len(sys.argv) > 2:
-        from mpi4py import MPI
-
-        world = MPI.COMM_WORLD
-    values = [run(case, world) for case in json.loads(Path(sys.argv[1]).read_text())]
-    if world is None or world.rank == 0:
-        print(json.dumps(values))

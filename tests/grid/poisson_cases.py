@@ -1,15 +1,9 @@
-"""Solves Poisson's equation of given cases by every method; test_poisson.py runs it on every rank. Prints a digest of
-each potential.
-
-    python poisson_cases.py CASES.json [mpi]
-"""
+"""Solves Poisson's equation of given cases by every method, on one process or on each rank; test_poisson.py chooses the
+cases."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,14 +44,3 @@ def run(case: Case, comm: Any) -> list[str]:
     most = np.abs(potentials[0]).max()
     assert all(np.abs(field - potentials[0]).max() <= 1e-5 * most for field in potentials)
     return digests
-
-
-if __name__ == "__main__":
-    world = None
-    if len(sys.argv) > 2:
-        from mpi4py import MPI
-
-        world = MPI.COMM_WORLD
-    found = [run(case, world) for case in json.loads(Path(sys.argv[1]).read_text())]
-    if world is None or world.rank == 0:
-        print(json.dumps(found))

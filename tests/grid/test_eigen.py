@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import one_rank
+import one_launch
 import pytest
-from conftest import mpirun
+from conftest import RANKS, in_turns
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from parallel.test_fft import LIBRARIES
 from scipy.sparse import linalg as sparse
 
 from grid.eigen_cases import TOLERANCE, run
@@ -25,7 +21,6 @@ from tessera.grid import Grid, GridError
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
 
-TESTS = Path(__file__).parent.parent
 lengths = st.integers(1, 5)
 case = st.fixed_dictionaries(
     {
@@ -42,7 +37,8 @@ case = st.fixed_dictionaries(
 )
 
 
-def cases() -> list[Case]:
+def cases(ranks: int = 1) -> list[Case]:
+    """Returns cases. Many ranks take turns on few cores, so they get fewer cases and one thread each."""
     common = {"cell": None, "order": 4, "angles": (0.4, -2.0, 0.1), "height": 1.0, "share": 0.005, "threads": 2}
     found: list[Case] = [
         {**common, "shape": (4, 5, 6), "periodic": (False, True, False), "is_complex": True, "share": 0.02},
@@ -58,6 +54,8 @@ def cases() -> list[Case]:
         found.append(one)
 
     add()
+    if ranks > 2:
+        return [{**one, "threads": 1} for one in found[: 1 if ranks > 4 else 2]]
     return found
 
 
@@ -67,21 +65,11 @@ def expected() -> list[list[float]]:
     return [run(one, None) for one in cases()]
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
-def test_same_states_as_one_process(
-    run_program: Run, tmp_path: Path, mpi: str, ranks: int, expected: list[list[float]]
-) -> None:
-    file = tmp_path / "cases.json"
-    # Many ranks take turns on few cores, so they get fewer cases and one thread each.
-    chosen = cases()[: 1 if ranks > 4 else 2 if ranks > 2 else None]
-    file.write_text(json.dumps([{**one, "threads": 1} if ranks > 2 else one for one in chosen]))
-    found = run_program(
-        [*mpirun(mpi, ranks), sys.executable, "-m", "grid.eigen_cases", file, "mpi"],
-        cwd=TESTS,
-        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
-    )
-    for one, alone in zip(json.loads(found.stdout.splitlines()[-1]), expected[: len(chosen)], strict=True):
-        assert np.abs(np.subtract(one, alone)).max() <= 2 * TOLERANCE
+@in_turns(*RANKS, also=(1, 4, 6, 8))
+def test_same_states_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[float]]) -> None:
+    found = one_launch.results(run_program, mpi, ranks, "eigen")
+    for case, one, alone in zip(cases(), found, expected):
+        assert np.abs(np.subtract(one, alone)).max() <= 2 * TOLERANCE, case
 
 
 def harmonic(grid: Grid, centre: float) -> np.ndarray:
@@ -227,7 +215,5 @@ assert said(lambda: grid.eigenstates(v, 2)) is None
 
 
 def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
-    lines = one_rank.messages(
-        run_program, mpi, LIBRARIES[mpi], "from tessera.grid import Grid, GridError", "GridError", WRONG_ON_ONE_RANK
-    )
+    lines = one_launch.messages(run_program, mpi, "eigen")
     assert len(lines) == 5 and all("expected" in line or "has (" in line for line in lines)

@@ -1,15 +1,9 @@
-"""Compares transforms of given cases with NumPy's; test_fft.py runs it on every rank. Prints the description of each
-transform, then in the last line a digest of each spectrum and of the points that come back.
-
-    python fft_cases.py CASES.json [mpi]
-"""
+"""Compares transforms of given cases with NumPy's, on one process or on each rank; test_fft.py chooses the cases."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import sys
-from pathlib import Path
+import random
 from typing import Any
 
 import numpy as np
@@ -21,11 +15,11 @@ Case = dict[str, Any]
 
 def field_of(case: Case) -> np.ndarray:
     """Returns all points, which are the same on every rank."""
-    random = np.random.default_rng(len(str(case["shape"])))
+    numbers = np.random.default_rng(len(str(case["shape"])))
     shape = (*([case["batch"]] if case["batch"] else []), *case["shape"])
-    field = random.uniform(-1, 1, shape)
+    field = numbers.uniform(-1, 1, shape)
     if case["kind"] == "c2c":
-        field = field + 1j * random.uniform(-1, 1, shape)
+        field = field + 1j * numbers.uniform(-1, 1, shape)
     return field.astype(np.result_type(case["dtype"], field.dtype) if case["dtype"] == "float64" else
                         (np.complex64 if case["kind"] == "c2c" else np.float32))  # fmt: skip
 
@@ -75,13 +69,27 @@ def run(case: Case, comm: Any) -> tuple[list[str], str]:
     return [digest(comm, y, outside, expected.shape), digest(comm, back, inside, field.shape)], str(transform)
 
 
-if __name__ == "__main__":
-    world = None
-    if len(sys.argv) > 2:
-        from mpi4py import MPI
-
-        world = MPI.COMM_WORLD
-    found = [run(case, world) for case in json.loads(Path(sys.argv[1]).read_text())]
-    if world is None or world.rank == 0:
-        print(*(said for _, said in found), sep="\n")
-        print(json.dumps([digests for digests, _ in found]))
+def run_after_errors(case: Case, comm: Any) -> int:
+    """Transforms to and fro as dice choose; one rank refuses some of these calls, and the others are right. Returns how
+    many were refused."""
+    dice = random.Random(5)
+    transform = fft.Transform(
+        tuple(case["shape"]), comm=comm, scheme=case["scheme"], shared_memory=case["shared_memory"]
+    )
+    points = np.random.default_rng(1).normal(size=tuple(case["shape"]))
+    spectrum = np.fft.rfftn(points)[transform.output_slices]
+    x = points[transform.input_slices].copy()
+    y = transform.forward(x)
+    n_refused = 0
+    for turn in range(60):
+        call, given, expected = dice.choice([(transform.forward, x, spectrum), (transform.backward, y, x)])
+        refuses = dice.choice([None, *range(comm.size)])
+        try:
+            found = call([] if refuses == comm.rank else given)
+        except fft.FftError as error:
+            assert refuses is not None and "an array of shape (0,)" in str(error), (turn, refuses, error)
+            n_refused += 1
+        else:
+            assert refuses is None, (turn, refuses)
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+    return n_refused

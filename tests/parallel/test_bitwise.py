@@ -6,18 +6,18 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES
+from conftest import ENGINES, FLAVOURS, RANKS
 
-from parallel.runs import Runs, Settings, with_set
+from parallel.bit_rows import DHFR, PAIR_SCHEMES, ROWS, SHORT, Row, combination, system_file
+from parallel.runs import Outcome, Runs, Settings, with_set
 from parallel.samples import sample
 
-RANKS = (1, 2, 3, 4, 6, 8)
-SHORT: Settings = {"dynamics.steps": 40, "output.energy_every": 10}
-DHFR: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
-PAIR_SCHEMES = ("list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa")  # all but the defaults
+RANKS_OF_CAMPAIGN = (1, 2, 3, 4, 6, 8)
 LONG: Settings = {**DHFR, "dynamics.steps": 200, "output.energy_every": 50}
 
 
@@ -28,11 +28,6 @@ def check(runs: Runs, name: str, settings: Settings, mpi: str, ranks: int, threa
     assert found.hash == alone
     rows = found.table
     assert rows["step"][-1] == settings["dynamics.steps"]
-
-
-@pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1), (3, 2), (4, 1), (6, 1), (8, 2)])
-def test_peptide(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
-    check(runs, "peptide", SHORT, mpi, ranks, threads)
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
@@ -54,52 +49,11 @@ def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: 
     assert (threaded.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("function", ["analytic", "table"])
-@pytest.mark.parametrize("scheme", PAIR_SCHEMES)
-def test_pair_schemes(runs: Runs, scheme: str, function: str) -> None:
-    """Each scheme and function has other bits than the others, which are the same on any number of ranks and threads,
-    with energies and with searches at times that differ between ranks."""
-    settings: Settings = {
-        **SHORT,
-        "dynamics.steps": 12,
-        "output.energy_every": 4,
-        "parallel.pair_scheme": scheme,
-        "interactions.pair_function": function,
-    }
-    alone = runs.run(sample("peptide"), settings)
-    assert alone.report["results"]["pair_scheme"] == scheme
-    many = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, threads=2)
-    assert many.hash == alone.hash
-    assert (many.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
-    other_lists = runs.run(sample("peptide"), {**settings, "parallel.list_steps": 0}, threads=2)
-    assert other_lists.hash == alone.hash
-
-
 def test_the_pair_schemes_are_all(run_engine: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     sections = json.loads(run_engine("--schema").stdout)["sections"]
     keys = next(section["keys"] for section in sections if section["name"] == "parallel")
     known = next(key["allowed"] for key in keys if key["name"] == "pair_scheme")
     assert set(known) == {"auto", "cluster", "reference", *PAIR_SCHEMES}
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("every", [1, 4, 25])
-def test_searches_at_other_steps_are_the_same_on_any_ranks(runs: Runs, every: int) -> None:
-    settings: Settings = {**SHORT, "parallel.pair_search_every": every, "parallel.buffer": 1.0}
-    check(runs, "peptide", settings, "mpich", 4, 1)
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("buffer", [0.1, 0.24])
-def test_searches_that_no_rank_has_foreseen(runs: Runs, buffer: float) -> None:
-    """Forces and energies that were summed before a late search are discarded."""
-    settings: Settings = {**SHORT, "parallel.buffer": buffer, "output.energy_every": 1}
-    alone = runs.run(sample("peptide"), settings)
-    assert alone.report["results"]["pair_searches"] > 12
-    many = runs.run(sample("peptide"), settings, mpi="openmpi", ranks=4)
-    assert many.hash == alone.hash
-    assert (many.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
 
 
 @pytest.mark.parametrize("steps", [0, 1, 20])
@@ -108,11 +62,6 @@ def test_lists_that_last_longer_or_shorter(runs: Runs, steps: float) -> None:
     settings: Settings = {**SHORT, "parallel.list_steps": steps}
     alone = runs.run(sample("peptide"), SHORT)
     assert runs.run(sample("peptide"), settings, threads=2).hash == alone.hash
-
-
-@pytest.mark.parametrize(("ranks", "threads"), [(3, 2), (8, 1)])
-def test_dhfr(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
-    check(runs, "dhfr", {**DHFR, "dynamics.steps": 12}, mpi, ranks, threads)
 
 
 # These are state hashes after 200 steps, with every setting at its default and energies every 10 steps. They hold for
@@ -179,7 +128,7 @@ KINDS: dict[str, tuple[str, Settings, str]] = {
 
 
 def check_golden(runs: Runs, name: str, **sizes: Any) -> None:
-    assert runs.run(sample(name), FULL, timeout=1200, **sizes).hash == GOLDEN[name]
+    assert runs.run(sample(name), FULL, **sizes).hash == GOLDEN[name]
 
 
 def test_golden_hash(runs: Runs) -> None:
@@ -191,17 +140,57 @@ def check_kind(runs: Runs, kind: str, **sizes: Any) -> None:
     assert runs.run(sample(name), {**SHORT, **settings}, **sizes).hash == golden
 
 
+TABLE = {**{kind: Row(name, {**SHORT, **more}, golden=golden) for kind, (name, more, golden) in KINDS.items()}, **ROWS}
+
+
+def begin(runs: Runs, row: Row) -> Path:
+    path = runs.run_file(system_file(row.system), row.settings)
+    path.write_text(path.read_text() + row.sections)
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(runs: Runs) -> Callable[[str], Outcome]:
+    """Returns the run of a row on one rank; it is run once."""
+
+    @cache
+    def run(name: str) -> Outcome:
+        row = TABLE[name]
+        found = runs.start(begin(runs, row))
+        assert row.acts is None or row.acts(found), "what the row tests has not happened"
+        assert found.hash == (row.golden or found.hash)
+        return found
+
+    return run
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    "turn", [0, *(pytest.param(turn, marks=pytest.mark.slow(part="bits")) for turn in range(1, 5))]
+)
+@pytest.mark.parametrize("name", TABLE)
+def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn: int) -> None:
+    """The state and every printed digit are those of one rank. The place in the table and the turn choose the ranks."""
+    row, turn = TABLE[name], turn + list(TABLE).index(name)
+    path, expected = begin(runs, row), alone(name)
+    for leg, last in enumerate((*row.restarts, row.settings["dynamics.steps"])):
+        mpi, ranks, threads = combination(turn + leg)
+        ranks = min(ranks, row.most_ranks)
+        words = [*(["--restart"] if leg else []), "--set", f"dynamics.steps={last}"]
+        found = runs.start(path, *words, mpi=mpi, ranks=ranks, threads=threads)
+        assert (found.report["ranks"], found.report["threads"]) == (ranks, threads)
+    assert found.hash == expected.hash
+    assert (found.folder / "energy.csv").read_text() == (expected.folder / "energy.csv").read_text()
+
+
+def test_the_table_has_all_combinations() -> None:
+    assert len({combination(turn) for turn in range(len(TABLE))}) == 2 * len(FLAVOURS) * len(RANKS)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_on_each_instruction_set(runs: Runs, instruction_sets: list[str], kind: str) -> None:
     for instruction_set in instruction_sets:
         check_kind(runs, kind, threads=2, env=with_set(instruction_set))
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("kind", KINDS)
-def test_kinds_on_any_ranks(runs: Runs, kind: str) -> None:
-    check_kind(runs, kind)
-    check_kind(runs, kind, mpi="openmpi", ranks=3)
 
 
 def test_restarts_with_other_instruction_sets(runs: Runs, instruction_sets: list[str]) -> None:
@@ -220,7 +209,7 @@ def test_restarts_with_other_instruction_sets(runs: Runs, instruction_sets: list
 
 @pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+@pytest.mark.parametrize("ranks", RANKS_OF_CAMPAIGN)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_golden_hashes_on_any_ranks(runs: Runs, name: str, ranks: int, threads: int) -> None:
     check_golden(runs, name, mpi="openmpi", ranks=ranks, threads=threads)
@@ -242,13 +231,6 @@ def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.
     run_program([program, "--gtest_filter=Box.OfARealSystem*"], env={"TESSERA_TEST_SYSTEM": str(sample("dhfr"))})
 
 
-def test_energy_rows_are_the_same(runs: Runs, mpi: str) -> None:
-    """Not only the state but every printed digit of every term is the same."""
-    alone = runs.run(sample("peptide"), SHORT)
-    found = runs.run(sample("peptide"), SHORT, mpi=mpi, ranks=4)
-    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
-
-
 def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[tuple[int, int, int]]) -> str:
     """Returns the hash after restarts. Each piece of the run is given by its last step, ranks and threads."""
     path = runs.run_file(sample(name), settings)
@@ -259,15 +241,9 @@ def in_pieces(runs: Runs, name: str, settings: Settings, mpi: str, pieces: list[
     return found.hash
 
 
-def test_restarts_on_other_ranks(runs: Runs, mpi: str) -> None:
-    """The run is interrupted between two searches, at a search, and one step after a search."""
-    alone = runs.hash_of_one_rank(sample("peptide"), SHORT)
-    assert in_pieces(runs, "peptide", SHORT, mpi, [(5, 3, 1), (20, 1, 2), (21, 4, 1), (40, 2, 1)]) == alone
-
-
 @pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", RANKS_OF_CAMPAIGN)
 def test_dhfr_200_steps(runs: Runs, mpi: str, ranks: int, threads: int) -> None:
     check(runs, "dhfr", LONG, mpi, ranks, threads)
 

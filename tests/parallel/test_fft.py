@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import one_rank
+import one_launch
 import pytest
 from click.testing import CliRunner
-from conftest import ENGINES, mpirun
+from conftest import ENGINES, LIBRARIES, RANKS, in_turns, mpirun
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -25,12 +23,8 @@ from tessera.cli import cli
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
 
-PROGRAM = Path(__file__).parent / "fft_cases.py"
-RANKS = [1, 2, 3, 4, 6, 8]
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
 EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
-# By itself mpi4py takes the first library that it finds, whichever launcher started it.
-LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 
 lengths = st.one_of(st.integers(1, 12), st.sampled_from([16, 18, 25, 30, 33]))
 case = st.fixed_dictionaries(
@@ -47,7 +41,7 @@ case = st.fixed_dictionaries(
 
 
 def cases() -> list[Case]:
-    """Returns cases with every scheme. They run in one launch, because launches take most of the time."""
+    """Returns cases with every scheme."""
     found: list[Case] = []
 
     @seed(4)
@@ -78,17 +72,10 @@ def expected() -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-def test_same_bits_as_one_process(
-    run_program: Run, tmp_path: Path, mpi: str, ranks: int, expected: list[list[str]]
-) -> None:
-    file = tmp_path / "cases.json"
-    file.write_text(json.dumps(cases()))
-    found = run_program(
-        [*mpirun(mpi, ranks), sys.executable, PROGRAM, file, "mpi"],
-        env={"MPI4PY_LIBMPI": LIBRARIES[mpi], "XDG_CACHE_HOME": str(tmp_path)},
-    )
-    assert json.loads(found.stdout.splitlines()[-1]) == expected
+@in_turns(*RANKS, also=(1, 4, 6, 8))
+def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[str]]) -> None:
+    found = one_launch.results(run_program, mpi, ranks, "fft")
+    assert not [case for case, (ours, _), alone in zip(cases(), found, expected, strict=True) if ours != alone]
 
 
 WRONG_ON_ONE_RANK = """
@@ -119,10 +106,9 @@ assert said(lambda: t.forward(x)) is None
 
 
 def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
-    lines = one_rank.messages(
-        run_program, mpi, LIBRARIES[mpi], "from tessera import fft", "fft.FftError", WRONG_ON_ONE_RANK
+    differ, kind, shape, dtype, infinite, threads, batch, machine, ragged, no_array, read_only, too_many = (
+        one_launch.messages(run_program, mpi, "fft")
     )
-    differ, kind, shape, dtype, infinite, threads, batch, machine, ragged, no_array, read_only, too_many = lines[-12:]
     assert "ranks 0 and 2 ask for different transforms" in differ
     assert kind == "kind is 'r2r'; expected 'r2c' or 'c2c'"
     assert "but this rank's part has" in shape
@@ -137,46 +123,19 @@ def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
     assert "of 4000 threads can be started" in too_many
 
 
-REFUSALS = """
-import random
-import numpy as np
-from mpi4py import MPI
-from tessera import fft
-comm = MPI.COMM_WORLD
-dice = random.Random(5)
-for shape, scheme, shared_memory in [
-    ((8, 9, 10), "auto", True),
-    ((8, 9, 10), "1d_alltoall", True),
-    ((8, 9, 10), "auto", False),
-    ((1, 1, 40), "auto", True),
-]:
-    t = fft.Transform(shape, comm=comm, scheme=scheme, shared_memory=shared_memory)
-    points = np.random.default_rng(1).normal(size=shape)
-    spectrum = np.fft.rfftn(points)[t.output_slices]
-    x = points[t.input_slices].copy()
-    y = t.forward(x)
-    for turn in range(60):
-        call, given, expected = dice.choice([(t.forward, x, spectrum), (t.backward, y, x)])
-        refuses = dice.choice([None, *range(comm.size)])
-        try:
-            found = call([] if refuses == comm.rank else given)
-        except fft.FftError as error:
-            assert refuses is not None and "an array of shape (0,)" in str(error), (turn, refuses, error)
-        else:
-            assert refuses is None, (turn, refuses)
-            np.testing.assert_allclose(found, expected, atol=1e-12)
-print("as it should be")
-"""
+CASES_AFTER_ERRORS: list[Case] = [
+    {"shape": (8, 9, 10), "scheme": "auto", "shared_memory": True},
+    {"shape": (8, 9, 10), "scheme": "1d_alltoall", "shared_memory": True},
+    {"shape": (8, 9, 10), "scheme": "auto", "shared_memory": False},
+    {"shape": (1, 1, 40), "scheme": "auto", "shared_memory": True},
+]
 
 
-@pytest.mark.parametrize("ranks", RANKS)
+@in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_after_an_error_transforms_go_on(run_program: Run, mpi: str, ranks: int) -> None:
     """A transform that one rank can't begin leaves nothing behind that disturbs a later transform."""
-    found = run_program(
-        [*mpirun(mpi, ranks), sys.executable, "-m", "mpi4py", "-c", REFUSALS],  # if one rank fails, all end
-        env={"MPI4PY_LIBMPI": LIBRARIES[mpi]},
-    )
-    assert found.stdout.count("as it should be") == ranks
+    refused = one_launch.results(run_program, mpi, ranks, "fft after errors")
+    assert len(refused) == len(CASES_AFTER_ERRORS) and min(refused) > 10
 
 
 def test_the_example_in_cpp(run_program: Run) -> None:

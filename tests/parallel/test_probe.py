@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES, mpirun
+from conftest import ENGINES, in_turns, mpirun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -30,7 +30,7 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@in_turns(1, 2, 5)
 def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
     path = tmp_path / "here.json"
     done = run_program([*mpirun(mpi, ranks), probe, "-o", path, "--seconds", "5", "--repeats", "2"])
@@ -91,13 +91,30 @@ def test_check_knows_this_host_and_not_another(mpi: str, probe: Path, run_progra
         (["-o", "map.json", "--seconds", "soon"], "--seconds"),
     ],
 )
-def test_bad_arguments_are_said_once(
+def test_bad_arguments_are_named(run_program: Run, tmp_path: Path, arguments: list[str], says: str) -> None:
+    """A program of Open MPI starts alone without mpirun."""
+    check_refusal(
+        run_program([ENGINES / "tessera-probe-openmpi", *arguments], cwd=tmp_path, check=False), says, tmp_path
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-o", "map.json", "--merge", "none.json"], "none.json"),  # the root reads the map
+        (["-o", "map.json", "--sizes", "0"], "--sizes"),  # each rank reads the words
+    ],
+)
+def test_ranks_agree_on_bad_arguments(
     mpi: str, probe: Path, run_program: Run, tmp_path: Path, arguments: list[str], says: str
 ) -> None:
-    done = run_program([*mpirun(mpi, 2), probe, *arguments], cwd=tmp_path, check=False)
+    check_refusal(run_program([*mpirun(mpi, 2), probe, *arguments], cwd=tmp_path, check=False), says, tmp_path)
+
+
+def check_refusal(done: subprocess.CompletedProcess[str], says: str, folder: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count(says) == 1, done.stderr
-    assert not (tmp_path / "map.json").exists()
+    assert not (folder / "map.json").exists()
 
 
 @pytest.mark.slow(part="cluster")

@@ -96,22 +96,18 @@ def check_goes_on(runs: Runs, path: Path, settings: Settings, stopped: int, **si
     return found.report
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("kind", ["segments", "h5md"])
 @pytest.mark.parametrize(
-    ("sizes", "to_launcher"),
+    ("kind", "mpi", "ranks", "to_launcher"),
     [
-        (("serial", 1), True),
-        (("openmpi", 3), False),
-        (("openmpi", 3), True),
-        (("mpich", 3), False),
-        (("mpich", 3), True),
+        ("h5md", "serial", 1, True),
+        ("segments", "openmpi", 2, False),
+        ("h5md", "openmpi", 3, True),
+        ("h5md", "mpich", 5, False),
+        ("segments", "mpich", 3, True),
     ],
-    ids=["alone", "openmpi-rank", "openmpi-mpirun", "mpich-rank", "mpich-mpiexec"],
 )
-def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: bool) -> None:
+def test_terminate(runs: Runs, kind: str, mpi: str, ranks: int, to_launcher: bool) -> None:
     """SIGTERM to one rank or to the launcher gives a checkpoint, status 143, and the same bits after --restart."""
-    mpi, ranks = sizes
     settings: Settings = {**LENGTH, "output.trajectory": kind, "output.checkpoint_every": 0}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": ENDLESS})
     output = path.parent / "output"
@@ -128,15 +124,23 @@ def test_terminate(runs: Runs, kind: str, sizes: tuple[str, int], to_launcher: b
     assert report["first_step"] == stopped
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("kind", list(FORMATS))
-@pytest.mark.parametrize(("mpi_name", "ranks"), [("serial", 1), ("openmpi", 2), ("mpich", 3)])
-def test_kill(runs: Runs, kind: str, mpi_name: str, ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "mpi", "ranks"),
+    [
+        ("segments", "openmpi", 2),
+        ("dcd", "mpich", 3),
+        ("h5md", "openmpi", 5),
+        ("xtc", "mpich", 2),
+        *(pytest.param(kind, *one, marks=pytest.mark.slow(part="faults"))
+          for kind in FORMATS for one in (("serial", 1), ("openmpi", 3), ("mpich", 4))),
+    ],
+)  # fmt: skip
+def test_kill(runs: Runs, kind: str, mpi: str, ranks: int) -> None:
     """After SIGKILL to every rank at once, the run continues from the periodic checkpoint."""
     settings: Settings = {**LENGTH, "output.trajectory": kind}
     path = runs.run_file(sample("peptide"), {**settings, "dynamics.steps": ENDLESS})
     output = path.parent / "output"
-    with job_under_way(mpi_name, ranks, ENGINE, path) as (process, mark):
+    with job_under_way(mpi, ranks, ENGINE, path) as (process, mark):
         wait_for(process, output / "energy.csv", 13)
         for rank in ranks_of(mark, ENGINE):
             os.kill(rank, signal.SIGKILL)
@@ -418,7 +422,6 @@ def test_both_formats_hold_the_same_frames(uninterrupted: dict[str, Path]) -> No
     np.testing.assert_allclose(found["time"], 0.002 * found["step"], rtol=1e-12)
 
 
-@pytest.mark.mpi
 @pytest.mark.parametrize(("mpi", "ranks"), [("serial", 1), ("openmpi", 2)])
 def test_a_run_that_was_killed_before_its_report_gets_one(runs: Runs, mpi: str, ranks: int) -> None:
     path = runs.run_file(sample("peptide"), {**LENGTH, "dynamics.steps": 20, "output.trajectory": "dcd"})

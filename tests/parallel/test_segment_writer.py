@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import mpirun
+from conftest import LIBRARIES, in_turns, mpirun
 
-from parallel.test_simulation import LIBRARIES, Run
+from parallel.test_simulation import Run
 from tessera.traj import Trajectory
 from tessera.traj.check import check
 
@@ -68,10 +68,7 @@ def start(run_program: Run, program: str, folder: Path, mpi: str, ranks: int) ->
     return run_program(words, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}).stdout
 
 
-@pytest.mark.parametrize(
-    ("mpi", "ranks"),
-    [("openmpi", 1), ("mpich", 2), ("openmpi", 3), ("mpich", 4), ("openmpi", 6), ("mpich", 8)],
-)
+@in_turns(1, 2, 3, 5, also=(4, 6, 8))
 def test_what_ranks_write(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
     folder = tmp_path / "out.segments"
     start(run_program, WRITE, folder, mpi, ranks)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, mpirun
+from conftest import LIBRARIES, ROOT, in_turns, mpirun
 
 from parallel.runs import Runs
 
@@ -16,7 +16,6 @@ pytest.importorskip("tessera._md_serial", reason="the Python modules are not bui
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 SETTINGS = {"interactions.cutoff": 9.0, "interactions.switch": 8.0, "dynamics.timestep": 2.0, "dynamics.steps": 40}
 
 
@@ -54,7 +53,7 @@ if comm.rank == 0:
 """
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@in_turns(1, 2, 3, 5)
 def test_steps_are_those_of_the_engine(run_program: Run, runs: Runs, dhfr: Path, mpi: str, ranks: int) -> None:
     found = run_program([*mpirun(mpi, ranks), sys.executable, "-c", STEPS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]})
     assert found.stdout.strip() == runs.hash_of_one_rank(dhfr, SETTINGS)

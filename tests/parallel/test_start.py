@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import RANKS, in_turns
 
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
 
-TWELVE = list(range(1, 13))
+TWELVE = range(1, 13)
 FULL: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
 
 
@@ -29,15 +30,14 @@ def check(runs: Runs, name: str, mpi: str, ranks: int) -> None:
 ONE_RANK: dict[str, tuple[dict[str, object], np.ndarray]] = {}
 
 
-@pytest.mark.parametrize("ranks", TWELVE)
+@in_turns(*RANKS, also=TWELVE)
 def test_dhfr(runs: Runs, mpi: str, ranks: int) -> None:
     check(runs, "dhfr", mpi, ranks)
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("ranks", TWELVE)
-def test_water(runs: Runs, ranks: int) -> None:
-    check(runs, "water", "mpich" if ranks % 2 else "openmpi", ranks)
+@in_turns(5, 7, also=TWELVE, first="mpich")
+def test_water(runs: Runs, mpi: str, ranks: int) -> None:
+    check(runs, "water", mpi, ranks)
 
 
 @pytest.mark.slow(part="bits")
@@ -46,9 +46,9 @@ def test_apoa1(runs: Runs, mpi: str, ranks: int) -> None:
     check(runs, "apoa1", mpi, ranks)
 
 
-@pytest.mark.parametrize("ranks", [9, 12])
+@in_turns(9, 12)
 def test_more_ranks_than_cells(runs: Runs, mpi: str, ranks: int) -> None:
-    """A box of 31 Å holds 2 × 2 × 2 cells of this list range."""
+    """A box of 31 Å holds 2 × 2 × 2 cells of this list range. Each rank finds that by itself, when it plans bricks."""
     wide: Settings = {"interactions.cutoff": 15.0, "parallel.buffer": 4.0}
     found = runs.run(sample("peptide"), {**wide, "dynamics.steps": 1}, mpi=mpi, ranks=ranks, check=False)
     assert found.process.returncode == 2
@@ -58,9 +58,10 @@ def test_more_ranks_than_cells(runs: Runs, mpi: str, ranks: int) -> None:
     assert not (found.folder / "energy.csv").exists()
 
 
-def test_as_many_ranks_as_cells(runs: Runs, mpi: str) -> None:
+@in_turns(8)
+def test_as_many_ranks_as_cells(runs: Runs, mpi: str, ranks: int) -> None:
     wide: Settings = {"interactions.cutoff": 15.0, "parallel.buffer": 4.0}
-    assert runs.energy(sample("peptide"), wide, mpi=mpi, ranks=8) == runs.energy(sample("peptide"), wide)
+    assert runs.energy(sample("peptide"), wide, mpi=mpi, ranks=ranks) == runs.energy(sample("peptide"), wide)
 
 
 def test_explain_prices_exchanges_on_a_map(

@@ -19,7 +19,6 @@ from tessera.verify import verify
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 
-SIZES = [("serial", 1), ("openmpi", 2), ("mpich", 3), ("openmpi", 4), ("mpich", 6), ("openmpi", 8)]
 LENGTH: Settings = {"dynamics.steps": 30, "output.trajectory_every": 10, "output.energy_every": 0}
 SELECTIONS = """
 [[output.selection]]
@@ -79,18 +78,28 @@ def in_two_legs(runs: Runs, kind: str, writers: int, **sizes: Any) -> Path:
     return found.folder / f"trajectory.{kind}"
 
 
+SLOW = pytest.mark.slow(part="bits")
+OTHER_SIZES = [("openmpi", 4, 3), ("mpich", 6, 5), ("openmpi", 8, 8)]
+
+
 @pytest.fixture(scope="module")
 def files(runs: Runs) -> dict[str, Path]:
     """Trajectories in one file that one rank wrote, by format."""
     return {kind: in_two_legs(runs, kind, 0) for kind in ("dcd", "xtc", "h5md")}
 
 
-@pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("mpi", "ranks", "writers"),
-    [("openmpi", 2, 2), ("mpich", 3, 2), ("openmpi", 4, 3), ("mpich", 6, 5), ("openmpi", 8, 8)],
+    ("kind", "mpi", "ranks", "writers"),
+    [
+        ("dcd", "openmpi", 2, 2),
+        ("dcd", "mpich", 3, 2),
+        ("xtc", "openmpi", 5, 3),
+        ("xtc", "mpich", 2, 2),
+        ("h5md", "openmpi", 3, 3),
+        ("h5md", "mpich", 7, 5),
+        *(pytest.param(kind, *one, marks=SLOW) for kind in ("dcd", "xtc", "h5md") for one in OTHER_SIZES),
+    ],
 )
-@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md"])
 def test_several_ranks_write_a_file(
     runs: Runs, files: dict[str, Path], kind: str, mpi: str, ranks: int, writers: int
 ) -> None:
@@ -100,9 +109,8 @@ def test_several_ranks_write_a_file(
     assert found.read_bytes()[first:] == files[kind].read_bytes()[first:]
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md"])
-def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str) -> None:
+@pytest.mark.parametrize(("kind", "mpi"), [("dcd", "openmpi"), ("xtc", "mpich"), ("h5md", "openmpi")])
+def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str, mpi: str) -> None:
     def after_the_loss(writers: int, **sizes: Any) -> bytes:
         settings: Settings = {"output.trajectory": kind, "output.writers": writers, "output.checkpoint_every": 10}
         path = run_file(runs, {**settings, "dynamics.steps": 20})
@@ -112,7 +120,7 @@ def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str) -> None:
         assert "is gone and begins anew after step 20" in again.process.stderr
         return file.read_bytes()[108 if kind == "h5md" else 0 :]
 
-    assert after_the_loss(2, mpi="mpich", ranks=3) == after_the_loss(0)
+    assert after_the_loss(2, mpi=mpi, ranks=3) == after_the_loss(0)
 
 
 def test_a_dcd_is_the_same_after_a_restart(files: dict[str, Path], dcd: Path) -> None:
@@ -134,9 +142,16 @@ def test_several_ranks_write_some_atoms_into_a_file(runs: Runs, kind: str) -> No
     assert ours[first:] == theirs[first:]
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("writers", [1, 3])
-@pytest.mark.parametrize(("mpi", "ranks"), SIZES)
+@pytest.mark.parametrize(
+    ("mpi", "ranks", "writers"),
+    [
+        ("serial", 1, 3),
+        ("openmpi", 2, 1),
+        ("mpich", 3, 3),
+        ("openmpi", 5, 3),
+        *(pytest.param(mpi, ranks, n, marks=SLOW) for mpi, ranks, _ in OTHER_SIZES for n in (1, 3)),
+    ],
+)  # fmt: skip
 def test_ranks_and_writers(runs: Runs, reference: list[Any], mpi: str, ranks: int, writers: int) -> None:
     threads = 2 if ranks == 3 else 1
     path = run_file(runs, {"output.writers": writers}, SELECTIONS)

@@ -1,4 +1,4 @@
-"""Tests heat and pressure baths: against integrators in NumPy, on ranks and over restarts, and what they sample."""
+"""Tests heat and pressure baths: against integrators in NumPy, and what they sample."""
 
 from __future__ import annotations
 
@@ -177,29 +177,6 @@ def test_langevin_follows_its_splitting(water: Path) -> None:
     assert system.error() < 1e-5
 
 
-@pytest.mark.parametrize(
-    "baths",
-    [
-        {"thermostat": "bussi", "barostat": "c-rescale"},
-        {"thermostat": "langevin", "barostat": "c-rescale", "coupling": "semi-isotropic"},
-        {"thermostat": "nose-hoover", "barostat": "berendsen", "coupling": "anisotropic"},
-        {"thermostat": "nose-hoover", "barostat": "mtk", "coupling": "semi-isotropic"},
-        {"thermostat": "langevin", "barostat": "monte-carlo", "coupling": "isotropic"},
-        {"thermostat": "bussi", "barostat": "monte-carlo", "coupling": "anisotropic"},
-    ],
-    ids=lambda baths: "-".join(baths.values()),
-)
-def test_bits_on_ranks_and_over_restarts(runs: Runs, mpi: str, baths: dict[str, str]) -> None:
-    settings: Settings = {**NPT, **{f"dynamics.{key}": value for key, value in baths.items()}}
-    alone = runs.run(sample("peptide"), settings)
-    assert len(set(alone.table["box_a"])) > (2 if baths["barostat"] == "monte-carlo" else 5)
-    path = runs.run_file(sample("peptide"), settings)
-    runs.start(path, "--set", "dynamics.steps=21", mpi=mpi, ranks=2)
-    found = runs.start(path, "--restart", mpi=mpi, ranks=3)
-    assert found.hash == alone.hash
-    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
-
-
 LONGER: Settings = {
     "dynamics.ensemble": "nvt",
     "dynamics.timestep": 4.0,
@@ -210,16 +187,17 @@ LONGER: Settings = {
 }
 
 
-def test_longer_steps_on_ranks_and_over_restarts(runs: Runs, mpi: str) -> None:
+@pytest.mark.mpi
+def test_longer_steps_on_ranks_and_over_restarts(runs: Runs) -> None:
     """The restart is between two actions of the mesh's forces."""
     alone = runs.run(sample("peptide"), LONGER)
     path = runs.run_file(sample("peptide"), {**LONGER, "output.checkpoint_every": 33})
-    runs.start(path, "--set", "dynamics.steps=40", mpi=mpi, ranks=2)
+    runs.start(path, "--set", "dynamics.steps=40", mpi="openmpi", ranks=2)
     for name in ("checkpoint.tck", "energy.csv"):
         assert (path.parent / "output" / name).exists()
     newest, before = (path.parent / "output" / name for name in ("checkpoint.tck", "checkpoint.previous.tck"))
     before.replace(newest)  # of step 33
-    found = runs.start(path, "--restart", mpi=mpi, ranks=3)
+    found = runs.start(path, "--restart", mpi="mpich", ranks=3)
     assert found.hash == alone.hash
 
 

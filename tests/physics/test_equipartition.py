@@ -14,6 +14,7 @@ import tessera
 from physics.flexible import ACCELERATION, BOLTZMANN, Array
 from tessera import system as systems
 
+pytestmark = pytest.mark.slow(part="physics")
 TEMPERATURE = 320.0
 TIMESTEP = {"h-bonds": 2.0, "none": 0.5}  # fs
 BATHS = {
@@ -26,7 +27,7 @@ BATHS = {
 }
 
 
-@pytest.fixture(scope="module", params=[pytest.param("h-bonds", marks=pytest.mark.slow(part="physics")), "none"])
+@pytest.fixture(scope="module", params=["h-bonds", "none"])
 def start(request: pytest.FixtureRequest, small_water: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The end of 5 ps with Langevin's bath, which warms each kind of motion by itself."""
     simulation = tessera.Simulation(small_water, settings(request.param, **BATHS["langevin"], tau_t=0.1), threads=2)

@@ -125,7 +125,6 @@ def test_energies_of_clashing_atoms_are_right(runs: Runs, tmp_path: Path, distan
     assert clashes["energies_are_lower_bounds"] == (0.3 * distance < 0.094)
 
 
-@pytest.mark.mpi
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_clashes_are_the_same_on_any_ranks(runs: Runs, tmp_path: Path, mpi: str) -> None:
     write(clashing(0.12), tmp_path / "clash.tsr")

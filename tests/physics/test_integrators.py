@@ -1,4 +1,4 @@
-"""Tests leapfrog and several time steps: against velocity Verlet, in NumPy, on ranks and over restarts."""
+"""Tests leapfrog and several time steps: against velocity Verlet, and in NumPy."""
 
 from __future__ import annotations
 
@@ -78,27 +78,6 @@ def test_a_run_starts_from_velocities_of_the_other_kind(runs: Runs) -> None:
         assert end.table["potential"][-1] == pytest.approx(whole.table["potential"][-1], abs=2e-3)
 
 
-@pytest.mark.parametrize("baths", [{}, {"dynamics.ensemble": "npt", "dynamics.tau_t": 0.2, "dynamics.tau_p": 1.0}])
-def test_leapfrog_on_ranks_and_over_restarts(runs: Runs, mpi: str, baths: Settings) -> None:
-    settings: Settings = {
-        "dynamics.integrator": "leapfrog",
-        "dynamics.steps": 60,
-        "dynamics.coupling_every": 5,
-        "output.energy_every": 7,
-        **baths,
-    }
-    same_on_ranks_and_over_restarts(runs, mpi, settings)
-
-
-def same_on_ranks_and_over_restarts(runs: Runs, mpi: str, settings: Settings, first_part: int = 21) -> None:
-    alone = runs.run(sample("peptide"), settings)
-    path = runs.run_file(sample("peptide"), settings)
-    runs.start(path, "--set", f"dynamics.steps={first_part}", mpi=mpi, ranks=2)
-    found = runs.start(path, "--restart", mpi=mpi, ranks=3, threads=2)
-    assert found.hash == alone.hash
-    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
-
-
 @pytest.mark.parametrize(("direct", "mesh"), [(2, 4), (2, 2), (1, 3)])
 def test_several_time_steps_follow_their_scheme(water: Path, direct: int, mesh: int) -> None:
     """Tuckerman et al. (1992): bonded forces in every step, the others in every so many, as strongly."""
@@ -127,19 +106,6 @@ def test_several_time_steps_follow_their_scheme(water: Path, direct: int, mesh: 
     system.simulation.step(24)
     assert system.error() < 1e-5
     assert np.abs(system.v - system.simulation.velocities).max() < 1e-2
-
-
-def test_three_time_steps_on_ranks_and_over_restarts(runs: Runs, mpi: str) -> None:
-    settings: Settings = {
-        "dynamics.ensemble": "nvt",
-        "dynamics.timestep": 1.0,
-        "dynamics.direct_every": 2,
-        "dynamics.mesh_every": 4,
-        "dynamics.coupling_every": 8,
-        "dynamics.steps": 60,
-        "output.energy_every": 12,
-    }
-    same_on_ranks_and_over_restarts(runs, mpi, settings, first_part=24)
 
 
 def test_three_time_steps_conserve_energy(water: Path) -> None:

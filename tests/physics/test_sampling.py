@@ -10,6 +10,7 @@ import pytest
 import tessera
 from physics.flexible import BOLTZMANN, Array
 
+pytestmark = pytest.mark.slow(part="physics")
 BETWEEN = 0.2  # ps between samples
 
 
@@ -40,7 +41,6 @@ def test_only_berendsen_has_no_ensemble(small_water: Path) -> None:
     assert kinetic.var() < 0.4 * expected
 
 
-@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("thermostat", ["bussi", "nose-hoover", "langevin"])
 def test_two_temperatures_give_the_ratio_of_their_ensembles(small_water: Path, thermostat: str) -> None:
     """ln P₁(U)/P₂(U) is linear in U, with the slope 1/kT₂ − 1/kT₁ (M. R. Shirts, J. Chem. Theory Comput. 9, 909,

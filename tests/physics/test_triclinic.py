@@ -1,5 +1,5 @@
 """Triclinic boxes: energies and forces against OpenMM, derivatives by positions and by the box, the same crystal in
-other vectors, conservation, and the same bits on any ranks and over restarts."""
+other vectors, and conservation."""
 
 from __future__ import annotations
 
@@ -167,32 +167,6 @@ NPT: Settings = {
     "dynamics.tau_p": 1.0,
     "output.energy_every": 7,
 }
-SHORT: Settings = {"dynamics.steps": 40, "output.energy_every": 10}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1), (3, 2), (4, 1), (6, 1)])
-def test_bits(runs: Runs, mpi: str, shape: str, ranks: int, threads: int) -> None:
-    alone = runs.hash_of_one_rank(sample(shape), SHORT)
-    assert runs.run(sample(shape), SHORT, mpi=mpi, ranks=ranks, threads=threads).hash == alone
-
-
-@pytest.mark.parametrize(
-    ("shape", "coupling"),
-    [("octahedron", "isotropic"), ("dodecahedron", "semi-isotropic"), ("octahedron", "anisotropic")],
-)
-def test_bits_with_a_pressure_bath(runs: Runs, mpi: str, shape: str, coupling: str) -> None:
-    settings: Settings = {**NPT, "dynamics.steps": 60, "dynamics.coupling": coupling}
-    alone = runs.run(sample(shape), settings)
-    table = alone.table
-    assert len(set(table["box_a"])) > 5
-    angles = np.stack([table[f"box_{name}"] for name in ("alpha", "beta", "gamma")])
-    assert (np.ptp(angles, axis=1) < 1e-9).all() == (coupling == "isotropic")
-    path = runs.run_file(sample(shape), settings)
-    runs.start(path, "--set", "dynamics.steps=21", mpi=mpi, ranks=2)
-    found = runs.start(path, "--restart", mpi=mpi, ranks=3)
-    assert found.hash == alone.hash
-    assert (found.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -106,21 +106,6 @@ def test_what_it_does_not_go_with_is_named(runs: Runs, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.mpi
-def test_ranks_and_threads_give_the_same_bits(runs: Runs) -> None:
-    settings: Settings = {
-        **MESH,
-        "pme.grid": [36, 36, 36],
-        "pme.order": 4,
-        "dynamics.steps": 25,
-        "dynamics.ensemble": "npt",
-        "dynamics.coupling_every": 5,
-    }
-    alone = runs.hash_of_one_rank(sample("peptide"), settings)
-    for mpi, ranks, threads in (("serial", 1, 2), ("openmpi", 2, 1), ("mpich", 3, 2)):
-        assert runs.run(sample("peptide"), settings, mpi=mpi, ranks=ranks, threads=threads).hash == alone, (mpi, ranks)
-
-
 def test_energy_is_conserved(runs: Runs) -> None:
     """As well as with a force switch."""
     settings: Settings = {"dynamics.steps": 400, "dynamics.timestep": 1.0, "output.energy_every": 10}

@@ -1,9 +1,10 @@
-// Tests how cells move by the seconds that ranks have worked. These are given, as what a machine measures depends on its
-// load: every atom costs its rank a second. Ranks are threads of this process.
+// Tests how cells move by the seconds that ranks have worked. These are given, as what a machine measures depends on
+// its load: every atom costs its rank a second. Ranks are threads of this process.
 #include "tessera/md/domain/balance.h"
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "tessera/comm/threaded/run_ranks.h"
@@ -26,8 +27,7 @@ std::vector<double> imbalances(const test::Sample& sample, int ranks, int looks)
   std::vector<double> found(static_cast<std::size_t>(looks));
   comm::run_ranks(ranks, [&](const comm::Communicator& comm) {
     ThreadPool threads;
-    const auto grid =
-        plan_cell_grid(sample.system.box, {.list_range = 7, .group_radius = group_radius(sample.system)});
+    const auto grid = plan_cell_grid(sample.system.box, {.list_range = 7, .group_radius = group_radius(sample.system)});
     auto decomposition = plan_decomposition(grid, ranks);
     for (auto& imbalance : found) {
       auto state = test::state_in(sample.system.box);
@@ -62,8 +62,7 @@ TEST(Balance, EvenWorkStaysWhereItIs) {
     const auto sample = half_empty();
     ThreadPool threads;
     auto state = test::state_in(sample.system.box);
-    const auto grid =
-        plan_cell_grid(sample.system.box, {.list_range = 7, .group_radius = group_radius(sample.system)});
+    const auto grid = plan_cell_grid(sample.system.box, {.list_range = 7, .group_radius = group_radius(sample.system)});
     Domain domain(sample.system, plan_decomposition(grid, 4), state, comm, threads);
     domain.distribute({comm.is_root() ? sample.particles : std::vector<Particle>{}, {}});
     EXPECT_FALSE(find_balance(domain, 1, comm).better) << "as long on each rank, whatever it holds";
