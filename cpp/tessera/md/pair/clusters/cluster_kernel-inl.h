@@ -212,7 +212,7 @@ TESSERA_STAGE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, En
 /// holds its parameters if these come from the table.
 template <class Choice, bool Masked, Reciprocals reciprocals, Beside beside>
 [[nodiscard]] TESSERA_STAGE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
-                                    const MaskedEntry* masked, const TableLookup* table, EnergySums& energies) {
+                                       const MaskedEntry* masked, const TableLookup* table, EnergySums& energies) {
   constexpr bool WithEnergy = beside == Beside::energies;
   const auto distance = DistanceOf<reciprocals>(r2);
   const P &inverse = distance.inverse, &inverse2 = distance.inverse2;
