@@ -1,5 +1,4 @@
-// The Python module tessera._md_<mpi>: simulations in process, linked once for each MPI. tessera/simulation.py wraps
-// it.
+// The Python module tessera._md_<mpi>, linked once for each MPI: simulations in process. tessera/simulation.py wraps it.
 #include "module.h"
 
 #include <fmt/format.h>
