@@ -1,4 +1,4 @@
-// The Python module tessera._md_<mpi>, linked once for each MPI: simulations in process. tessera/simulation.py wraps it.
+// The Python module tessera._md_<mpi>, linked once for each MPI: simulations in process. See tessera/simulation.py.
 #include "module.h"
 
 #include <fmt/format.h>
