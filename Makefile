@@ -99,15 +99,16 @@ tsan: setup ## unit tests with everything under the thread sanitizer
 	@scripts/build tsan --target unit_tests
 	@scripts/without-aslr ctest --test-dir build/tsan $(unit_tests) -E "$(long_physics)"
 
-# CI leaves out plans for tens of thousands of ranks, which take longest under sanitizers; tests of smaller plans run the
-# same code.
-large_plans = SixtyFiveThousand|FourThousand|LargeMachines
+# CI leaves out what takes longest under sanitizers and runs the code of shorter tests: plans for tens of thousands of
+# ranks or many switches, long minimisations and differences, and what memory is planned.
+large_plans = SixtyFiveThousand|FourThousand|LargeMachines|EveryRankCountUpTo|SplitByLoad.Switches
+long_samples = Minimize.ConvergesAsFar|GroupScalingVirial.IsTheDerivative|md.Memory.
 
 .PHONY: asan-quick
 asan-quick: build ## unit tests of the libraries that changed, under these sanitizers, as CI does
 	@$(if $(changed_libraries),scripts/build release $(release_options) $(changed_libraries:%=--target %_test_asan))
 	@$(if $(changed_libraries),ctest --test-dir build/release $(unit_tests) --output-junit $(CURDIR)/build/asan.xml \
-	  -R '^asan\.' -E "$(long_physics)|$(large_plans)",echo "no library has changed")
+	  -R '^asan\.' -E "$(long_physics)|$(large_plans)|$(long_samples)",echo "no library has changed")
 
 # Tests in which several threads share memory: the thread pool and the shares of work, ranks that are threads of one
 # process (comm, fft, engine), and the pair list, pair sum, mesh and engine on several threads.
