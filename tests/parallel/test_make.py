@@ -84,7 +84,8 @@ def test_a_box_in_memory_is_made_once(run_program: Run, tmp_path: Path, water: P
 def test_errors_of_one_rank(run_program: Run, tmp_path: Path, mpi: str, how: str, chosen: int, words: str) -> None:
     command = [*mpirun(mpi, 3), sys.executable, "-c", FAILING, how, str(chosen), *SALT, "-o", tmp_path / "made.tsr"]
     found = run_program(command, check=False)
-    assert found.returncode in (1, 2) and found.stderr.count("tessera: error") == 1 and words in found.stderr
+    # MPICH's mpiexec joins the statuses of ranks bit by bit: 1 of the rank that fails, 2 of those that are told.
+    assert found.returncode in (1, 2, 3) and found.stderr.count("tessera: error") == 1 and words in found.stderr
     assert found.stdout.count("atoms") == 0 and os.listdir(tmp_path) == []
 
 

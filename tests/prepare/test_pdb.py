@@ -108,7 +108,12 @@ def test_waters_of_three_sites(water: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("force_field", "water", "n_sites"), [("amber19", "opc", 1), ("amber14", "tip4p-ew", 1), ("charmm36", "tip5p", 2)]
+    ("force_field", "water", "n_sites"),
+    [
+        ("amber14", "tip4p-ew", 1),
+        pytest.param("amber19", "opc", 1, marks=pytest.mark.slow(part="physics")),
+        pytest.param("charmm36", "tip5p", 2, marks=pytest.mark.slow(part="physics")),
+    ],
 )
 def test_waters_with_virtual_sites(tmp_path: Path, force_field: str, water: str, n_sites: int) -> None:
     """The structure's own water has no virtual sites and gets them."""
