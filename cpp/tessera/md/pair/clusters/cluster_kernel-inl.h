@@ -3,12 +3,16 @@
 #include "tessera/md/pair/functions-inl.h"
 #include "tessera/md/pair/potentials/lookup-inl.h"
 
-// The stages of an entry stand in the loop itself. With emulated registers the compiler would need minutes for that.
+// Emulated vectors and sanitizers are slow in any case. There common settings have no loops of their own, and the
+// stages of an entry are functions, because the compiler would need minutes for loops that hold them.
 #undef TESSERA_STAGE
-#if HWY_TARGET == HWY_EMU128
+#undef TESSERA_HAS_FIXED_LOOPS
+#if HWY_TARGET == HWY_EMU128 || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TESSERA_STAGE HWY_NOINLINE
+#define TESSERA_HAS_FIXED_LOOPS false
 #else
 #define TESSERA_STAGE HWY_INLINE
+#define TESSERA_HAS_FIXED_LOOPS true
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -402,13 +406,8 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
   }
 }
 
-/// Whether common settings have loops of their own. Emulated vectors and sanitizers are slow in any case, and these
-/// loops take minutes to compile.
-#if HWY_TARGET == HWY_EMU128 || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool has_fixed_loops = false;
-#else
-constexpr bool has_fixed_loops = true;
-#endif
+/// Whether common settings have loops of their own.
+constexpr bool has_fixed_loops = TESSERA_HAS_FIXED_LOOPS;
 
 using LoopFunction = void(const KernelConstants& constants, const PairListPart& part, const RowRange& rows,
                           const std::int32_t* type, const Loop& loop, CellForces* cell_forces, EnergyVirial* total,
