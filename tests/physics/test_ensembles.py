@@ -6,22 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parallel.bit_rows import BATHS as NPT
 from parallel.runs import Runs, Setting, Settings, read_table
 from parallel.samples import sample
 
 from physics.flexible import ACCELERATION, BOLTZMANN, Array, Flexible
 from tessera import system as systems
 from tessera.system.blocks import to_fraction
-
-NPT: Settings = {
-    "dynamics.ensemble": "npt",
-    "dynamics.steps": 60,
-    "dynamics.coupling_every": 5,
-    "dynamics.monte_carlo_every": 4,
-    "dynamics.tau_t": 0.2,
-    "dynamics.tau_p": 1.0,
-    "output.energy_every": 7,
-}
 
 
 def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:
