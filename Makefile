@@ -100,9 +100,12 @@ tsan: setup ## unit tests with everything under the thread sanitizer
 	@scripts/without-aslr ctest --test-dir build/tsan $(unit_tests) -E "$(long_physics)"
 
 # CI leaves out what takes longest under sanitizers and runs the code of shorter tests: plans for tens of thousands of
-# ranks or many switches, long minimisations and differences, and what memory is planned.
+# ranks or many switches, long minimisations and differences, what memory is planned, and baths and rules of which other
+# samples remain.
 large_plans = SixtyFiveThousand|FourThousand|LargeMachines|EveryRankCountUpTo|SplitByLoad.Switches
 long_samples = Minimize.ConvergesAsFar|GroupScalingVirial.IsTheDerivative|md.Memory.
+long_samples := $(long_samples)|AllBaths.*/(nose_hoover|langevin|berendsen|mtk_constant_area|monte_carlo_isotropic)$$
+long_samples := $(long_samples)|PairSchemes.(Geometric|LorentzBerthelotWithNbfix)$$
 
 .PHONY: asan-quick
 asan-quick: build ## unit tests of the libraries that changed, under these sanitizers, as CI does

@@ -216,6 +216,7 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not hasattr(config, "workerinput"):  # pytest-xdist does not show what its workers refuse; tests/campaigns does
         check_slow(items)
@@ -223,8 +224,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         alone = isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.callspec.params.get("mpi")
         if "mpi" in getattr(item, "fixturenames", ()) and alone != "serial":
             item.add_marker("mpi")
-        if item.get_closest_marker("mpi"):
-            item.add_marker(pytest.mark.xdist_group("mpi"))
+        # What a file's tests share is made once: one worker runs them all.
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

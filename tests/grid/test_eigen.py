@@ -39,11 +39,11 @@ case = st.fixed_dictionaries(
 
 def cases(ranks: int = 1) -> list[Case]:
     """Returns cases. Many ranks take turns on few cores, so they get fewer cases and one thread each."""
-    common = {"cell": None, "order": 4, "angles": (0.4, -2.0, 0.1), "height": 1.0, "share": 0.005, "threads": 2}
+    common = {"cell": None, "order": 4, "angles": (0.4, -2.0, 0.1), "height": 1.0, "threads": 2}
     found: list[Case] = [
         {**common, "shape": (4, 5, 6), "periodic": (False, True, False), "is_complex": True, "share": 0.02},
-        {**common, "shape": (9, 7, 15), "periodic": (False, False, False), "is_complex": False},
-        {**common, "shape": (8, 6, 16), "periodic": (True, False, True), "is_complex": True},
+        {**common, "shape": (5, 3, 7), "periodic": (False, False, False), "is_complex": False, "share": 0.02},
+        {**common, "shape": (4, 3, 8), "periodic": (True, False, True), "is_complex": True, "share": 0.03},
     ]
 
     @seed(20)
@@ -65,6 +65,7 @@ def expected() -> list[list[float]]:
     return [run(one, None) for one in cases()]
 
 
+@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_same_states_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[float]]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "eigen")
@@ -214,6 +215,7 @@ assert said(lambda: grid.eigenstates(v, 2)) is None
 """
 
 
+@one_launch.shared
 def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
     lines = one_launch.messages(run_program, mpi, "eigen")
     assert len(lines) == 5 and all("expected" in line or "has (" in line for line in lines)

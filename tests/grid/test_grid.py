@@ -55,7 +55,7 @@ def cases(ranks: int = 1) -> list[Case]:
         found.extend({**one, "approach": approach} for approach in [*APPROACHES, None])
 
     add()
-    return found[: 10 * (len(APPROACHES) + 1)] if ranks > 4 else found
+    return found[: 10 * (len(APPROACHES) + 1)] if ranks > 2 else found
 
 
 def test_approaches_are_those_tested() -> None:
@@ -71,6 +71,7 @@ def expected() -> list[str]:
     return found
 
 
+@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[str]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "grid")
@@ -140,6 +141,7 @@ assert said(lambda: apply(x)) is None
 """
 
 
+@one_launch.shared
 def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
     lines = one_launch.messages(run_program, mpi, "grid")
     assert len(lines) == 5 and all("expected" in line or "different" in line or "has (" in line for line in lines)

@@ -10,6 +10,7 @@
 
 #include "tessera/base/simd/rounding-inl.h"
 #include "tessera/base/simd/shift-inl.h"
+#include "tessera/base/simd/stage-inl.h"
 #include "tessera/grid/kernel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -191,8 +192,8 @@ class StarComputer {
   };
 
   /// Returns the sums of the vectors from number i on of plane p.
-  HWY_INLINE V Sum(const Rows& rows, const Coefficients& coefficients, const V* column, const Middle& middle, int p,
-                   std::int64_t i) const {
+  TESSERA_STAGE V Sum(const Rows& rows, const Coefficients& coefficients, const V* column, const Middle& middle, int p,
+                      std::int64_t i) const {
     const D d;
     V sum;
     if (rows.addend == nullptr) {
@@ -217,8 +218,8 @@ class StarComputer {
 
   /// Computes the vectors from number i on, one for each plane, and calls store(sum, p) for plane p.
   template <class Store>
-  HWY_INLINE void ComputeVectors(const Rows& rows, const Coefficients& coefficients, const Middle (&middle)[kPlanes],
-                                 std::int64_t i, const Store& store) const {
+  TESSERA_STAGE void ComputeVectors(const Rows& rows, const Coefficients& coefficients, const Middle (&middle)[kPlanes],
+                                    std::int64_t i, const Store& store) const {
     V column[kPlanes + 2 * kRadius];
 #pragma GCC unroll 16
     for (int j = 0; j < kPlanes + 2 * kRadius; ++j)

@@ -2,6 +2,7 @@
 // numbers are split into vectors of real and imaginary parts, so that a multiplication by i is free and no lanes are
 // permuted between the first and the last pass.
 #include "tessera/base/simd/rounding-inl.h"
+#include "tessera/base/simd/stage-inl.h"
 
 // Arrays of vectors stay in registers only if their loops are unrolled early.
 #undef TESSERA_UNROLL
@@ -81,7 +82,7 @@ struct Butterfly<Real, 4> {
 /// The butterfly of an odd prime uses sums and differences of the points i and r − i.
 template <class Real, int r>
 struct OddButterfly {
-  static HWY_INLINE void run(Complexes<Real>* x) {
+  static TESSERA_STAGE void run(Complexes<Real>* x) {
     constexpr int half = r / 2;
     const D<Real> d;
     const auto first = x[0];
@@ -122,7 +123,7 @@ struct Butterfly<Real, 7> : OddButterfly<Real, 7> {};
 /// points.
 template <class Real, int a, int b>
 struct ProductButterfly {
-  static HWY_INLINE void run(Complexes<Real>* x) {
+  static TESSERA_STAGE void run(Complexes<Real>* x) {
     Complexes<Real> between[a * b];
     TESSERA_UNROLL
     for (int j = 0; j < b; ++j) {

@@ -1,6 +1,7 @@
 // Contains what the two kernels share: layouts, and one i-atom against a register of j-atoms. It is included once for
 // each instruction set.
 #include "tessera/base/fixed_point.h"
+#include "tessera/base/simd/stage-inl.h"
 #include "tessera/md/pair/cells/cell_kernel.h"
 #include "tessera/md/pair/functions-inl.h"
 
@@ -303,8 +304,8 @@ struct Tabulated {
 /// Computes one i-atom with a register of j-atoms. Pairs `within` interact; the `excluded` ones among them get the mesh
 /// correction only. Returns the pairs left out because they are too close for the integer sums or the table.
 template <class Function, bool WithEnergy, class JAtoms>
-[[nodiscard]] HWY_INLINE M AddPairs(const CellAtoms& atoms, const IAtom& i, const JAtoms& j, M within, M excluded,
-                                    std::int32_t* force_of, ForceSum& sum, EnergySums& energies) {
+[[nodiscard]] TESSERA_STAGE M AddPairs(const CellAtoms& atoms, const IAtom& i, const JAtoms& j, M within, M excluded,
+                                       std::int32_t* force_of, ForceSum& sum, EnergySums& energies) {
   const D d;
   const auto& k = atoms.constants;
   const auto place = j.Places(atoms);

@@ -1,19 +1,8 @@
 // Contains the kernel's loops; cluster_kernel.cpp and the sources in loops/ include it once for each instruction set.
 #include "tessera/base/fixed_point.h"
+#include "tessera/base/simd/stage-inl.h"
 #include "tessera/md/pair/functions-inl.h"
 #include "tessera/md/pair/potentials/lookup-inl.h"
-
-// Emulated vectors and sanitizers are slow in any case. There common settings have no loops of their own, and the
-// stages of an entry are functions, because the compiler would need minutes for loops that hold them.
-#undef TESSERA_STAGE
-#undef TESSERA_HAS_FIXED_LOOPS
-#if HWY_TARGET == HWY_EMU128 || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TESSERA_STAGE HWY_NOINLINE
-#define TESSERA_HAS_FIXED_LOOPS false
-#else
-#define TESSERA_STAGE HWY_INLINE
-#define TESSERA_HAS_FIXED_LOOPS true
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
@@ -407,7 +396,7 @@ void RunLoop(const KernelConstants& constants, const PairListPart& part, const R
 }
 
 /// Whether common settings have loops of their own.
-constexpr bool has_fixed_loops = TESSERA_HAS_FIXED_LOOPS;
+constexpr bool has_fixed_loops = !TESSERA_IS_SLOW;
 
 using LoopFunction = void(const KernelConstants& constants, const PairListPart& part, const RowRange& rows,
                           const std::int32_t* type, const Loop& loop, CellForces* cell_forces, EnergyVirial* total,
