@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <random>
@@ -118,6 +119,20 @@ inline void run(const Network& network, Experiment& experiment) {
       fullest = std::max(fullest, busy[static_cast<std::size_t>(wire)]);
     experiment.together.push_back(wires.latency(flow.from, flow.to) + fullest);
   }
+}
+
+/// Returns the wires of ranks on a torus of hosts, whose links carry 1 GB/s; its routes are known or not.
+inline Wires torus(const std::vector<int>& shape, int ranks_per_host, bool has_routes) {
+  std::vector<Host> hosts;
+  std::vector<int> host_of_rank;
+  const int n_hosts = std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>());
+  for (int host = 0; host < n_hosts; ++host) {
+    hosts.push_back({"n" + std::to_string(host), ranks_per_host, Link{0, 1e10}});
+    host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(ranks_per_host), host);
+  }
+  auto network = one_switch(hosts, {0, 1e9});
+  if (has_routes) network.routes = Routes{Routes::Kind::torus, shape, 1e9};
+  return {network, host_of_rank};
 }
 
 }  // namespace tessera::machine::test

@@ -10,24 +10,12 @@
 #include <vector>
 
 #include "tessera/fft/schemes.h"
+#include "tessera/machine/test_support.h"
 
 namespace tessera::fft {
 namespace {
 
-using machine::Routes;
-
-machine::Wires torus(const std::vector<int>& shape, int ranks_per_host, bool has_routes) {
-  std::vector<machine::Host> hosts;
-  std::vector<int> host_of_rank;
-  const int n_hosts = std::accumulate(shape.begin(), shape.end(), 1, std::multiplies<>());
-  for (int host = 0; host < n_hosts; ++host) {
-    hosts.push_back({"n" + std::to_string(host), ranks_per_host, machine::Link{0, 1e10}});
-    host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(ranks_per_host), host);
-  }
-  auto network = machine::one_switch(hosts, {0, 1e9});
-  if (has_routes) network.routes = Routes{Routes::Kind::torus, shape, 1e9};
-  return {network, host_of_rank};
-}
+using machine::test::torus;
 
 /// Returns the s of forward and backward exchanges: the load of the busiest wire by all messages, without latencies.
 double counted(const TransformPlan& plan, const machine::Wires& wires) {

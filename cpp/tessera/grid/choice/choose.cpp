@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/grid/choice/messages.h"
 #include "tessera/machine/load/exchange_load.h"
 #include "tessera/machine/orders.h"
 
@@ -13,7 +15,8 @@ namespace tessera::grid {
 
 namespace {
 
-constexpr std::size_t most_ranks_to_count = 256, counted_ranks = 32;
+constexpr std::size_t most_ranks_to_count = 256, counted_ranks = 32;  // whose copies are counted
+constexpr std::size_t most_halos_to_count = 16'384;
 
 std::vector<int> ranks_to_count(const machine::Wires& wires) {
   const auto n = static_cast<std::size_t>(wires.n_ranks());
@@ -23,31 +26,37 @@ std::vector<int> ranks_to_count(const machine::Wires& wires) {
   return all;
 }
 
-/// Returns the time of a stage of all counted ranks' halos, without copies inside hosts.
-ExchangeCost exchange_cost(const std::vector<std::pair<int, const HaloStage*>>& stages, int ranks_of_layout,
+/// Returns the time of the exchange of halos, or of their part along a direction, without copies inside hosts.
+ExchangeCost exchange_cost(const std::vector<HaloMessage>& messages, std::optional<std::size_t> direction,
                            std::int64_t bytes, const machine::Wires& wires, double share) {
-  std::vector<char> is_counted(static_cast<std::size_t>(wires.n_ranks()));
-  for (const auto& [rank, stage] : stages) is_counted[static_cast<std::size_t>(rank)] = 1;
   machine::ExchangeLoad load(wires), empty(wires), all(wires);
   double latency = 0;  // of one message
-  const auto add = [&](int from, int to, std::int64_t points) {
-    if (points == 0) return;
-    all.add(from, to, 0);
-    if (wires.host_of(from) == wires.host_of(to)) return;
-    load.add(from, to, static_cast<double>(points * bytes));
-    empty.add(from, to, 0);
-    latency = std::max(latency, wires.latency(from, to));
-  };
-  for (const auto& [rank, stage] : stages) {
-    const int first = rank / ranks_of_layout * ranks_of_layout;
-    for (const auto& peer : stage->peers) {
-      const int other = first + peer.rank;
-      add(rank, other, peer.send_points());
-      // What other counted ranks send here is added there.
-      if (is_counted[static_cast<std::size_t>(other)] == 0) add(other, rank, peer.receive_points());
-    }
+  for (const auto& message : messages) {
+    const auto points = direction ? message.points[*direction] : message.all();
+    if (points == 0) continue;
+    all.add(message.from, message.to, 0);
+    if (wires.host_of(message.from) == wires.host_of(message.to)) continue;
+    load.add(message.from, message.to, static_cast<double>(points * bytes));
+    empty.add(message.from, message.to, 0);
+    latency = std::max(latency, wires.latency(message.from, message.to));
   }
   return {latency, load.seconds(share) - empty.seconds(share), std::max(0.0, all.seconds(share) - latency)};
+}
+
+/// Returns the messages of all halos, or of those of the first ranks. On as many ranks as that, which follow each other
+/// on the network, the links between them carry what links elsewhere do.
+std::vector<HaloMessage> messages_to_count(const GridLayout& layout, const HaloShape& shape, std::size_t n) {
+  const HaloMessages of_layout(layout, shape);
+  std::vector<HaloMessage> found;
+  for (std::size_t rank = 0; rank < n; ++rank) {
+    const int first = static_cast<int>(rank) / layout.ranks() * layout.ranks();
+    for (auto message : of_layout.to(static_cast<int>(rank) - first)) {
+      message.from += first;
+      message.to += first;
+      found.push_back(message);
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -57,15 +66,11 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
   const int n = layout.ranks();
   TESSERA_CHECK(n > 0 && wires.n_ranks() % n == 0);
   const auto counted = ranks_to_count(wires);
-  const double share = machine::share_of_messages(counted.size(), static_cast<std::size_t>(wires.n_ranks()));
-  std::map<int, std::pair<std::vector<HaloStage>, std::vector<HaloStage>>> plans;  // by rank of the layout
+  std::map<int, std::vector<HaloStage>> plans;  // by rank of the layout
   LayoutCost found;
   for (const int rank : counted) {
-    auto& [at_once, by_direction] = plans[rank % n];
-    if (at_once.empty()) {
-      at_once = plan_halo(layout, shape, rank % n, false);
-      by_direction = plan_halo(layout, shape, rank % n, true);
-    }
+    auto& at_once = plans[rank % n];
+    if (at_once.empty()) at_once = plan_halo(layout, shape, rank % n, false);
     std::int64_t sent = 0, copied = 0, messages = 0;
     double inside = 0;  // s
     for (const auto& peer : at_once.front().peers) {
@@ -89,14 +94,14 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
   found.field.computing = rates.point * static_cast<double>(points);
   found.field.synchronising = rates.synchronising;
   found.field.overlap = rates.overlap;
-  const auto cost_of = [&](auto&& stage_of) {
-    std::vector<std::pair<int, const HaloStage*>> stages;
-    for (const int rank : counted) stages.emplace_back(rank, &stage_of(plans[rank % n]));
-    return exchange_cost(stages, n, bytes, wires, share);
-  };
-  found.field.at_once = cost_of([](const auto& plan) -> const HaloStage& { return plan.first.front(); });
+  const auto n_ranks = static_cast<std::size_t>(wires.n_ranks());
+  const auto n_counted = std::min(n_ranks, most_halos_to_count);
+  const auto messages = messages_to_count(layout, shape, n_counted);
+  // Links of a known route have all their messages; subnets get the mean of what is alike.
+  const double share = wires.network().routes ? 1 : static_cast<double>(n_counted) / static_cast<double>(n_ranks);
+  found.field.at_once = exchange_cost(messages, std::nullopt, bytes, wires, share);
   for (std::size_t d = 0; d < 3; ++d)
-    found.field.by_direction.push_back(cost_of([d](const auto& plan) -> const HaloStage& { return plan.second[d]; }));
+    found.field.by_direction.push_back(exchange_cost(messages, d, bytes, wires, share));
   return found;
 }
 

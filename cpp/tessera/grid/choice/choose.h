@@ -24,8 +24,8 @@ struct LayoutCost {
 /// Returns what a field costs whose points have so many bytes. The ranks of `wires` are one such layout, or several of
 /// different fields, each on as many ranks that follow each other; all exchange at the same time. Between hosts an
 /// exchange takes as long as machine::ExchangeLoad says, and at least a latency, in which cores are free. Inside a host
-/// the receiver's core copies messages, which counts as packing. Of more than 256 ranks only the messages of some are
-/// counted.
+/// the receiver's core copies messages, which counts as packing; of more than 256 ranks, only some ranks' copies are
+/// counted, and of more than 16,384, only the messages to the first of them.
 LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std::int64_t bytes,
                           const machine::Wires& wires, const CoreRates& rates);
 

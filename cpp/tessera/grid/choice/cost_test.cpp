@@ -15,6 +15,7 @@
 #include "tessera/grid/distribute.h"
 #include "tessera/grid/operator.h"
 #include "tessera/machine/orders.h"
+#include "tessera/machine/test_support.h"
 
 namespace tessera::grid {
 namespace {
@@ -146,6 +147,28 @@ TEST(GridCost, ThreadsTakeSlots) {
   EXPECT_EQ(wires.n_hosts(), 4);
   EXPECT_DOUBLE_EQ(wires.wires()[0].bandwidth, 4e12);
   EXPECT_THROW(wires_of_threads(hosts_on_a_switch(4, 8), 9, 4), InputError);
+}
+
+/// Each host has a box of 8³ points, and its neighbours' are one link away: 2 · 8² points cross each link of the torus,
+/// however large it is.
+TEST(GridCost, OnATorusDoesNotGrowWithIt) {
+  const HaloShape two{{Index3{2, 2, 2}, Index3{2, 2, 2}}, false};
+  for (const int n : {4, 8, 16, 32}) {
+    const Index3 hosts{n, n, n}, points{8 * n, 8 * n, 8 * n};
+    const auto wires = machine::test::torus({n, n, n}, 1, true);
+    const auto layout = plan_layout(points, {true, true, true}, n * n * n, hosts);
+    const auto cost = cost_of_layout(layout, two, 8, wires, {}).field;
+    // The port of a host carries all six faces that it sends.
+    EXPECT_NEAR(cost.at_once.transfer, 6 * 2 * 64 * 8 / 1e9, 1e-12) << n;
+    for (const auto& one : cost.by_direction) EXPECT_NEAR(one.transfer, 2 * 2 * 64 * 8 / 1e9, 1e-12) << n;
+  }
+  // Two ranks a host send twice as much.
+  const auto wires = machine::test::torus({4, 32, 8}, 2, true);
+  const auto layout = plan_layout({32, 256, 128}, {true, true, true}, 2048, Index3{4, 32, 16});
+  const auto small = machine::test::torus({4, 4, 4}, 2, true);
+  const auto as_small = plan_layout({32, 32, 64}, {true, true, true}, 128, Index3{4, 4, 8});
+  EXPECT_NEAR(cost_of_layout(layout, two, 8, wires, {}).field.at_once.transfer,
+              cost_of_layout(as_small, two, 8, small, {}).field.at_once.transfer, 1e-12);
 }
 
 TEST(GridCost, AllRanksAgree) {
