@@ -261,7 +261,7 @@ double group_radius(const model::System& system) {
       }
     });
   }
-  return 1.1 * std::max(longest, virtual_site::site_group_radius(system));
+  return 1.1 * std::max(longest, virtual_site::site_group_reach(system).distance);
 }
 
 }  // namespace tessera::md
