@@ -67,6 +67,8 @@ def test_resolve(water: Path) -> None:
     assert sum(last - first + 1 for first, last in near) == (np.linalg.norm(away, axis=1) < 6).sum()
     with pytest.raises(InputError, match=r"^restraint.0.select = 'nonsense 3' is no selection of MDAnalysis"):
         resolve(system, [("restraint.0.select", "nonsense 3")])
+    with pytest.raises(InputError, match=r"Unexpected token 'water''; water is a word .* as in 'resname \\water'"):
+        resolve(system, [("bath.0.select", "resname water")])
     with pytest.raises(InputError, match=r"^dynamics.fixed = 'protein' names no atom; the residues are TIP3"):
         resolve(system, [("dynamics.fixed", "protein")])
 

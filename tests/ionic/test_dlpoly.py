@@ -174,6 +174,11 @@ def test_rigid_water(tmp_path: Path) -> None:
     np.testing.assert_allclose(system.force_field.type_lj[0], (3.1656, 0.1554))
 
 
+def test_a_molecule_of_two_hydrogens_is_one_group(tmp_path: Path) -> None:
+    system = molecules(tmp_path, ("H 1.008 0.0 2",), ("constraints 1", "1 2 0.74"), ("H H lj 0.02 2.6",))
+    assert system.templates[0].group.tolist() == [0, 0]
+
+
 def test_terms_of_a_molecule(tmp_path: Path) -> None:
     """Constants have a factor ½ in DL_POLY, and angles are in degrees."""
     bonds = ("bonds 2", "harm 1 2 620.0 1.53", "-hrm 1 3 10.0 1.09")

@@ -90,11 +90,41 @@ def test_the_pressure_follows_its_schedule(runs: Runs) -> None:
         ([], "times from 0 and rising"),
         ([[0, -5.0]], "times from 0 and rising"),
         ("warm", "expected a number at least 0 and at most"),
-        ([[0, 0.0], [1, 300.0]], "dynamics.temperature is 0 K, expected more for a heat bath"),
+        ([[0, 0.0], [1, 0.0]], "dynamics.temperature is 0 K, expected more for a heat bath"),
     ],
 )
 def test_bad_schedules(runs: Runs, temperature: object, said: str) -> None:
     settings: Settings = {"dynamics.ensemble": "nvt", "dynamics.temperature": temperature}  # type: ignore[dict-item]
     done = runs.run(sample("peptide"), settings, check=False)
+    assert done.process.returncode == 2
+    assert said in done.process.stderr
+
+
+FROM_ZERO = [[0, 0.0], [0.2, 300.0]]
+
+
+@pytest.mark.parametrize("thermostat", ["bussi", "langevin", "berendsen"])
+def test_heating_from_zero(runs: Runs, thermostat: str) -> None:
+    settings: Settings = {
+        **HEATING,
+        "dynamics.thermostat": thermostat,
+        "dynamics.temperature": FROM_ZERO,  # type: ignore[dict-item]
+        "dynamics.velocities": "generate",
+    }
+    table = runs.run(sample("peptide"), settings).table
+    assert np.ptp(table["conserved"]) < 0.05 * np.ptp(table["total"])
+    assert table["temperature"][0] == 0
+    assert table["temperature"][table["time"] > 0.35].mean() == pytest.approx(300, abs=30)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"dynamics.thermostat": "nose-hoover"}, "dynamics.temperature is 0 K for a time, at which Nosé–Hoover chains"),
+        ({"dynamics.ensemble": "npt"}, "dynamics.temperature is 0 K for a time, at which a pressure bath"),
+    ],
+)
+def test_what_needs_more_than_zero(runs: Runs, settings: Settings, said: str) -> None:
+    done = runs.run(sample("peptide"), {**HEATING, "dynamics.temperature": FROM_ZERO, **settings}, check=False)  # type: ignore[dict-item]
     assert done.process.returncode == 2
     assert said in done.process.stderr

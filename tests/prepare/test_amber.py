@@ -1,7 +1,9 @@
 """Tests AMBER's prmtop: CHARMM's force field in it, sections that are refused, and damaged files."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import parmed
@@ -15,7 +17,7 @@ from prepare.peers import energies
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.errors import InputError
 from tessera.prepare.prmtop import Prmtop
-from tessera.system import System
+from tessera.system import System, write
 
 PRMTOP, INPCRD = SMALL / "alanine-dipeptide-implicit.prmtop", SMALL / "alanine-dipeptide-implicit.inpcrd"
 VACUUM = Settings(cutoff=None)
@@ -96,6 +98,48 @@ def test_chamber_equals_the_psf_and_openmm(tmp_path: Path, title: str) -> None:
     # OpenMM divides these charges by AMBER's Coulomb constant.
     coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / 18.2223**2
     assert found["lj"] + found["lj_14"] + coulomb == pytest.approx(peer["NonbondedForce"], rel=1e-6)
+
+
+def test_chamber_impropers_in_degrees(tmp_path: Path) -> None:
+    prmtop, inpcrd = chamber(tmp_path)
+    radians = np.full(Prmtop(prmtop).integers("CHARMM_NUM_IMPR_TYPES", 1)[0], 0.5)
+
+    def energy(phases: np.ndarray) -> tuple[float, list[str]]:
+        parts = prmtop.read_text().split("%FLAG ")
+        new = [p if p.split()[0] != "CHARMM_IMPROPER_PHASE" else reals("CHARMM_IMPROPER_PHASE", phases.tolist())[6:]
+               for p in parts]  # fmt: skip
+        path = tmp_path / "phases.prmtop"
+        path.write_text("%FLAG ".join(new))
+        system = prepare_amber(path, inpcrd)
+        return reference_energies(system, VACUUM, terms=("improper",))["improper"], system.notes
+
+    expected, notes = energy(radians)
+    assert not any("degrees" in note for note in notes)
+    found, notes = energy(np.degrees(radians))
+    assert found == pytest.approx(expected, rel=1e-6) and expected > 0.1
+    assert any("CHARMM_IMPROPER_PHASE of phases.prmtop is read in degrees" in note for note in notes)
+    with pytest.raises(InputError, match="400 is no angle, in radians or degrees"):
+        energy(radians + 399.5)
+
+
+def test_a_dihedral_without_periods_is_a_constant(tmp_path: Path, run_engine: Callable[..., Any]) -> None:
+    """k (1 + cos(0 φ − δ)), as AMBER computes it; OpenMM refuses such a term."""
+    raw = Prmtop(PRMTOP)
+    periods = raw.numbers("DIHEDRAL_PERIODICITY")
+    row = int(np.flatnonzero(raw.numbers("DIHEDRAL_FORCE_CONSTANT"))[0])
+    periods[row] = 0
+    path = changed(tmp_path, reals("DIHEDRAL_PERIODICITY", periods.tolist()))
+    system = prepare_amber(path, INPCRD)
+    (constant,) = np.flatnonzero(system.force_field.table("dihedral")[:, 1] == 0)
+    k, _, phase = system.force_field.table("dihedral")[constant]
+    terms = system.expand("dihedral")[1] == constant
+    write(system, tmp_path / "a.tsr")
+    cut = ("--set", "interactions.electrostatics=cut", "--set", "interactions.cutoff=20")
+    found = json.loads(run_engine("--energy", tmp_path / "a.tsr", "--json", *cut).stdout)["terms"]["dihedral"]
+    system.force_field.tables["dihedral"][constant, 0] = 0
+    rest = reference_energies(system, VACUUM, terms=("dihedral",))["dihedral"]
+    assert terms.any() and k * (1 + np.cos(phase)) > 0.1
+    assert found == pytest.approx(rest + terms.sum() * k * (1 + np.cos(phase)), rel=1e-5)
 
 
 def test_chamber_section_that_is_missing(tmp_path: Path) -> None:

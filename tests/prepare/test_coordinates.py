@@ -136,6 +136,25 @@ def test_what_was_written_is_read(
     assert same(read_coordinates(packed), found)
 
 
+@pytest.mark.parametrize("title", ["*****", "* a star", "REST of it", "CDF of energies", "TESTCORD", "12"])
+def test_an_amber_restart_has_any_title(tmp_path: Path, title: str) -> None:
+    path = tmp_path / "a.inpcrd"
+    lines = inpcrd(some_atoms()).splitlines()
+    path.write_text("\n".join([title, *lines[1:], ""]))
+    plain = tmp_path / "b.inpcrd"
+    plain.write_text("\n".join(["a title", *lines[1:], ""]))
+    assert same(read_coordinates(path), read_coordinates(plain))
+
+
+def test_an_atom_in_other_columns_is_named_with_those_expected(tmp_path: Path) -> None:
+    path = tmp_path / "a.gro"
+    lines = gro(some_atoms()).splitlines()
+    for line, found in ((lines[3] + "0", "69 characters"), (lines[3].replace(".", " ", 1), "no point there")):
+        path.write_text("\n".join([*lines[:3], line, *lines[4:], ""]))
+        with pytest.raises(InputError, match=f"line 4: .*68 characters with .* columns 25, 33, 41; found {found}"):
+            read_coordinates(path)
+
+
 def test_decimals_beyond_six_are_kept(tmp_path: Path) -> None:
     atoms = some_atoms()
     path = tmp_path / "a.gro"

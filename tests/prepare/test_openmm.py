@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from openmm import unit
+from openmm import app, unit
 from oracle import OPENMM_COULOMB, Settings, reference_energies
 
 from prepare.peers import energies
 from tessera.prepare.errors import InputError
-from tessera.prepare.openmm import prepare_openmm_files
-from tessera.system import LennardJones, System
+from tessera.prepare.openmm import prepare_openmm, prepare_openmm_files
+from tessera.system import LennardJones, System, read
 
 ANGSTROM = unit.angstrom
 TABLE = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
@@ -137,6 +138,149 @@ def test_tables_and_pairs_have_openmms_energy(tmp_path: Path) -> None:
     assert found["lj_14"] == pytest.approx(peer["CustomBondForce"], rel=1e-6)
 
 
+def test_gromos_terms_have_openmms_energy(tmp_path: Path) -> None:
+    system = butane()
+    bonds, angles = (
+        openmm.CustomBondForce("0.25*k*(r^2-r0^2)^2"),
+        openmm.CustomAngleForce("0.5*k*(cos(theta)-cos(theta0))^2"),
+    )
+    bonds.addPerBondParameter("r0")
+    bonds.addPerBondParameter("k")
+    angles.addPerAngleParameter("theta0")
+    angles.addPerAngleParameter("k")
+    bonds.addBond(3, 4, [0.6, 3e4])
+    angles.addAngle(2, 3, 4, [1.9, 500.0])
+    system.addForce(bonds)
+    system.addForce(angles)
+    base = nonbonded(system)
+    for i, j in ((3, 4), (2, 4), (1, 4)):
+        base.addException(i, j, 0, 0.1, 0)
+    peer = energies(system, PLACES * ANGSTROM)
+    found = reference_energies(prepared(tmp_path, system), Settings(cutoff=None))
+    assert found["bond"] == pytest.approx(peer["HarmonicBondForce"] + peer["CustomBondForce"], rel=1e-6)
+    assert found["angle"] == pytest.approx(peer["HarmonicAngleForce"] + peer["CustomAngleForce"], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "energy",
+    [
+        "(a/r6)^2-b/r6-c/r^4; r6=r^6;a=acoef(type1, type2);b=bcoef(type1, type2);c=ccoef(type1, type2);",
+        "-c/r^4;c=ccoef(type1, type2);",
+    ],
+)
+def test_ions_with_a_fourth_power_are_read(tmp_path: Path, energy: str) -> None:
+    system = butane()
+    if "acoef" in energy:
+        force = table(system)
+        force.setEnergyFunction(energy)
+    else:
+        force = openmm.CustomNonbondedForce(energy)
+        force.addPerParticleParameter("type")
+        for _ in range(5):
+            force.addParticle([0])
+        for index in range(nonbonded(system).getNumExceptions()):
+            force.addExclusion(*nonbonded(system).getExceptionParameters(index)[:2])
+        system.addForce(force)
+    force.addTabulatedFunction("ccoef", openmm.Discrete2DFunction(2, 2, [0, 1e-3, 1e-3, 0]))
+    if "acoef" in energy:
+        for name in ("acoef", "bcoef"):
+            row = [force.getTabulatedFunctionName(i) for i in range(3)].index(name)
+            (_, _, values) = force.getTabulatedFunction(row).getFunctionParameters()
+            force.getTabulatedFunction(row).setFunctionParameters(2, 2, list(values) * 4)
+    force.setParticleParameters(4, [1])
+    field = prepared(tmp_path, system).force_field
+    assert field.pair_kind == ["12-6-4"]
+    a, b, c = field.pair_parameter[0, :3]
+    assert (a, b) == pytest.approx((4 * 0.4 / 4.184 * 3.4**12, 4 * 0.4 / 4.184 * 3.4**6), rel=1e-6)
+    assert c == pytest.approx(1e-3 * 1e4 / 4.184)
+
+
+def held(system: openmm.System, energy: str, away: float = 0.0) -> openmm.CustomExternalForce:
+    """Holds the first three atoms near their places, `away` Å from them along each axis."""
+    force = openmm.CustomExternalForce(energy)
+    force.addGlobalParameter("k", 1000.0)
+    for name in ("x0", "y0", "z0"):
+        force.addPerParticleParameter(name)
+    for atom in range(3):
+        force.addParticle(atom, list(0.1 * (PLACES[atom] + away)))
+    system.addForce(force)
+    return force
+
+
+@pytest.mark.parametrize(
+    ("energy", "factor", "axes"),
+    [
+        ("k*((x-x0)^2+(y-y0)^2+(z-z0)^2)", 1, "xyz"),
+        ("0.5*k*periodicdistance(x, y, z, x0, y0, z0)^2", 0.5, "xyz"),
+        ("k/2*r2; r2=dx^2+dy^2+dz^2; dx=x-x0; dy=y-y0; dz=z-z0", 0.5, "xyz"),
+        ("k*(z-z0)^2", 1, "z"),
+        ("k*((x-x0)^2+(y-y0)^2)", 1, "xy"),
+    ],
+)
+@pytest.mark.parametrize("away", [0.0, 0.3])
+def test_harmonic_restraints_make_a_run_file(
+    tmp_path: Path, energy: str, factor: float, axes: str, away: float
+) -> None:
+    system = butane(openmm.NonbondedForce.PME)
+    held(system, energy, away)
+    output = tmp_path / "b.tsr"
+    found = prepared(tmp_path, system, output=output)
+    (restraint,) = tomllib.loads((tmp_path / "b.restraints.toml").read_text())["restraint"]
+    assert restraint["k"] == pytest.approx(factor * 1000 / 418.4)
+    assert restraint["select"] == "bynum 1:3" and restraint.get("axes", "xyz") == axes
+    reference = tmp_path / "b.reference.tsr"
+    assert restraint["reference"] == (reference.name if away else output.name)
+    assert reference.exists() == (away > 0)
+    if away:
+        shift = np.array([axis in axes for axis in "xyz"]) * away * (np.arange(5) < 3)[:, None]
+        np.testing.assert_allclose(read(reference).positions() - found.positions(), shift, atol=1e-6)
+    (warning,) = prepared(tmp_path, system).warnings  # where there is no place for a run file
+    assert 'kind = "position"' in warning
+
+
+def test_coordinates_of_an_mmcif_and_of_a_state(tmp_path: Path) -> None:
+    system = butane(openmm.NonbondedForce.PME)
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(PLACES * ANGSTROM)
+    context.setVelocitiesToTemperature(300, 1)
+    context.setPeriodicBoxVectors(*(np.eye(3) * 4.1))
+    state = context.getState(getPositions=True, getVelocities=True)
+    xml, pdb = written(tmp_path, system)
+    (tmp_path / "state.xml").write_text(openmm.XmlSerializer.serialize(state))
+    found = prepare_openmm_files(xml, tmp_path / "state.xml")
+    np.testing.assert_allclose(found.positions(), PLACES, atol=1e-6)
+    assert found.velocity is not None
+    np.testing.assert_allclose(found.velocity, 10 * state.getVelocities(asNumpy=True)._value, atol=1e-6)
+    assert found.box[0, 0] == pytest.approx(41.0)  # the State's, not that of the System's beginning
+    assert found.templates[0].atom_name.tolist() == [b"C1", b"C2", b"C3", b"C4"]
+    model = app.PDBFile(str(pdb))
+    with (tmp_path / "a.cif").open("w") as file:
+        app.PDBxFile.writeFile(model.topology, model.positions, file)
+    found = prepare_openmm_files(xml, tmp_path / "a.cif")
+    np.testing.assert_allclose(found.positions(), PLACES, atol=1e-3)
+    assert found.templates[0].residue_name.tolist() == [b"BUT"]
+    with pytest.raises(InputError, match="holds a System, expected a PDB, an mmCIF or an OpenMM State"):
+        prepare_openmm_files(xml, xml)
+
+
+def test_a_molecule_of_two_hydrogens_may_be_constrained(tmp_path: Path) -> None:
+    system = openmm.System()
+    force = openmm.NonbondedForce()
+    for _ in range(2):
+        system.addParticle(1.008)
+        force.addParticle(0, 0.3, 0.1)
+    force.addException(0, 1, 0, 0.1, 0)
+    system.addForce(force)
+    system.addConstraint(0, 1, 0.074)
+    topology = app.Topology()
+    residue = topology.addResidue("H2", topology.addChain())
+    for name in ("H1", "H2"):
+        topology.addAtom(name, app.Element.getBySymbol("H"), residue)
+    (template,) = prepare_openmm(system, topology, [[0, 0, 0], [0.074, 0, 0]]).templates
+    assert template.group.tolist() == [0, 0]
+    assert template.term("bond").atoms.tolist() == [[0, 1]]
+
+
 def _group(system: openmm.System) -> None:
     table(system).addInteractionGroup([0], [4])
 
@@ -179,7 +323,13 @@ REFUSED: list[tuple[Callable[[openmm.System], object], str]] = [
     (lambda s: _parameter(s, "exception"), "parameter offsets"),
     (lambda s: nonbonded(s).setIncludeDirectSpace(False), "leaves direct space out"),
     (lambda s: nonbonded(s).setParticleParameters(0, 0, 0.3, -0.1), "negative ε"),
-    (lambda s: s.addForce(openmm.CustomAngleForce("theta")), "CustomAngleForce: this force is not supported"),
+    (lambda s: s.addForce(openmm.CustomAngleForce("theta")), "CustomAngleForce with the energy 'theta'"),
+    (lambda s: s.addForce(openmm.CustomHbondForce("0")), "CustomHbondForce: this force is not supported"),
+    (lambda s: s.setParticleMass(4, 0), r"C5 .* has no mass .*OpenMM does not move .*dynamics.fixed = \"bynum 5:5\""),
+    (lambda s: held(s, "-k*z"), r"CustomExternalForce .*not harmonic.*\[\[restraint\]\]"),
+    (lambda s: held(s, "-k*(z-z0)^2"), r"pushes atoms away.*\[\[restraint\]\]"),
+    (lambda s: held(s, "k*max(0, abs(z-z0)-0.1)^2"), r"'max.*is not understood.*\[\[restraint\]\]"),
+    (lambda s: held(s, "k*((x-x0)^4+y0+z0)"), "not harmonic"),
     (lambda s: s.addForce(openmm.CustomBondForce("r^2")), "CustomBondForce with the energy 'r\\^2'"),
 ]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
+import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -19,9 +21,9 @@ from openmm import app, unit
 from prepare.peers import compare_terms, term_energies
 from tessera.cli import cli
 from tessera.prepare.errors import InputError
-from tessera.prepare.pdb import build, prepare_pdb
+from tessera.prepare.pdb import build, force_fields, prepare_pdb
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters
-from tessera.prepare.pdb.model import Solvent, with_caps_merged
+from tessera.prepare.pdb.model import Solvent, make_system, with_caps_merged
 from tessera.system import USUAL_LENNARD_JONES, System, write
 
 PEPTIDE = Path(__file__).resolve().parents[2] / "examples" / "peptide" / "peptide.pdb"
@@ -69,6 +71,32 @@ def test_terms_equal_those_of_openmm(tmp_path: Path, run_engine: Callable[..., A
             force.setExceptionsUsePeriodicBoundaryConditions(True)
     expected = term_energies(peer, system.positions() * unit.angstrom)
     compare_terms(engine_energies(run_engine, tmp_path / "a.tsr"), expected, TERM)
+
+
+def test_uracil_is_not_made_a_second_thymine() -> None:
+    tree = ElementTree.parse(Path(app.__file__).parent / "data" / "charmm36_2024.xml").getroot()
+    force_fields._leave_one_thymine(tree)
+    (uracil,) = tree.findall("Residues/Residue[@name='URA']")
+    patches = {patch.get("name", "") for patch in uracil.findall("AllowPatch")}
+    assert "DEOX_0" in patches and not any(name.startswith("5MC") for name in patches)
+
+
+@pytest.mark.slow(part="physics")
+def test_thymine_of_charmm36(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thymine at each end of a strand, and one within it."""
+    monkeypatch.setattr(force_fields, "_CHARMM_CORE", {"THY", "URA"})
+    lines = [
+        line
+        for line in (data_folder / "dna_nucleosome" / "1kx5.pdb").read_text().splitlines()
+        if line.startswith("ATOM") and line[21] == "I" and -38 <= int(line[22:26]) <= -36
+    ]
+    phosphate = ("P", "OP1", "OP2", "O1P", "O2P")
+    lines = [line for line in lines if int(line[22:26]) > -38 or line[12:16].strip() not in phosphate]
+    pdb = app.PDBFile(io.StringIO("\n".join(lines)))
+    model = app.Modeller(pdb.topology, pdb.positions)
+    model.addHydrogens()
+    parameters = Parameters(FORCE_FIELDS["charmm36"], "tip3p", (), set())
+    assert make_system(parameters, model.topology).getNumParticles() == model.topology.getNumAtoms()
 
 
 def test_a_peptide_is_neutral_and_has_salt() -> None:

@@ -149,12 +149,13 @@ def test_overlaps_are_found_in_slabs_of_any_size(
         system.fraction[data.draw(index)] = system.fraction[data.draw(index)] + near
     flat = SimpleNamespace(describe=str)
 
-    def said() -> str:
+    def said() -> list[str]:
+        system.warnings.clear()
         try:
             assemble.check_overlaps(flat, system)  # type: ignore[arg-type]
         except InputError as error:
-            return str(error)
-        return ""
+            return [str(error)]
+        return list(system.warnings)
 
     expected = said()
     with pytest.MonkeyPatch.context() as patch:

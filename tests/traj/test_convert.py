@@ -130,10 +130,8 @@ def test_other_formats(output: Path, tmp_path: Path, ending: str) -> None:
     tolerance = {"xtc": 0.0101, "pdb": 0.00051}.get(ending, 1e-5)
     for index, moment in enumerate(universe.trajectory):
         np.testing.assert_allclose(moment.positions, positions(10 * index), atol=tolerance)
-        if ending == "pdb":  # it has no times, and MDAnalysis leaves the box out where there are models
-            assert "CRYST1   30.000   28.443   25.495" in path.read_text()
-        else:
-            np.testing.assert_allclose(moment.triclinic_dimensions, BOX, atol=1e-4)
+        np.testing.assert_allclose(moment.triclinic_dimensions, BOX, atol=1e-4 if ending != "pdb" else 0.01)
+        if ending != "pdb":  # which has no times
             assert moment.time == pytest.approx(10 * index * TIMESTEP, abs=1e-6)
         if len(has) == 3:
             np.testing.assert_allclose(moment.velocities, numbers(10 * index, ATOMS, "velocities"), rtol=1e-5)

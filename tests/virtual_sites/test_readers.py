@@ -149,6 +149,16 @@ def test_lone_pairs_of_a_psf(tmp_path: Path) -> None:
     assert pairs == {(0, 3), (8, 11)}
 
 
+def test_a_site_without_lone_pairs_says_what_is_missing(tmp_path: Path) -> None:
+    psf, pdb, parameters = write_lone_pairs(tmp_path)
+    text = psf.read_text()
+    begin = text.rindex("\n", 0, text.index("!NUMLP")) + 1
+    end = text.find("!", text.index("!NUMLP") + 1)
+    psf.write_text(text[:begin] + (text[text.rindex("\n", 0, end) + 1 :] if end > 0 else ""))
+    with pytest.raises(InputError, match=r"has no mass and is no virtual site, because the PSF has no lone pairs"):
+        prepare_charmm(psf, pdb, [parameters])
+
+
 def test_internal_coordinates_are_those_of_the_site(tmp_path: Path) -> None:
     psf, pdb, parameters = write_lone_pairs(tmp_path)
     ours = whole_positions(prepare_charmm(psf, pdb, [parameters]))
@@ -174,7 +184,7 @@ def edited(folder: Path, old: str, new: str, kind: str = "3fad") -> tuple[Path, 
 LINE = "6 1 2 3 3 115.0 0.13"
 BAD_SITES = [
     (LINE, "6 1 2 9 3 115.0 0.13", r"\[ virtual_sites3 \] of molecule MOL names atom 9, but it has 6 atoms"),
-    (LINE, "6 1 2 3 3", "function 3 needs 2 parameter"),
+    (LINE, "6 1 2 3 3", "function 3 needs 2 parameter.* pdb2gmx -vsite .*hydrogen_mass"),
     (LINE, "6 1 2 3 7 0.1 0.1", "function 7 is not supported"),
     (LINE, "6 1 2 3", "needs a site, 3 atom"),
     (LINE, f"{LINE}\n{LINE}", "makes atom 6 a virtual site again"),

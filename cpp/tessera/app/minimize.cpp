@@ -33,9 +33,14 @@ namespace {
 
 using md::minimize::Ending;
 
-std::string advice(Ending ending, const RunConfig& config) {
+std::string advice(Ending ending, double max_force, const RunConfig& config) {
+  constexpr double of_a_clash = 1e4;  // kcal/mol/Å
   if (ending == Ending::out_of_steps) return "; give more --steps, or go on from what was written";
   if (ending == Ending::stopped) return "; go on from what was written";
+  if (ending == Ending::no_lower_energy && max_force > of_a_clash &&
+      config.dynamics.constraints != md::constraint::ConstraintMode::none)
+    return "; atoms that overlap part more easily without constraints: minimise with --set dynamics.constraints=none "
+           "first";
   if (ending == Ending::no_lower_energy && config.parallel.precision != Precision::double_precision)
     return "; the forces may be too inexact for this --max-force: try --set parallel.precision=double";
   return "";
@@ -273,7 +278,8 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
     if (result.ending != Ending::converged)
       fmt::print(stderr,
                  "tessera-md: note: not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}{}\n",
-                 name_of(result.ending), result.max_force, request.settings.max_force, advice(result.ending, config));
+                 name_of(result.ending), result.max_force, request.settings.max_force,
+                 advice(result.ending, result.max_force, config));
   });
   if (result.ending == Ending::converged) return 0;
   return result.ending == Ending::stopped ? 128 + signal : not_converged;

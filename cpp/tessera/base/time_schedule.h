@@ -31,6 +31,9 @@ class TimeSchedule {
   double least() const {
     return (*std::min_element(points_.begin(), points_.end(), [](auto& p, auto& q) { return p[1] < q[1]; }))[1];
   }
+  double greatest() const {
+    return (*std::max_element(points_.begin(), points_.end(), [](auto& p, auto& q) { return p[1] < q[1]; }))[1];
+  }
   /// The same with all numbers multiplied.
   TimeSchedule scaled(double factor) const {
     auto points = points_;

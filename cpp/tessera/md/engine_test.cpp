@@ -132,6 +132,27 @@ TEST(Engine, RigidWatersStayRigid) {
   }
 }
 
+TEST(Engine, WatersOfUnequalHydrogensStayRigidAndKeepTheirEnergy) {
+  auto sample = warm_water(true);
+  sample.system.templates[0].mass[2] = 2.014;
+  auto s = settings(true, true);
+  s.timestep = 0.0005;
+  Simulation run(sample, s);
+  const double start = run.engine.energies().total();
+  run.advance(200, true);
+  run.engine.sum_energies();
+  EXPECT_NEAR(run.engine.energies().total(), start, 1);
+  const auto state = run.state();
+  const auto& box = run.system.box;
+  for (std::size_t m = 0; m < 216; ++m) {
+    std::array<Fraction, 3> x;
+    for (std::size_t k = 0; k < 3; ++k) x[k] = state[3 * m + k].position + state[3 * m + k].displacement;
+    EXPECT_NEAR(norm(box.displacement(x[0], x[1])), 0.9572, 2e-6);
+    EXPECT_NEAR(norm(box.displacement(x[0], x[2])), 0.9572, 2e-6);
+    EXPECT_NEAR(norm(box.displacement(x[1], x[2])), 1.5139, 2e-6);
+  }
+}
+
 TEST(Engine, RestartsOnTheSameTrajectory) {
   for (const bool rigid : {true, false})
     for (const int before : {3, 17}) {

@@ -24,7 +24,8 @@ domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettin
       .group_radius = system.group_radius,
       .bonded_reach = bonded_reach,
       .mesh_reach = has_mesh(settings) ? pme::spline_reach(box.heights(), settings.pme_grid, settings.pme_order) : 0,
-      .buffer = settings.buffer};
+      .buffer = settings.buffer,
+      .widest_group = system.widest_group};
 }
 
 void check_cutoff(const EngineSettings& settings, const Box& box) {
@@ -42,7 +43,9 @@ void check_cutoff(const EngineSettings& settings, const Box& box) {
 
 }  // namespace
 
-SystemSummary summary_of(const model::System& system) { return {system.is_periodic, group_radius(system)}; }
+SystemSummary summary_of(const model::System& system) {
+  return {system.is_periodic, group_radius(system), virtual_site::site_group_reach(system).of};
+}
 
 CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box) {
   if (system.is_periodic) check_cutoff(settings, box);

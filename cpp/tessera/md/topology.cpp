@@ -65,7 +65,7 @@ Topology::TemplateIndex Topology::index_template(const model::Template& molecule
       const auto& [i, j] = group.group.pair[at(c)];
       held.insert(std::minmax(group.atoms[at(i)], group.atoms[at(j)]));
     }
-  const bool rigid = constraints.settle.has_value();
+  const bool rigid = constraints.is_rigid_water;
   const auto is_constant = [&](bonded::MadeConstant by, const auto& atoms) {
     if (by == bonded::MadeConstant::never) return false;
     if (rigid && *std::max_element(atoms.begin(), atoms.end()) < 3) return true;
@@ -261,7 +261,7 @@ double group_radius(const model::System& system) {
       }
     });
   }
-  return 1.1 * std::max(longest, virtual_site::site_group_radius(system));
+  return 1.1 * std::max(longest, virtual_site::site_group_reach(system).distance);
 }
 
 }  // namespace tessera::md

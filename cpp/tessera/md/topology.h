@@ -116,7 +116,7 @@ void Topology::for_constrained(Visit&& visit) const {
 
 /// Returns how far atoms of a hydrogen group may lie from their key atom, Å: the longest bond between the two kinds of
 /// atom in any template, or what virtual sites need, plus a tenth for vibration. Throws InputError as
-/// virtual_site::site_group_radius does.
+/// virtual_site::site_group_reach does.
 double group_radius(const model::System& system);
 
 }  // namespace tessera::md

@@ -184,11 +184,11 @@ def gromacs_command(
 
 @prepare.command(name="openmm")
 @click.option("--system", required=True, type=FILE, help="A System serialised to XML.")
-@click.option("--coords", required=True, type=FILE, help="PDB of the same atoms.")
+@click.option("--coords", required=True, type=FILE, help="PDB or mmCIF of the same atoms, or a State as XML.")
 @box_options
 @bounded_output
 def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
-    """Read OpenMM inputs: a System from XmlSerializer and a PDB.
+    """Read OpenMM inputs: a System from XmlSerializer, and coordinates.
 
     Make the System with constraints=None or HBonds; water may be rigid.
 
@@ -199,7 +199,7 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
     from tessera.prepare.openmm import prepare_openmm_files
 
     run(
-        lambda report: prepare_openmm_files(system, coords, box, vacuum, report),
+        lambda report: prepare_openmm_files(system, coords, box, vacuum, report, output),
         output,
         as_json,
     )

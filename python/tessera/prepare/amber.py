@@ -17,14 +17,14 @@ from tessera.prepare.constants import COULOMB, atomic_numbers
 from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.lj_types import force_field_of, replace_pairs, sigma_epsilon
+from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
 from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.prmtop import Prmtop
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import check_massless
-from tessera.system import ForceField, System
-from tessera.system.model import PAIR_PARAMETERS, FloatArray, IdArray
+from tessera.system import System
+from tessera.system.model import FloatArray, IdArray
 
 _DEFAULT_SCEE, _DEFAULT_SCNB = 1.2, 2.0  # where the prmtop has no factors, as before AMBER 11
 _AMBER_CHARGE = 18.2223  # factor of charges in a prmtop: the square root of AMBER's Coulomb constant
@@ -48,12 +48,11 @@ def prepare_amber(
     _exclusions(raw, flat)
     _pairs_14(raw, flat, tables, lennard_jones)
     _cmaps(raw, flat, tables)
-    if raw.is_chamber:
-        _charmm_terms(raw, flat, tables)
+    of_terms = _charmm_terms(raw, flat, tables) if raw.is_chamber else []
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
-    notes = pair_by_name(flat, found, coordinates, trust_order=trust_order)
+    notes = of_terms + pair_by_name(flat, found, coordinates, trust_order=trust_order)
     if box is None and not vacuum:
         vacuum = raw.pointers["IFBOX"] == 0
         notes += _choose_box(raw, found, Path(coordinates).name)
@@ -66,7 +65,7 @@ def prepare_amber(
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     force_field = force_field_of(flat.type_names, lennard_jones.a, lennard_jones.b, "lorentz-berthelot")
-    _add_ions(force_field, lennard_jones)
+    add_ions(force_field, lennard_jones.a, lennard_jones.b, lennard_jones.c)
     force_field.tables, force_field.cmap = tables.tables(), tables.maps()
     program = "amber"
     if raw.is_chamber:
@@ -109,18 +108,6 @@ class _LennardJones:
         a, b = (raw.numbers(f"{flag}_{letter}COEF") for letter in "AB")
         rows = np.maximum(self._square - 1, 0)
         return np.where(self._square > 0, a[rows], 0.0), np.where(self._square > 0, b[rows], 0.0)
-
-
-def _add_ions(field: ForceField, lennard_jones: _LennardJones) -> None:
-    """Gives pairs of types with a C the potential A/r¹² − B/r⁶ − C/r⁴."""
-    pairs = np.argwhere(np.triu(lennard_jones.c != 0)).astype(np.int32)
-    if not len(pairs):
-        return
-    i, j = pairs.T
-    columns = [table[i, j] for table in (lennard_jones.a, lennard_jones.b, lennard_jones.c)]
-    parameter = np.zeros((len(pairs), PAIR_PARAMETERS))
-    parameter[:, :3] = np.stack(columns, axis=1)
-    replace_pairs(field, pairs, ["12-6-4"] * len(pairs), parameter)
 
 
 def _flat(raw: Prmtop, lennard_jones: _LennardJones) -> FlatTopology:
@@ -193,10 +180,14 @@ def _cosines(raw: Prmtop) -> FloatArray:
     table = np.stack([raw.numbers(flag) for flag in columns], axis=1)
     table[:, 1] = np.abs(table[:, 1])
     periods = table[:, 1]
-    odd = (np.abs(periods - np.rint(periods)) > 1e-6) | (periods < 0.5) | (periods > 100)
+    odd = (np.abs(periods - np.rint(periods)) > 1e-6) | (periods > 100)
     bad = np.flatnonzero((table[:, 0] != 0) & odd)
     if len(bad):
         found = f"{table[bad[0], 1]:g} is no whole number of periods"
+        raise raw.wrong("DIHEDRAL_PERIODICITY", int(bad[0]), found)
+    bad = np.flatnonzero((table[:, 0] != 0) & (np.rint(periods) == 0))
+    if len(bad) and raw.is_chamber:
+        found = "0 periods, which CHARMM means as a harmonic term and AMBER as a constant: set its force constant to 0"
         raise raw.wrong("DIHEDRAL_PERIODICITY", int(bad[0]), found)
     return table
 
@@ -258,8 +249,8 @@ def _cmaps(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
         flat.add("cmap", five[:, [0, 1, 2, 3, 1, 2, 3, 4]], np.array(maps, np.int64)[kind])
 
 
-def _charmm_terms(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
-    """Adds Urey–Bradley terms and harmonic impropers, K (x − x₀)², in Å and radians."""
+def _charmm_terms(raw: Prmtop, flat: FlatTopology, tables: Tables) -> list[str]:
+    """Adds Urey–Bradley terms and harmonic impropers, K (x − x₀)², in Å and radians. Returns notes."""
     terms, kinds = _counts(raw, "CHARMM_UREY_BRADLEY_COUNT", 2)
     atoms, kind = _plain_terms(raw, "CHARMM_UREY_BRADLEY", 2, terms, kinds)
     columns = [raw.numbers(f"CHARMM_UREY_BRADLEY_{name}", kinds) for name in ("FORCE_CONSTANT", "EQUIL_VALUE")]
@@ -267,11 +258,19 @@ def _charmm_terms(raw: Prmtop, flat: FlatTopology, tables: Tables) -> None:
     (terms,), (kinds,) = (_counts(raw, f"CHARMM_NUM_{name}", 1) for name in ("IMPROPERS", "IMPR_TYPES"))
     atoms, kind = _plain_terms(raw, "CHARMM_IMPROPERS", 4, terms, kinds)
     columns = [raw.numbers(f"CHARMM_IMPROPER_{name}", kinds) for name in ("FORCE_CONSTANT", "PHASE")]
-    bad = np.flatnonzero(np.abs(columns[1]) > 2 * np.pi)
-    if len(bad):
-        found = f"{columns[1][bad[0]]:g} is no angle in radians (old versions of ParmEd wrote degrees)"
-        raise raw.wrong("CHARMM_IMPROPER_PHASE", int(bad[0]), found)
+    notes = []
+    if (np.abs(columns[1]) > 2 * np.pi).any():
+        bad = np.flatnonzero(np.abs(columns[1]) > 360)
+        if len(bad):
+            found = f"{columns[1][bad[0]]:g} is no angle, in radians or degrees"
+            raise raw.wrong("CHARMM_IMPROPER_PHASE", int(bad[0]), found)
+        columns[1] = np.radians(columns[1])
+        notes.append(
+            f"CHARMM_IMPROPER_PHASE of {raw.name} is read in degrees, which old versions of ParmEd wrote: it has "
+            "angles beyond 2π"
+        )
     flat.add("improper_harmonic", atoms, tables["improper_harmonic"].add_many(np.stack(columns, axis=1)[kind]))
+    return notes
 
 
 def _counts(raw: Prmtop, flag: str, size: int) -> list[int]:

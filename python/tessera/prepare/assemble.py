@@ -22,7 +22,7 @@ from tessera.system.box import Placed, heights, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 from tessera.system.scratch import give_back, scratch
 
-OVERLAP = 0.1  # Å: two atoms that are closer are a mistake in the input
+OVERLAP = 0.1  # Å: two atoms that are closer need a minimisation
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
 
 
@@ -190,8 +190,9 @@ def check_box(box: FloatArray) -> Placed:
 
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
-    """Raises `InputError` that names the nearest two atoms where any are closer than `OVERLAP`. Atoms are looked at in
-    slabs along the first box vector, so that memory does not grow with the system."""
+    """Adds a warning that names the nearest two atoms where any are closer than `OVERLAP`: a minimisation parts them.
+    Raises `InputError` where any are in one place, as of a file without coordinates. Atoms are looked at in slabs along
+    the first box vector, so that memory does not grow with the system."""
     slabs = _slabs(system)
     _check_coincident(flat, system, slabs)
     found = [_near_pairs(system, low, high) for low, high in slabs]
@@ -206,9 +207,10 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
     distance[excluded] = np.inf
     worst = int(np.argmin(distance))
     first, second = (int(i) for i in pairs[worst])
-    raise InputError(
+    system.warnings.append(
         f"{int((~excluded).sum())} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
-        f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}"
+        f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}. `tessera minimize` parts "
+        "them; a run as it is blows up"
     )
 
 

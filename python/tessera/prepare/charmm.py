@@ -76,7 +76,7 @@ def prepare_charmm(
     system = assemble(
         flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes, report
     )
-    system.warnings = table.warnings()
+    system.warnings += table.warnings()
     return system
 
 
@@ -98,7 +98,13 @@ def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
         segment=psf.segment,
     )
     add_sites(flat, {lone_pair.atom: _site(lone_pair, flat) for lone_pair in psf.lone_pairs})
-    check_massless(flat)
+    check_massless(
+        flat,
+        ""
+        if psf.lone_pairs
+        else ", because the PSF has no lone pairs (section !NUMLP) that say where it lies, as of TIP4P: write the PSF "
+        "by CHARMM, or by psfgen 2.0 or later with a topology that has LONEPAIR lines",
+    )
     flat.add("bond", psf.bonds)
     flat.add("raw_angle", psf.angles)
     flat.add("raw_dihedral", psf.dihedrals)

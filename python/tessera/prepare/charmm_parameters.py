@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tessera.prepare.charmm_duplicates import Definition, Key, Row, Table, Used, generations
-from tessera.prepare.charmm_stream import PARAMETER, Card, Line, Reading, read_cards
+from tessera.prepare.charmm_stream import Card, Line, Reading, read_cards
 from tessera.prepare.constants import RMIN_TO_SIGMA
 from tessera.prepare.errors import InputError
 from tessera.system import USUAL_LENNARD_JONES
@@ -107,9 +107,8 @@ class CharmmParameters:
         while at < len(card.lines):
             line = card.lines[at]
             at += 1
-            head = PARAMETER.get(line.words[0].upper())
-            if head is not None and (len(line.words) == 1 or head in ("NONBONDED", "HBOND", "THOLE")):
-                section = head
+            if line.section is not None:
+                section = line.section
                 if section == "NONBONDED":
                     at = self._read_nonbonded_head(card.lines, at - 1)
             elif line.command == "PRIN" and len(line.words) == 2:

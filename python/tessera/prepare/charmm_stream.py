@@ -22,18 +22,13 @@ _LONGEST_VALUE = 4096  # characters, against variables that double their own val
 _QUIET = {"WRNL", "BOML", "PRNL", "IOFO", "FAST", "ECHO", "TITL", "CLOS", "UPPE", "LOWE", "DIME", "ENDI"}
 _STREAM = {*_QUIET, "READ", "OPEN", "STRE", "SET", "IF", "RETU", "STOP", "ELSE", "GOTO", "LABE"}
 _TOPOLOGY = {"MASS", "DECL", "DEFA", "AUTO", "RESI", "PRES"}
-PARAMETER = {
-    **dict.fromkeys(("ATOM", "ATOMS"), "ATOMS"),
-    **dict.fromkeys(("BOND", "BONDS"), "BONDS"),
-    **dict.fromkeys(("ANGL", "ANGLE", "ANGLES", "THET", "THETA", "THETAS"), "ANGLES"),
-    **dict.fromkeys(("DIHE", "DIHEDRAL", "DIHEDRALS", "PHI"), "DIHEDRALS"),
-    **dict.fromkeys(("IMPR", "IMPROPER", "IMPROPERS", "IMPH", "IMPHI"), "IMPROPERS"),
-    **dict.fromkeys(("CMAP", "CMAPS"), "CMAP"),
-    **dict.fromkeys(("NONB", "NONBONDED", "NBON", "NBOND", "NBONDED"), "NONBONDED"),
-    **dict.fromkeys(("NBFI", "NBFIX"), "NBFIX"),
-    **dict.fromkeys(("HBON", "HBOND", "HBONDS"), "HBOND"),
-    **dict.fromkeys(("THOL", "THOLE", "NBTHOLE"), "THOLE"),
-}  # the heads of a parameter file's sections
+#: the sections of a parameter file by the first four letters of their heads
+_SECTIONS = {
+    "ATOM": "ATOMS", "BOND": "BONDS", "ANGL": "ANGLES", "THET": "ANGLES", "DIHE": "DIHEDRALS", "PHI": "DIHEDRALS",
+    "IMPR": "IMPROPERS", "IMPH": "IMPROPERS", "CMAP": "CMAP", "NONB": "NONBONDED", "NBON": "NONBONDED",
+    "NBFI": "NBFIX", "HBON": "HBOND", "THOL": "THOLE", "NBTH": "THOLE",
+}  # fmt: skip
+_WITH_OPTIONS = ("NONBONDED", "HBOND", "THOLE")  # sections whose heads have words behind them
 _COMPARE = {
     "EQ": lambda a, b: a == b,
     "NE": lambda a, b: a != b,
@@ -57,6 +52,14 @@ class Line:
     def command(self) -> str:
         """Returns the first four letters of the command, which are all that CHARMM compares."""
         return self.words[0][:4].upper()
+
+    @property
+    def section(self) -> str | None:
+        """Returns the section of parameters that begins here, None for a row. A type may look like a head: a row ends
+        with two numbers or more, but a head stands alone or before words, each with one number at most."""
+        section = _SECTIONS.get(self.command)
+        is_row = len(self.words) > 2 and all(map(_is_number, self.words[-2:]))
+        return section if len(self.words) == 1 or (section in _WITH_OPTIONS and not is_row) else None
 
     def error(self, message: str) -> InputError:
         return InputError(f"{self.where}: {message}")
@@ -333,7 +336,7 @@ def _kind(lines: list[Line]) -> str:
     word = first.words[0].upper()
     if word.isdigit() or first.command in _TOPOLOGY:
         return "rtf"
-    if word in PARAMETER:
+    if first.section is not None:
         return "para"
     if all(len(line.words) == 1 and _PARAMETER_FILE.search(line.words[0]) for line in lines):
         return "list"

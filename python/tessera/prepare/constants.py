@@ -16,6 +16,7 @@ COULOMB = {
 KJ_PER_KCAL = 4.184
 KJ = 1.0 / KJ_PER_KCAL  # kcal in a kJ
 RMIN_TO_SIGMA = 2.0 ** (-1.0 / 6.0)
+ISOTOPES_OF_HYDROGEN = (2.014, 3.016)  # amu
 HYDROGEN_MASS_LIMIT = 4.5  # amu: repartitioned hydrogens reach about 4
 
 
@@ -39,4 +40,6 @@ def atomic_numbers(mass: NDArray[np.float64], name: NDArray[np.bytes_]) -> NDArr
     out = found[inverse].astype(np.int32)
     starts_with_h = np.char.startswith(np.char.lstrip(name, b"0123456789"), b"H")
     out[(mass < HYDROGEN_MASS_LIMIT) & starts_with_h & (mass > 0)] = 1
+    for isotope in ISOTOPES_OF_HYDROGEN:  # whatever its name: D, D1, T2 …
+        out[np.abs(mass - isotope) < 0.02] = 1
     return out

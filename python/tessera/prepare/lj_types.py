@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tessera.system import ForceField
-from tessera.system.model import FloatArray, IndexArray
+from tessera.system.model import PAIR_PARAMETERS, FloatArray, IndexArray
 
 _SAME = 1e-6  # relative; input files have about eight digits
 
@@ -53,3 +53,14 @@ def replace_pairs(field: ForceField, pairs: IndexArray, kinds: list[str], parame
     field.nbfix_types, field.nbfix_lj = field.nbfix_types[keep], field.nbfix_lj[keep]
     if field.nbfix_ab is not None:
         field.nbfix_ab = field.nbfix_ab[keep]
+
+
+def add_ions(field: ForceField, a: FloatArray, b: FloatArray, c: FloatArray) -> None:
+    """Gives pairs of types with a C (kcal/mol Å⁴) in the tables (T,T) the potential A/r¹² − B/r⁶ − C/r⁴."""
+    pairs = np.argwhere(np.triu(c != 0)).astype(np.int32)
+    if not len(pairs):
+        return
+    i, j = pairs.T
+    parameter = np.zeros((len(pairs), PAIR_PARAMETERS))
+    parameter[:, :3] = np.stack([table[i, j] for table in (a, b, c)], axis=1)
+    replace_pairs(field, pairs, ["12-6-4"] * len(pairs), parameter)

@@ -41,7 +41,8 @@ def sorted_pairs(*lists: IndexArray) -> IndexArray:
 
 
 def hydrogen_groups(template: Template) -> IndexArray:
-    """Returns the local index (n,) of each atom's key atom, which is the heavy atom for its hydrogens."""
+    """Returns the local index (n,) of each atom's key atom: the heavy atom for its hydrogens, and the first one for
+    hydrogens that only hydrogens are bonded to, as in H2."""
     n = template.n_atoms
     key = np.arange(n, dtype=np.int32)
     bonds = template.bonds
@@ -53,6 +54,14 @@ def hydrogen_groups(template: Template) -> IndexArray:
     attached = both[is_hydrogen[both[:, 0]] & ~is_hydrogen[both[:, 1]]]
     # Where a hydrogen has two heavy neighbours, it belongs to the first one in the bond list.
     key[attached[::-1, 0]] = attached[::-1, 1]
+    free = is_hydrogen & (key == np.arange(n))
+    pairs = bonds[free[bonds].all(axis=1)]
+    if len(pairs):
+        graph = sparse.csr_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
+        _, first, part = np.unique(
+            csgraph.connected_components(graph, directed=False)[1], return_index=True, return_inverse=True
+        )
+        key[free] = first[part][free]
     return key
 
 
@@ -72,7 +81,7 @@ def join_groups_of_sites(template: Template) -> None:
 def _most_central(template: Template, members: IndexArray) -> int:
     """Returns the first of those members that are no hydrogens (if any) whose furthest member is nearest along
     bonds."""
-    n, bonds = template.n_atoms, template.term("bond").atoms
+    n, bonds = template.n_atoms, template.bonds
     graph = sparse.csr_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
     heavy = members[template.atomic_number[members] != 1]
     candidates = heavy if len(heavy) else members

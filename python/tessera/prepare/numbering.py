@@ -1,4 +1,5 @@
-"""Stores the input's residue numbers of molecules that share a template, for messages, in as few rows as possible."""
+"""Stores the input's residue numbers of molecules that share a template, for messages, in as few rows as possible, and
+names atoms by their numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +9,13 @@ from tessera.prepare.coordinates import NO_NUMBER, Coordinates
 from tessera.prepare.flat import FlatTopology
 from tessera.system import Template
 from tessera.system.model import IdArray
+
+
+def selection_of(atoms: IdArray) -> str:
+    """Returns the selection of these atoms, such as `bynum 1:100 901:1000`."""
+    ids = np.unique(atoms) + 1
+    cuts = np.flatnonzero(np.diff(ids) > 1) + 1
+    return " ".join(["bynum", *(f"{part[0]}:{part[-1]}" for part in np.split(ids, cuts))])
 
 
 def number_residues(flat: FlatTopology, found: Coordinates, templates: list[Template], runs: IdArray) -> IdArray:

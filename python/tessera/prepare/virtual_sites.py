@@ -129,12 +129,14 @@ def add_sites(flat: FlatTopology, sites: Mapping[int, Site]) -> list[str]:
     return notes
 
 
-def check_massless(flat: FlatTopology) -> None:
-    """Raises `InputError` that names an atom without mass that is no virtual site."""
+def check_massless(flat: FlatTopology, advice: str = "") -> None:
+    """Raises `InputError` that names an atom without mass that is no virtual site, and says what to do."""
     massless = flat.mass <= 0
     massless[flat.virtual_sites()] = False
     for atom in np.flatnonzero(massless)[:1]:
-        raise InputError(f"{flat.describe(int(atom))} has no mass and is no virtual site: not supported")
+        raise InputError(
+            f"{flat.describe(int(atom))} has no mass and is no virtual site" + (advice or ": not supported")
+        )
 
 
 def drop_bonded_terms(flat: FlatTopology, kinds: Sequence[str]) -> None:

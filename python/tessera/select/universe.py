@@ -51,6 +51,19 @@ def universe_of(structure: Structure) -> Any:
     return universe
 
 
+def _advice(reason: str) -> str:
+    """Says how a selection may be mended that MDAnalysis does not understand."""
+    from MDAnalysis.core.selection import is_keyword
+
+    token = re.search(r"[Uu]nexpected token.*'(\w+)'", reason)
+    if token and is_keyword(token[1]) and token[1] not in ("and", "or", "not"):
+        return (
+            f"{token[1]} is a word of the language: where it is a name, write it with a backslash, as in "
+            f"'resname \\{token[1]}' (in a run file within single quotes)"
+        )
+    return "an example is 'protein and not name H*', all are in its documentation"
+
+
 def selected(structure: Structure, text: str, system: System | None, key: str = "--select") -> IdArray:
     """Rows of the atoms that an MDAnalysis selection names; messages call it `key`. Raises `InputError` where it is
     none, names no atom, or needs bonds without a system."""
@@ -82,10 +95,7 @@ class Selector:
                 rows = self._universe.select_atoms(text).indices
             except (SelectionError, NoDataError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
                 reason = " ".join(str(error).split())
-                raise InputError(
-                    f"{key} {text!r} is no selection of MDAnalysis: {reason}; "
-                    "an example is 'protein and not name H*', all are in its documentation"
-                ) from None
+                raise InputError(f"{key} {text!r} is no selection of MDAnalysis: {reason}; {_advice(reason)}") from None
         if not len(rows):
             names = list(dict.fromkeys(self._structure.residue_name.tolist()))
             raise InputError(f"{key} {text!r} names no atom; the residues are {', '.join(names[:12])}"

@@ -175,8 +175,6 @@ def convert(
     times = trajectory.times
     if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
         notes.append("DCD has one time between all frames: that of the first two stands for all")
-    if ending == ".pdb" and _has_many_boxes(trajectory):
-        notes.append("PDB has one box: that of the first frame")
     job = _Job(trajectory, rows, structure, present)
     if needs_names(ending) and structure is None:
         raise InputError(f"{output} needs the names of atoms: a system file")
@@ -324,13 +322,27 @@ def _trr(job: _Job, path: Path) -> Any:
     return _mdanalysis(job, TRRWriter(str(path), job.n_atoms))
 
 
-def _pdb(job: _Job, path: Path) -> Any:
+@contextmanager
+def _pdb(job: _Job, path: Path) -> Iterator[Write]:
+    """Writes a model a frame, each after a CRYST1 with its box. MDAnalysis writes that of the first frame alone, and
+    finds none in later ones when it reads."""
     from MDAnalysis.coordinates.PDB import PDBWriter
+    from MDAnalysis.lib.mdamath import triclinic_box
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         writer = PDBWriter(str(path), multiframe=True, bonds=None)
-    return _mdanalysis(job, writer, with_names=True)
+    with _mdanalysis(job, writer, with_names=True) as write_model:
+        is_first = True
+
+        def write(frame: Frame) -> None:
+            nonlocal is_first
+            if frame.box is not None and not is_first:
+                writer.CRYST1(triclinic_box(*frame.box))
+            is_first = False
+            write_model(frame)
+
+        yield write
 
 
 @contextmanager
@@ -354,11 +366,6 @@ def _history(job: _Job, path: Path) -> Iterator[Write]:
         yield write
     finally:
         writer.close()
-
-
-def _has_many_boxes(trajectory: Trajectory) -> bool:
-    boxes = (trajectory.box(index) for index in range(len(trajectory)))
-    return len({None if box is None else box.tobytes() for box in boxes}) > 1
 
 
 @contextmanager

@@ -18,6 +18,25 @@ std::string_view name_of(Choice choice) {
   return names_of(choice).at(static_cast<std::size_t>(choice));
 }
 
+/// Throws InputError where a heat bath is always at 0 K, and where it is so for a time and something divides by its
+/// temperature: chains, whose masses are in proportion to it, and the distribution of volumes.
+void check_above_zero(const DynamicsConfig& dynamics, const TimeSchedule& temperature, std::string_view key) {
+  if (temperature.least() > 0) return;
+  if (!(temperature.greatest() > 0))
+    throw InputError(
+        fmt::format("{} is 0 K, expected more for a heat bath: set it, or dynamics.ensemble = \"nve\"", key));
+  if (dynamics.thermostat == Thermostat::nose_hoover)
+    throw InputError(
+        fmt::format("{} is 0 K for a time, at which Nosé–Hoover chains have no mass: heat with dynamics.thermostat = "
+                    "\"langevin\" or \"bussi\", or from 1 K on",
+                    key));
+  if (dynamics.ensemble == Ensemble::npt)
+    throw InputError(
+        fmt::format("{} is 0 K for a time, at which a pressure bath samples no volumes: heat with dynamics.ensemble = "
+                    "\"nvt\", or from 1 K on",
+                    key));
+}
+
 }  // namespace
 
 md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics, const model::System& system) {
@@ -25,8 +44,7 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
   if (has_barostat && !system.is_periodic)
     throw InputError(
         "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
-  if (dynamics.ensemble != Ensemble::nve && !(dynamics.temperature.least() > 0))
-    throw InputError("dynamics.temperature is 0 K, expected more for a heat bath: set it, or ensemble = \"nve\"");
+  if (dynamics.ensemble != Ensemble::nve) check_above_zero(dynamics, dynamics.temperature, "dynamics.temperature");
   if (has_barostat && dynamics.barostat == Barostat::mtk && dynamics.thermostat != Thermostat::nose_hoover)
     throw InputError(fmt::format(
         "dynamics.barostat = \"mtk\" is propagated with Nosé–Hoover chains, but dynamics.thermostat is \"{}\": set "
@@ -73,6 +91,7 @@ std::vector<md::integrate::HeatBath> heat_baths(const RunConfig& config, const m
   for (std::size_t row = 0; row < config.baths.size(); ++row) {
     const auto& one = config.baths[row];
     const auto key = fmt::format("bath.{}.select", row);
+    check_above_zero(dynamics, one.temperature, fmt::format("bath.{}.temperature", row));
     baths.push_back({config.selections.find(one.select, key, system.n_atoms()), one.temperature, one.tau_t});
     md::constraint::check_whole_groups(system, dynamics.constraints, baths.back().atoms, key);
     for (const auto& range : baths.back().atoms.ranges()) parts.push_back({range, row});

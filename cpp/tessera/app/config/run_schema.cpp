@@ -261,7 +261,7 @@ Schema make_run_schema() {
       .decides_bits();
   bath.key("temperature", &BathConfig::temperature, "of the bath; points as in dynamics.temperature")
       .unit("K")
-      .above(0, 1e6)
+      .range(0, 1e6)
       .must_be_given("300.0")
       .decides_bits();
   bath.key("tau_t", &BathConfig::tau_t, "time in which the temperature of the atoms follows that of the bath")

@@ -42,12 +42,12 @@ using Pair = std::array<std::int32_t, 2>;
   }
   refuse(molecule, bond +
                        ", so its length can't be held: a hydrogen may have one heavy neighbour only; use constraints "
-                       "= \"none\", or prepare the system again with the atom's groups joined");
+                       "= \"none\"");
 }
 
 // Returns constrained bonds and their lengths, each pair once, i < j, in ascending order.
 std::map<Pair, double> constrained_bonds(const model::ForceField& field, const model::Template& molecule,
-                                         ConstraintMode mode, bool settled) {
+                                         ConstraintMode mode, bool is_rigid_water) {
   std::map<Pair, double> bonds;
   if (mode == ConstraintMode::none) return bonds;
   model::for_each_kind_of_bond([&](auto kind) {
@@ -55,7 +55,7 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
     for (std::size_t t = 0; t < terms.atoms.size(); ++t) {
       auto [i, j] = terms.atoms[t];
       if (i > j) std::swap(i, j);
-      if (settled && j < 3) continue;
+      if (is_rigid_water && j < 3) continue;
       if (!molecule.has(i) || !molecule.has(j)) {  // of a chain's units, which no bond of a hydrogen joins
         if (mode == ConstraintMode::all_bonds) refuse_two_groups(molecule, {i, j}, mode);
         continue;
@@ -100,10 +100,6 @@ void check_one_hydrogen_group(const model::Template& molecule, const Pair& pair,
 
 SettleParameters settle_of(const model::Template& molecule) {
   if (molecule.n_atoms() < 3) refuse(molecule, "a rigid water needs three atoms, O, H, H");
-  if (std::abs(molecule.mass[1] - molecule.mass[2]) > 1e-9 * molecule.mass[1]) {
-    refuse(molecule, "the hydrogens of a rigid water weigh " + std::to_string(molecule.mass[1]) + " and " +
-                         std::to_string(molecule.mass[2]) + " amu, expected the same mass");
-  }
   try {
     return make_settle(molecule.mass[0], molecule.mass[1], molecule.water_oh, molecule.water_hh);
   } catch (const InputError& error) {
@@ -119,22 +115,28 @@ TemplateConstraints make_template_constraints(const model::ForceField& field, co
   if (molecule.always_rigid && !molecule.rigid_water) {
     refuse(molecule, "always_rigid is set without rigid_water; only waters can be rigid bodies");
   }
-  if (molecule.rigid_water && (mode != ConstraintMode::none || molecule.always_rigid)) {
-    result.settle = settle_of(molecule);
-    result.n_constraints = 3;
-  }
-
-  const auto bonds = constrained_bonds(field, molecule, mode, result.settle.has_value());
-  const auto root = components(molecule.n_atoms(), bonds);
-  std::map<std::int32_t, std::vector<Pair>> pairs_of;  // by root
+  result.is_rigid_water = molecule.rigid_water && (mode != ConstraintMode::none || molecule.always_rigid);
+  auto bonds = constrained_bonds(field, molecule, mode, result.is_rigid_water);
   for (const auto& [pair, length] : bonds) {
     check_one_hydrogen_group(molecule, pair, mode);
-    if (result.settle && pair[0] < 3) {
+    if (result.is_rigid_water && pair[0] < 3) {
       refuse(molecule, "the bond of " + describe(molecule, pair[0]) + " and " + describe(molecule, pair[1]) +
                            " joins a rigid water to another constrained atom");
     }
-    pairs_of[root[at(pair[0])]].push_back(pair);
   }
+  if (result.is_rigid_water) {
+    const auto settle = settle_of(molecule);
+    if (std::abs(molecule.mass[1] - molecule.mass[2]) <= 1e-9 * molecule.mass[1]) {
+      result.settle = settle;
+      result.n_constraints = 3;
+    } else {  // SETTLE's formulas are those of a symmetric molecule; HDO has its three distances held as bonds are
+      bonds.insert({{{0, 1}, settle.oh}, {{0, 2}, settle.oh}, {{1, 2}, settle.hh}});
+    }
+  }
+
+  const auto root = components(molecule.n_atoms(), bonds);
+  std::map<std::int32_t, std::vector<Pair>> pairs_of;  // by root
+  for (const auto& [pair, length] : bonds) pairs_of[root[at(pair[0])]].push_back(pair);
 
   for (const auto& [first, pairs] : pairs_of) {
     TemplateGroup group;

@@ -27,7 +27,8 @@ struct TemplateGroup {
 };
 
 struct TemplateConstraints {
-  std::optional<SettleParameters> settle;  // for atoms 0, 1, 2
+  bool is_rigid_water = false;             // all distances of atoms 0, 1, 2 are held, by `settle` or as a group
+  std::optional<SettleParameters> settle;  // for atoms 0, 1, 2, where both hydrogens weigh the same
   std::vector<TemplateGroup> groups;       // by ascending first atom
   std::int64_t n_constraints = 0;          // degrees of freedom that each molecule loses
 };

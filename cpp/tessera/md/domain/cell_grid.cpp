@@ -34,6 +34,12 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
   for (std::size_t d = 0; d < 3; ++d) {
     grid.n[d] = static_cast<std::int64_t>(std::floor(heights[d] / width));
     grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);
+    if (grid.n[d] < 2 && !demands.widest_group.empty() && demands.least_width() > demands.least_width_for_motion())
+      throw InputError(
+          fmt::format("{}, less than two cells of {:.3f} Å, as the virtual site {} and the atoms that it follows are "
+                      "up to {:.2f} Å from each other and stay in one cell; use a larger box (in vacuum: more room "
+                      "around the molecule), or define the site by atoms that are nearer",
+                      describe_height(box, d), demands.least_width(), demands.widest_group, demands.group_radius));
     if (grid.n[d] < 2 && 2 * demands.mesh_reach + demands.buffer > demands.list_range)
       throw InputError(
           fmt::format("{}, less than two cells of {:.3f} Å, as the mesh is so coarse that charges reach "

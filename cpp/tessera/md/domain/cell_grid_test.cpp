@@ -56,6 +56,15 @@ TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
     EXPECT_NE(text.find("5.000"), std::string::npos) << text;
   }
   try {
+    plan_cell_grid(orthorhombic(30, 30, 30),
+                   {.list_range = 10, .group_radius = 6, .bonded_reach = 4, .mesh_reach = 6, .widest_group = "BEN LP"});
+    FAIL() << "nothing thrown";
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("virtual site BEN LP"), std::string::npos) << text;
+    EXPECT_EQ(text.find("mesh"), std::string::npos) << text;
+  }
+  try {
     plan_cell_grid(orthorhombic(30, 30, 30), {.list_range = 10, .mesh_reach = 18});
     FAIL() << "nothing thrown";
   } catch (const InputError& error) {

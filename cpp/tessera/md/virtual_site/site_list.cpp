@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/md/virtual_site/formulas.h"
 
 namespace tessera::md::virtual_site {
@@ -21,22 +22,51 @@ constexpr double most_radius = 6;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-using Neighbours = std::vector<std::vector<std::pair<std::int32_t, double>>>;  // atom and bond length, by atom
+using Neighbours = std::vector<std::map<std::int32_t, double>>;  // atoms at a known distance, by atom
 
-Neighbours neighbours_of(const model::System& system, const model::Template& molecule) {
+Neighbours bonded_neighbours(const model::ForceField& field, const model::Template& molecule) {
   Neighbours neighbours(at(molecule.n_atoms()));
-  const auto& bonds = molecule.terms[model::bond];
-  for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
-    const auto& [i, j] = bonds.atoms[t];
-    if (!molecule.has(i) || !molecule.has(j)) continue;  // sites and their parents are in one unit of a chain
-    const double length = system.force_field.parameters[model::bond][at(bonds.parameter[t])].r0;
-    neighbours[at(i)].emplace_back(j, length);
-    neighbours[at(j)].emplace_back(i, length);
-  }
+  model::for_each_kind_of_bond([&](auto kind) {
+    const auto& bonds = molecule.terms[kind];
+    for (std::size_t t = 0; t < bonds.atoms.size(); ++t) {
+      const auto& [i, j] = bonds.atoms[t];
+      if (!molecule.has(i) || !molecule.has(j)) continue;  // sites and their parents are in one unit of a chain
+      const double length = field.parameters[kind][at(bonds.parameter[t])].r0;
+      neighbours[at(i)].emplace(j, length);
+      neighbours[at(j)].emplace(i, length);
+    }
+  });
   return neighbours;
 }
 
-/// Returns the length of the shortest path of bonds from one atom to each that is not much further than `most_radius`.
+/// Returns the atoms that bonds join, and those at the ends of two bonds with a stiff angle between them, which are
+/// nearer than along the bonds: else a ring would count as if it might be stretched to a line.
+Neighbours neighbours_of(const model::ForceField& field, const model::Template& molecule) {
+  constexpr double stiff = 10;  // kcal/mol/rad²: a distance across changes as little as a tenth, which cells allow for
+  const auto bonded = bonded_neighbours(field, molecule);
+  auto neighbours = bonded;
+  const auto add = [&](auto kind, auto&& stiffness) {
+    const auto& angles = molecule.terms[kind];
+    for (std::size_t t = 0; t < angles.atoms.size(); ++t) {
+      const auto& [i, j, k] = angles.atoms[t];
+      const auto& angle = field.parameters[kind][at(angles.parameter[t])];
+      if (!molecule.has(i) || !molecule.has(j) || !molecule.has(k) || !(stiffness(angle) >= stiff)) continue;
+      const auto first = bonded[at(j)].find(i), second = bonded[at(j)].find(k);
+      if (first == bonded[at(j)].end() || second == bonded[at(j)].end()) continue;
+      const double a = first->second, b = second->second;
+      const double across = std::sqrt(a * a + b * b - 2 * a * b * math::cos(angle.theta0));
+      neighbours[at(i)].emplace(k, across);
+      neighbours[at(k)].emplace(i, across);
+    }
+  };
+  add(model::angle, [](const model::AngleParameter& angle) { return angle.k; });
+  add(model::angle_cosine, [](const model::AngleParameter& angle) {
+    return angle.k * (1 - math::cos(angle.theta0) * math::cos(angle.theta0));
+  });
+  return neighbours;
+}
+
+/// Returns the length of the shortest path from one atom to each that is not much further than `most_radius`.
 std::map<std::int32_t, double> distances_from(std::int32_t atom, const Neighbours& neighbours) {
   std::map<std::int32_t, double> found;
   std::set<std::pair<double, std::int32_t>> waiting = {{0, atom}};
@@ -98,26 +128,28 @@ std::vector<SiteGroup> site_groups(const model::Template& molecule) {
   return groups;
 }
 
-double site_group_radius(const model::System& system) {
-  double radius = 0;
+Reach site_group_reach(const model::System& system) {
+  Reach greatest;
   for (const auto& molecule : system.templates) {
     if (molecule.virtual_sites.empty()) continue;
-    const auto neighbours = neighbours_of(system, molecule);
+    const auto neighbours = neighbours_of(system.force_field, molecule);
     std::map<std::int32_t, std::map<std::int32_t, double>> distances;  // by key atom
     for (const auto& site : molecule.virtual_sites) {
       const auto key = molecule.group[at(site.atom)];
+      const auto take = [&](double distance) {
+        if (distance > greatest.distance) greatest = {distance, name_of(molecule, site.atom)};
+      };
       const auto last = std::max_element(site.parents.begin(), site.parents.end(),
                                          [](const auto& p, const auto& q) { return p.atom < q.atom; });
       if (molecule.rigid_water && key == 0 && last->atom < 3) {
-        radius = std::max({radius, molecule.water_oh, distance_in_water(molecule, site)});
+        take(std::max(molecule.water_oh, distance_in_water(molecule, site)));
         continue;
       }
       if (!distances.contains(key)) {
         auto& distance = distances[key] = distances_from(key, neighbours);
         // Hydrogens and other atoms that share the group count, too.
         for (std::int32_t a = 0; a < molecule.n_atoms(); ++a)
-          if (molecule.group[at(a)] == key && !molecule.is_virtual_site(a) && distance.contains(a))
-            radius = std::max(radius, distance[a]);
+          if (molecule.group[at(a)] == key && !molecule.is_virtual_site(a) && distance.contains(a)) take(distance[a]);
       }
       const auto& distance = distances[key];
       for (const auto& parent : site.parents)
@@ -132,15 +164,15 @@ double site_group_radius(const model::System& system) {
             "the virtual site {} may be {:.1f} Å from {}, by the lengths of bonds; at most {} Å are supported, as a "
             "site and its parents stay in one cell",
             name_of(molecule, site.atom), reach, name_of(molecule, key), most_radius));
-      radius = std::max(radius, reach);
+      take(reach);
     }
-    if (radius > most_radius)
+    if (greatest.distance > most_radius)
       throw InputError(fmt::format(
-          "the parents of virtual sites of {} are up to {:.1f} Å apart, by the lengths of bonds; at most {} "
+          "the parents of virtual sites of {} are up to {:.1f} Å apart, by the lengths of bonds, at {}; at most {} "
           "Å are supported, as a site and its parents stay in one cell",
-          molecule.name, radius, most_radius));
+          molecule.name, greatest.distance, greatest.of, most_radius));
   }
-  return radius;
+  return greatest;
 }
 
 }  // namespace tessera::md::virtual_site

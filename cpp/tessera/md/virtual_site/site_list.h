@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tessera/model/system.h"
@@ -26,9 +27,15 @@ struct SiteList {
 /// Returns the groups of a template that have virtual sites.
 std::vector<SiteGroup> site_groups(const model::Template& molecule);
 
-/// Returns how far an atom of a hydrogen group with virtual sites may be from the group's key atom, Å: along bonds at
-/// their lengths, and for sites the greatest distance that their formula allows. Throws InputError that names a site
-/// where that is more than a few Å, or where no bonds join its parents.
-double site_group_radius(const model::System& system);
+/// Tells how far an atom of a hydrogen group may be from the group's key atom.
+struct Reach {
+  double distance = 0;  // Å
+  std::string of;       // the virtual site whose group it is: "BENX LPA"
+};
+
+/// Returns the greatest reach of the groups with virtual sites: along bonds at their lengths and across stiff angles at
+/// theirs, and for sites the greatest distance that their formula allows. Throws InputError that names a site where
+/// that is more than a few Å, or where no bonds join its parents.
+Reach site_group_reach(const model::System& system);
 
 }  // namespace tessera::md::virtual_site

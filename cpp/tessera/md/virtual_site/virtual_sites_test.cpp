@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
 #include <random>
 
 #include "tessera/base/error.h"
@@ -162,22 +164,52 @@ model::System four_site_water(double distance) {
 }
 
 TEST(VirtualSite, TellsHowFarItsGroupReaches) {
-  EXPECT_NEAR(site_group_radius(four_site_water(0.15)), 0.96, 1e-12);
-  EXPECT_NEAR(site_group_radius(four_site_water(1.5)), 1.5, 1e-12);
-  EXPECT_THROW(site_group_radius(four_site_water(6.5)), InputError);
+  EXPECT_NEAR(site_group_reach(four_site_water(0.15)).distance, 0.96, 1e-12);
+  EXPECT_NEAR(site_group_reach(four_site_water(1.5)).distance, 1.5, 1e-12);
+  EXPECT_THROW(site_group_reach(four_site_water(6.5)), InputError);
   auto rigid = four_site_water(0.15);
   rigid.templates[0].rigid_water = true;
   rigid.templates[0].water_oh = 0.9572;
   rigid.templates[0].water_hh = 1.5139;
-  EXPECT_NEAR(site_group_radius(rigid), 0.9572, 1e-12);
+  EXPECT_NEAR(site_group_reach(rigid).distance, 0.9572, 1e-12);
   auto loose = four_site_water(0.15);
   loose.templates[0].terms[model::bond] = {{{0, 1}}, {0}};
   try {
-    site_group_radius(loose);
+    site_group_reach(loose);
     FAIL() << "expected an InputError";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("no bonds join WAT O and WAT H2"), std::string::npos) << error.what();
   }
+}
+
+/// Six atoms in a ring with bonds of `kind` of 1.4 Å, and a site midway between the first and the fourth.
+template <class Kind>
+model::System ring(Kind kind, double stiffness) {
+  model::System system;
+  system.box = orthorhombic(30, 30, 30);
+  auto molecule = test::molecule("RNG", {"C1", "C2", "C3", "C4", "C5", "C6", "X"}, {0, 0, 0, 0, 0, 0, 0},
+                                 {0, 0, 0, 0, 0, 0, 0}, {12, 12, 12, 12, 12, 12, 0});
+  molecule.group = {0, 1, 2, 0, 4, 5, 0};
+  for (std::int32_t i = 0; i < 6; ++i) {
+    molecule.terms[kind].atoms.push_back({i, (i + 1) % 6});
+    molecule.terms[kind].parameter.push_back(0);
+    molecule.terms[model::angle].atoms.push_back({i, (i + 1) % 6, (i + 2) % 6});
+    molecule.terms[model::angle].parameter.push_back(0);
+  }
+  molecule.virtual_sites = {{6, SiteFrame::none, {}, {{0, 0.5, 0, 0}, {3, 0.5, 0, 0}}}};
+  system.force_field.parameters[kind] = {{300, 1.4}};
+  system.force_field.parameters[model::angle] = {{stiffness, 2 * std::numbers::pi / 3}};
+  system.templates = {molecule};
+  system.set_instances({{0, 1}});
+  return system;
+}
+
+TEST(VirtualSite, ReachesAcrossARingByItsAngles) {
+  const double across = 1.4 * (1 + std::sqrt(3));
+  EXPECT_NEAR(site_group_reach(ring(model::bond, 40)).distance, across, 1e-12);
+  EXPECT_NEAR(site_group_reach(ring(model::bond_quartic, 40)).distance, across, 1e-12);
+  EXPECT_NEAR(site_group_reach(ring(model::bond, 1)).distance, 3 * 1.4, 1e-12);  // an angle that may open
+  EXPECT_EQ(site_group_reach(ring(model::bond, 40)).of, "RNG X");
 }
 
 }  // namespace

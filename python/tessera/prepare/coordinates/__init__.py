@@ -34,12 +34,12 @@ def _reader(source: Source) -> Callable[[Source], Coordinates]:
     data = source.data
     if data.startswith(GENESIS_MAGIC):
         return read_genesis
-    if data.startswith((b"CDF", b"\x89HDF")):
+    if data.startswith((b"CDF\x01", b"CDF\x02", b"CDF\x05", b"\x89HDF")):
         return read_netcdf
     for mark, what in _TRAJECTORIES.items():
         if data.startswith(mark):
             raise InputError(f"{source.name} is {what} trajectory: {_ONE_FRAME}")
-    if data[4:8] == b"CORD":
+    if data[4:8] == b"CORD" and data[:4] in (b"T\0\0\0", b"\0\0\0T"):  # a record of 84 bytes
         raise InputError(f"{source.name} is a DCD trajectory: {_ONE_FRAME}")
     if source.suffix == ".vel":
         raise InputError(

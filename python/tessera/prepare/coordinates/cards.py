@@ -19,18 +19,21 @@ AMBER_PS = 20.455  # AMBER's unit of velocity is 1 Å in 1/20.455 ps
 _TRAJECTORY = "is an AMBER {} trajectory: write one of its frames as a restart (cpptraj: trajout x.rst7)"
 _CRD_COUNT = re.compile(r"\s*(\d{1,12})(\s+EXT)?\s*", re.IGNORECASE)
 _AMBER_COUNT = re.compile(r"\s*(\d{1,12})(\s+[-+.\dEeDd]+){0,2}\s*")
+_AMBER_ROW = re.compile(r"([ *\d-]{4}\.[*\d]{7}){3,6}\s*")
 
 
 def read_cards(source: Source) -> Coordinates:
     """Reads CHARMM's or AMBER's format, according to the content."""
     text = source.text
     is_amber = _AMBER_COUNT.fullmatch(text.line(1)) is not None
-    if text.line(0).startswith("*") or (_CRD_COUNT.fullmatch(text.line(0)) and not is_amber):
+    if text.line(0).startswith("*"):  # CHARMM's title, or one of AMBER that happens to begin so
+        is_amber = is_amber and _AMBER_ROW.fullmatch(text.line(2)) is not None
+    if is_amber:
+        return _read_amber(text)
+    if text.line(0).startswith("*") or _CRD_COUNT.fullmatch(text.line(0)):
         return _read_charmm(text)
     if text.line(0).startswith("REST "):
         raise InputError(f"{text.name} is a CHARMM restart: write its coordinates as CRD or PDB")
-    if is_amber:
-        return _read_amber(text)
     if re.fullmatch(r"( *-?\d+\.\d{3}){1,10}", text.line(1)):
         raise InputError(f"{text.name} {_TRAJECTORY.format('text')}")
     raise text.wrong(
@@ -46,7 +49,7 @@ def are_cards(source: Source) -> bool:
     if b"\0" in source.data or len(start) < 4:
         return False
     title, count, first = (line.decode("latin-1").rstrip() for line in start[:3])
-    is_amber = _AMBER_COUNT.fullmatch(count) and re.fullmatch(r"([ *\d-]{4}\.[*\d]{7}){3,6}", first)
+    is_amber = _AMBER_COUNT.fullmatch(count) and _AMBER_ROW.fullmatch(first)
     return title.startswith("* ") or is_amber is not None
 
 

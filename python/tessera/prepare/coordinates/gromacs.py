@@ -47,7 +47,13 @@ def _columns(text: Text) -> tuple[int, bool]:
         bad |= text.characters(rows, point, point + 1)[:, 0] != ord(".")
     if bad.any():
         row = int(rows[np.argmax(bad)])
-        raise text.wrong(row, f"expected an atom in the columns of line 3, found {text.line(row)[:60]!r}")
+        length = int(text.length[row])
+        what = f"{length} characters" if length != expected else "no point there"
+        columns = ", ".join(str(point + 1) for point in points)
+        raise text.wrong(
+            row, f"expected an atom like that of line 3, {expected} characters with decimal points in the columns "
+            f"{columns}; found {what}: {text.line(row)!r:.90}"
+        )  # fmt: skip
     return width, has_velocities
 
 

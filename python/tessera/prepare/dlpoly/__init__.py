@@ -20,6 +20,7 @@ from tessera.prepare.dlpoly.potentials import make_force_field
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import sorted_pairs
+from tessera.prepare.numbering import selection_of
 from tessera.prepare.rows import Tables
 from tessera.system import LennardJones, System
 from tessera.system.model import FloatArray
@@ -76,9 +77,7 @@ def prepare_dlpoly(
 def frozen_ranges(found: Field) -> str:
     """Returns the selection of all frozen atoms, such as `bynum 1:100 901:1000`; empty where none is."""
     flags = np.concatenate([np.tile([site.frozen for site in m.sites], m.count) for m in found.molecules])
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
-    ranges = [f"{first + 1}:{last}" for first, last in edges.reshape(-1, 2).tolist()]
-    return " ".join(["bynum", *ranges]) if ranges else ""
+    return selection_of(np.flatnonzero(flags)) if flags.any() else ""
 
 
 def _flat(found: Field, names: list[str]) -> FlatTopology:

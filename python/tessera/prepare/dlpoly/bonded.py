@@ -14,7 +14,7 @@ from tessera.system import ForceField
 from tessera.system.model import IdArray, IndexArray
 
 _DEGREE = np.pi / 180
-_WATER = [8, 1, 1]
+_WATER, _DIHYDROGEN = [8, 1, 1], [1, 1]
 
 
 def add_terms(found: Field, flat: FlatTopology, tables: Tables, field: ForceField) -> None:
@@ -126,7 +126,7 @@ class _Converted:
         if not self.molecule.constraints or (self.number.tolist() == _WATER and len(self.molecule.constraints) == 3):
             return
         for i, j, _, line in self.molecule.constraints:
-            if (self.number[i] == 1) == (self.number[j] == 1):
+            if (self.number[i] == 1) == (self.number[j] == 1) and self.number.tolist() != _DIHYDROGEN:
                 raise line.wrong(
                     f"atoms {i + 1} and {j + 1} of {self.molecule.name} are constrained: only bonds to hydrogen and "
                     "three-site water may be; give the bond a potential"

@@ -20,7 +20,7 @@ from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
 from tessera.prepare.gromacs.topology import Molecule, Topology
-from tessera.prepare.gromacs.virtual_sites import read_virtual_sites
+from tessera.prepare.gromacs.virtual_sites import WITHOUT_VSITE, read_virtual_sites
 from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
@@ -190,7 +190,7 @@ def _check_constraints(
             one, other = (flat.describe(first + int(atom)) for atom in apart[0])
             raise InputError(
                 f"{one} and {other} are held at a fixed length (section [ constraints ] or [ settles ]): only a heavy "
-                "atom and its hydrogens can be held"
+                "atom and its hydrogens can be held" + (WITHOUT_VSITE if len(template.virtual_sites) else "")
             )
         is_water = (template.mass > 0).sum() == 3 and tuple(template.atomic_number[:3]) == (8, 1, 1) and len(held) == 3
         if len(held) and not is_water:

@@ -55,6 +55,11 @@ _KINDS: dict[str, tuple[int, dict[int, tuple[int, Callable[..., Site]]]]] = {
     "3": (3, {1: (2, _three), 2: (2, _three_fd), 3: (2, _three_fad), 4: (3, _three_out)}),
     "4": (4, {2: (3, _four_fdn)}),
 }
+#: for topologies whose hydrogens are virtual sites
+WITHOUT_VSITE = (
+    "; if pdb2gmx -vsite wrote this topology, make it without -vsite: dynamics.hydrogen_mass = 3 allows steps of 4 fs "
+    "as well"
+)
 _OBSOLETE = {("4", 1): " (4fd, which GROMACS has replaced by function 2)"}
 
 
@@ -88,7 +93,7 @@ def _line(molecule: Molecule, kind: str, words: list[str], where: str) -> tuple[
         if len(numbers) != n:
             raise InputError(
                 f"{where}: function {function} needs {n} parameter(s), found {len(numbers)}; give those that grompp "
-                "would derive from bonds and angles"
+                "would derive from bonds and angles" + ("" if numbers else WITHOUT_VSITE)
             )
         return atom, place(parents, *numbers)
     except ValueError as error:

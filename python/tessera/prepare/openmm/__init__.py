@@ -1,4 +1,5 @@
-"""Converts OpenMM's `System` to Tessera's: one in memory with its topology, or a serialised one and a PDB.
+"""Converts OpenMM's `System` to Tessera's: one in memory with its topology, or a serialised one and a file of
+coordinates.
 
 `forces` reads a System force by force, with `nonbonded` for those between pairs.
 """
@@ -19,7 +20,9 @@ from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
 from tessera.prepare.molecule import sorted_pairs
+from tessera.prepare.openmm.external import run_file_text, write_restraints
 from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
+from tessera.prepare.openmm.names import names_of_elements
 from tessera.system import System
 from tessera.system.model import FloatArray, IndexArray
 
@@ -62,19 +65,22 @@ def prepare_openmm_files(
     box: FloatArray | None = None,
     vacuum: bool = False,
     report: Callable[[str], None] = lambda _: None,
+    output: Path | None = None,
 ) -> System:
-    """Converts a System serialised to XML, and a PDB. `report` is called with each step of the work.
+    """Converts a System serialised to XML, with coordinates of a PDB, an mmCIF or a State serialised to XML. `report`
+    is called with each step of the work.
 
+    Restraints (CustomExternalForce) are written into a run file beside `output`, where the system will be written.
     Raises `InputError`.
     """
-    files = require_file(system, "System file"), require_file(coordinates, "PDB file")
-    report("reading the System and the PDB")
+    files = require_file(system, "System file"), require_file(coordinates, "coordinate file")
+    report("reading the System and the coordinates")
     converted, where, vectors = contained(_read, *files, file=files)
     if converted.periodic:
         converted.notes += _compare_boxes(vectors, where.box) if box is None and not vacuum else []
         where.box = vectors
     line = f"prepare openmm: {Path(system).name} {Path(coordinates).name}"
-    return assembled(converted, where, line, box, vacuum, Path(coordinates).name, report)
+    return assembled(converted, where, line, box, vacuum, Path(coordinates).name, report, output)
 
 
 def assembled(
@@ -85,8 +91,10 @@ def assembled(
     vacuum: bool = False,
     file: str = "the System",
     report: Callable[[str], None] = lambda _: None,
+    output: Path | None = None,
 ) -> System:
-    """Makes the system of what `convert` has read. `file` names the coordinates in messages."""
+    """Makes the system of what `convert` has read, and writes a run file beside `output` where it holds restraints.
+    `file` names the coordinates in messages."""
     notes = list(converted.notes)
     if not converted.periodic and box is None and not vacuum:
         vacuum = True
@@ -96,14 +104,25 @@ def assembled(
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
     field = converted.force_field
-    return assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report)
+    position = where.position.copy() if converted.restraints else where.position
+    system = assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report)
+    if converted.restraints and output is not None:
+        write_restraints(system, converted.restraints, position, output)
+    elif converted.restraints:
+        system.warnings.append(
+            "the System's CustomExternalForce holds atoms, which a run does only where its run file says so, here with "
+            f"REFERENCE for a file of the places: {run_file_text(converted.restraints, 'SYSTEM.tsr', 'REFERENCE')}"
+        )
+    return system
 
 
-def _read(system: Path, pdb: Path) -> tuple[Converted, Coordinates, FloatArray]:
+def _read(system: Path, coordinates: Path) -> tuple[Converted, Coordinates, FloatArray]:
     """Reads the two files with OpenMM; returns also the System's box vectors (3,3) Å."""
     found = _read_system(system)
-    names, where = _read_pdb(pdb)
-    return convert(found, names), where, _vectors(found.getDefaultPeriodicBoxVectors())
+    names, where, is_state = _read_places(coordinates, found)
+    # A State has the box of its moment, the System that of its beginning.
+    box = where.box if is_state else None
+    return convert(found, names), where, _vectors(found.getDefaultPeriodicBoxVectors()) if box is None else box
 
 
 def _compare_boxes(system: FloatArray, pdb: FloatArray | None) -> list[str]:
@@ -156,16 +175,46 @@ def names_of(topology: Any) -> AtomNames:
     )
 
 
-def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
+def _read_places(path: Path, system: Any) -> tuple[AtomNames, Coordinates, bool]:
+    """Reads names and places of a PDB or an mmCIF, or the places and velocities of a State, which has no names; returns
+    also whether it is a State."""
     from openmm import unit
-    from openmm.app import PDBFile
+    from openmm.app import PDBFile, PDBxFile
+
+    start = path.read_bytes()[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"<"):
+        return names_of_elements(system), _read_state(path, system), True
+    is_mmcif = path.suffix.lower() in (".cif", ".mmcif") or start.startswith(b"data_")
+    try:
+        file = (PDBxFile if is_mmcif else PDBFile)(str(path))
+    except Exception as error:  # OpenMM raises many kinds of exceptions
+        raise InputError(f"cannot read {path.name} as {'an mmCIF' if is_mmcif else 'a PDB'}: {error}") from error
+    vectors = file.topology.getPeriodicBoxVectors()
+    box = None if vectors is None else _vectors(vectors.value_in_unit(unit.nanometer))
+    # OpenMM has converted to nanometres; a PDB has three decimals of Å.
+    position = np.asarray(file.getPositions(asNumpy=True).value_in_unit(unit.angstrom))
+    return names_of(file.topology), Coordinates(np.round(position, 10 if is_mmcif else 3), box), False
+
+
+def _read_state(path: Path, system: Any) -> Coordinates:
+    import openmm
+    from openmm import unit
 
     try:
-        pdb = PDBFile(str(path))
-    except Exception as error:  # OpenMM raises many kinds of exceptions
-        raise InputError(f"cannot read {path.name} as a PDB: {error}") from error
-    vectors = pdb.topology.getPeriodicBoxVectors()
-    box = None if vectors is None else _vectors(vectors.value_in_unit(unit.nanometer))
-    # PDBFile has converted to nanometres; the file has three decimals of Å.
-    position = np.asarray(pdb.getPositions(asNumpy=True).value_in_unit(unit.angstrom))
-    return names_of(pdb.topology), Coordinates(np.round(position, 3), box)
+        state = openmm.XmlSerializer.deserialize(path.read_text())
+        if not isinstance(state, openmm.State):
+            raise InputError(f"{path.name} holds a {type(state).__name__}, expected a PDB, an mmCIF or an OpenMM State")
+        position = np.asarray(state.getPositions(asNumpy=True).value_in_unit(unit.angstrom))
+    except InputError:
+        raise
+    except Exception as error:  # OpenMM has its own exceptions, files raise others
+        raise InputError(f"cannot read {path.name} as an OpenMM State with positions: {error}") from error
+    try:
+        velocity = np.asarray(state.getVelocities(asNumpy=True).value_in_unit(unit.angstrom / unit.picosecond))
+    except Exception:  # a State holds what it was asked for
+        velocity = None
+    if len(position) != system.getNumParticles():
+        raise InputError(
+            f"the System has {system.getNumParticles()} particles and the State {path.name} {len(position)}"
+        )
+    return Coordinates(position, _vectors(state.getPeriodicBoxVectors()), velocity)

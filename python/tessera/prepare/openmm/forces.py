@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from tessera.prepare.constants import KJ, atomic_numbers
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
-from tessera.prepare.lj_types import force_field_of, sigma_epsilon
-from tessera.prepare.openmm.gathered import NM, Gathered, value
+from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
+from tessera.prepare.numbering import selection_of
+from tessera.prepare.openmm.external import read_custom_external
+from tessera.prepare.openmm.gathered import NM, Gathered, Restraint, value
 from tessera.prepare.openmm.nonbonded import read_custom_bonds, read_custom_nonbonded, read_nonbonded
 from tessera.prepare.openmm.sites import site_of
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import add_sites, check_massless
 from tessera.system import ForceField, LennardJones
-from tessera.system.model import FloatArray, IdArray, IndexArray
+from tessera.system.model import BOND_KINDS, FloatArray, IdArray, IndexArray
 
 #: forces of a System that are no interactions, and the notes on them
 _NO_INTERACTION = {
@@ -43,6 +45,8 @@ _HARMONIC = {
     for square, rest in _WRAPPED.items()
     for prefix, factor in (("", 1.0), ("0.5*", 0.5))
 }
+#: the energy of a CustomAngleForce of GROMOS' angles
+_COSINE_ANGLE = re.compile(r"(?:([\d.]+)\*)?k\*\(cos\(theta\)-cos\(theta0\)\)\^2")
 _PI = re.compile(r"(?<![\w.])3\.14159\d*(?![\w.])")
 
 
@@ -64,6 +68,7 @@ class Converted:
     lennard_jones: LennardJones | None  # None: no cut-off
     notes: list[str] = field(default_factory=list)
     periodic: bool = False  # whether pairs interact across the edges of a box
+    restraints: list[Restraint] = field(default_factory=list)  # which a run file describes
 
 
 def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> Converted:
@@ -91,7 +96,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
         segment=names.segment,
     )
     notes = add_sites(flat, {i: site_of(system, i, flat) for i in range(n) if system.isVirtualSite(i)})
-    check_massless(flat)
+    check_massless(flat, _advice_on_fixed(flat))
     gathered.notes += notes
     tables = Tables()
     _add_bonds(system, flat, gathered, tables)
@@ -102,7 +107,20 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
         raise InputError(
             "of NonbondedForce and CustomNonbondedForce one is periodic and the other is not: not supported"
         )
-    return Converted(flat, force_field, gathered.lennard_jones, gathered.notes, gathered.periodic == {True})
+    periodic = gathered.periodic == {True}
+    return Converted(flat, force_field, gathered.lennard_jones, gathered.notes, periodic, gathered.restraints)
+
+
+def _advice_on_fixed(flat: FlatTopology) -> str:
+    """Says how atoms are held that OpenMM holds by a mass of 0."""
+    still = flat.mass <= 0
+    still[flat.virtual_sites()] = False
+    if not still.any():
+        return ""
+    return (
+        ": OpenMM does not move such atoms. Give them their masses in the System, and hold them by "
+        f'dynamics.fixed = "{selection_of(np.flatnonzero(still))}" in the run file'
+    )
 
 
 def _read_force(force: Any, out: Gathered) -> None:
@@ -129,6 +147,19 @@ def _read_angles(force: Any, out: Gathered) -> None:
     for index in range(force.getNumAngles()):
         i, j, k, theta, constant = force.getAngleParameters(index)
         out.angles.append((i, j, k, value(constant) * KJ / 2, value(theta)))
+
+
+def _read_custom_angles(force: Any, out: Gathered) -> None:
+    """Reads GROMOS' angles."""
+    expression = force.getEnergyFunction().replace(" ", "").strip(";")
+    columns = [force.getPerAngleParameterName(i) for i in range(force.getNumPerAngleParameters())]
+    found = _COSINE_ANGLE.fullmatch(expression)
+    if not found or set(columns) != {"k", "theta0"}:
+        raise InputError(f"the System has a CustomAngleForce with the energy {expression!r}: not supported")
+    for index in range(force.getNumAngles()):
+        *atoms, values = force.getAngleParameters(index)
+        named = dict(zip(columns, values))
+        out.cosine_angles.append((*atoms, float(found[1] or 1) * named["k"] * KJ, named["theta0"]))
 
 
 def _read_torsions(force: Any, out: Gathered) -> None:
@@ -187,11 +218,13 @@ _READERS = {
     "HarmonicAngleForce": _read_angles,
     "PeriodicTorsionForce": _read_torsions,
     "RBTorsionForce": _read_rb_torsions,
+    "CustomAngleForce": _read_custom_angles,
     "CustomTorsionForce": _read_custom_torsions,
     "CMAPTorsionForce": _read_cmaps,
     "NonbondedForce": read_nonbonded,
     "CustomNonbondedForce": read_custom_nonbonded,
     "CustomBondForce": read_custom_bonds,
+    "CustomExternalForce": read_custom_external,
 }
 
 
@@ -208,8 +241,16 @@ def _types(found: Gathered, rule: str) -> tuple[IndexArray, list[str], ForceFiel
         mixed = 0.5 * (sigma[:, None] + sigma[None, :])
         depth = np.sqrt(np.outer(epsilon, epsilon))
         a, b = 4 * depth * mixed**12, 4 * depth * mixed**6
+    kind, c = kind.reshape(-1), np.zeros_like(a)
+    if found.ions is not None:
+        ion, of_ions = found.ions
+        both, kind = np.unique(np.stack([kind, ion], axis=1), axis=0, return_inverse=True)
+        kind, (rows, ions) = kind.reshape(-1), both.T
+        a, b, c = a[np.ix_(rows, rows)], b[np.ix_(rows, rows)], of_ions[np.ix_(ions, ions)]
     names = [f"type{i + 1}" for i in range(len(a))]
-    return kind.reshape(-1).astype(np.int32), names, force_field_of(names, a, b, rule)
+    field = force_field_of(names, a, b, rule)
+    add_ions(field, a, b, c)
+    return kind.astype(np.int32), names, field
 
 
 def _codes(pairs: Any, n: int) -> IdArray:
@@ -229,6 +270,10 @@ def _add_bonds(system: Any, flat: FlatTopology, found: Gathered, tables: Tables)
     spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]].astype(np.int64), n))
     flat.add("bond", ids[~spring], tables["bond"].add_many(bonds[~spring, 2:]))
     flat.add("urey_bradley", ids[spring], tables["urey_bradley"].add_many(bonds[spring, 2:]))
+    quartic = np.array(found.quartic_bonds, np.float64).reshape(-1, 4)
+    flat.add("bond_quartic", quartic[:, :2].astype(np.int64), tables["bond_quartic"].add_many(quartic[:, 2:]))
+    cosine = np.array(found.cosine_angles, np.float64).reshape(-1, 5)
+    flat.add("angle_cosine", cosine[:, :3].astype(np.int64), tables["angle_cosine"].add_many(cosine[:, 3:]))
     more = np.array(found.urey_bradleys, np.float64).reshape(-1, 4)
     flat.add("urey_bradley", more[:, :2].astype(np.int64), tables["urey_bradley"].add_many(more[:, 2:]))
     note = _add_constraints(system, flat, tables)
@@ -239,7 +284,7 @@ def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | N
     """Converts constraints without a bond's force, those of rigid water and of bonds to hydrogen, to bonds without a
     force. Returns a note on the latter, which a run must constrain. Raises `InputError` for all others."""
     element = flat.atomic_number
-    bonds = flat.terms["bond"][0].tolist()
+    bonds = [pair for kind in BOND_KINDS for pair in flat.terms[kind][0].tolist()]
     known = {(min(i, j), max(i, j)) for i, j in bonds}
     loose: dict[tuple[int, int], float] = {}
     for index in range(system.getNumConstraints()):
@@ -258,7 +303,9 @@ def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | N
             rigid |= {i, j, *heavy}
     outside = [pair for pair in loose if not rigid.issuperset(pair)]
     for i, j in outside:
-        if (element[i] == 1) == (element[j] == 1) or len(partners[i if element[i] == 1 else j]) > 1:
+        heavy = partners.get(i, set()) | partners.get(j, set())
+        is_alone = element[i] == element[j] == 1 and not heavy  # as H2
+        if not is_alone and ((element[i] == 1) == (element[j] == 1) or len(partners[i if element[i] == 1 else j]) > 1):
             raise InputError(
                 f"{flat.describe(i)} and {flat.describe(j)} are constrained and have no bond force: only bonds to "
                 "hydrogen and rigid water may be; make the System with constraints=HBonds or constraints=None "
@@ -277,7 +324,7 @@ def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | N
 def _add_torsions(flat: FlatTopology, found: Gathered, tables: Tables) -> None:
     rows = np.array(found.torsions, np.float64).reshape(-1, 7)
     ids, cosines = rows[:, :4].astype(np.int64), rows[:, 4:]
-    bonds = _codes(flat.terms["bond"][0], flat.n_atoms)
+    bonds = np.concatenate([_codes(flat.terms[kind][0], flat.n_atoms) for kind in BOND_KINDS])
     chain = np.ones(len(ids), bool)
     for first in range(3):
         chain &= np.isin(_codes(ids[:, first : first + 2], flat.n_atoms), bonds)

@@ -13,17 +13,24 @@ from tessera.prepare.openmm.gathered import NM, Gathered, value
 from tessera.system import LennardJones
 from tessera.system.model import FloatArray
 
-_A_UNIT, _B_UNIT = KJ * NM**12, KJ * NM**6
+_A_UNIT, _B_UNIT, _C_UNIT = KJ * NM**12, KJ * NM**6, KJ * NM**4
 #: energies of a CustomNonbondedForce without blanks. The first two hold √A, the third A, the fourth √A and √C of each
 #: atom, and the last 2 √ε and √σ of each atom.
 _ROOT_TABLES = (
     "(a/r6)^2-b/r6;r6=r^6;a=acoef(type1,type2);b=bcoef(type1,type2)",
     "(a/r6)^2-b/r6;r6=r2*r2*r2;r2=r^2;a=acoef(type1,type2);b=bcoef(type1,type2)",
 )
+#: the same with −C/r⁴ of 12-6-4 ions, and that term alone
+_ION_TABLES = (
+    "(a/r6)^2-b/r6-c/r^4;r6=r^6;a=acoef(type1,type2);b=bcoef(type1,type2);c=ccoef(type1,type2)",
+    "(a/r6)^2-b/r6-c/r4;r6=r4*r2;r4=r2^2;r2=r^2;a=acoef(type1,type2);b=bcoef(type1,type2);c=ccoef(type1,type2)",
+)
+_IONS = "-c/r^4;c=ccoef(type1,type2)"
 _TABLE = "acoef(type1,type2)/r^12-bcoef(type1,type2)/r^6"
 _PRODUCT = "A1*A2/r^12-C1*C2/r^6"
 _GEOMETRIC = "epsilon1*epsilon2*(sigr6^2-sigr6);sigr6=sigr2*sigr2*sigr2;sigr2=(sigc/r)^2;sigc=sigma1*sigma2"
-#: energies of a CustomBondForce between 1-4 pairs
+#: energies of a CustomBondForce: of GROMOS' bonds, and between 1-4 pairs
+_QUARTIC = re.compile(r"(?:([\d.]+)\*)?k\*\(r\^2-r0\^2\)\^2")
 _PAIR_AC = "-C/r^6+A/r^12"
 _PAIR_SIGMA_EPSILON = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\*epsilon\*\(\(sigma/r\)\^12-\(sigma/r\)\^6\)")
 
@@ -82,16 +89,21 @@ def _lennard_jones(force: Any, tail: bool) -> LennardJones | None:
 
 
 def read_custom_nonbonded(force: Any, out: Gathered) -> None:
-    """Reads Lennard-Jones as it is written for NBFIX, for the C6, C12 rule and for the geometric mean of σ."""
-    if out.table is not None:
-        raise InputError("the System has two CustomNonbondedForces: only one is supported")
+    """Reads Lennard-Jones as it is written for NBFIX, for the C6, C12 rule and for the geometric mean of σ, and
+    −C/r⁴ of 12-6-4 ions, in the same force or in one of its own."""
     if force.getNumInteractionGroups():
         raise InputError("the CustomNonbondedForce acts between interaction groups only: not supported")
     expression = force.getEnergyFunction().replace(" ", "").strip(";")
     columns = [force.getPerParticleParameterName(i) for i in range(force.getNumPerParticleParameters())]
     rows = np.array([force.getParticleParameters(i) for i in range(force.getNumParticles())], np.float64)
-    if expression in (*_ROOT_TABLES, _TABLE) and columns == ["type"]:
-        a, b = _tables(force)
+    has_ions = expression in (*_ION_TABLES, _IONS) and columns == ["type"]
+    if (out.table is not None and expression != _IONS) or (out.ions is not None and has_ions):
+        raise InputError("the System has two CustomNonbondedForces: only one is supported, beside one of 12-6-4 ions")
+    if has_ions:
+        (c,) = _tables(force, "ccoef")
+        out.ions = rows[:, 0].astype(np.int64), c * _C_UNIT
+    if expression in (*_ROOT_TABLES, *_ION_TABLES, _TABLE) and columns == ["type"]:
+        a, b = _tables(force, "acoef", "bcoef")
         out.table = (rows[:, 0].astype(np.int64), (a if expression == _TABLE else a**2) * _A_UNIT, b * _B_UNIT)
     elif expression == _PRODUCT and set(columns) == {"A", "C"}:
         unique, kind = np.unique(rows[:, [columns.index("C"), columns.index("A")]], axis=0, return_inverse=True)
@@ -103,33 +115,45 @@ def read_custom_nonbonded(force: Any, out: Gathered) -> None:
         )
         depth, sigma = (np.outer(column, column) for column in unique.T)  # 4 ε and σ of each pair
         out.table = (kind.reshape(-1), depth * sigma**12 * _A_UNIT, depth * sigma**6 * _B_UNIT)
-    else:
+    elif not has_ions:
         raise InputError(
             f"the System has a CustomNonbondedForce with the energy {expression!r}: only Lennard-Jones as the force "
             "fields of OpenMM and the readers of OpenMM and ParmEd write it is supported"
         )
     pairs = [force.getExclusionParticles(i) for i in range(force.getNumExclusions())]
-    out.exclusions = np.array(pairs, np.int64).reshape(-1, 2)
+    excluded = np.unique(np.sort(np.array(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
+    if out.exclusions is not None and not np.array_equal(excluded, out.exclusions):
+        raise InputError("the System's CustomNonbondedForces exclude different pairs: not supported")
+    out.exclusions = excluded
     out.periodic.add(bool(force.usesPeriodicBoundaryConditions()))
+    if expression == _IONS:
+        return
     out.lennard_jones = _lennard_jones(force, force.getUseLongRangeCorrection())
 
 
-def _tables(force: Any) -> tuple[FloatArray, FloatArray]:
-    """Returns the tables acoef and bcoef (T,T)."""
+def _tables(force: Any, *names: str) -> list[FloatArray]:
+    """Returns the tables of these names, each (T,T)."""
     named = {
         force.getTabulatedFunctionName(i): force.getTabulatedFunction(i)
         for i in range(force.getNumTabulatedFunctions())
     }
-    if {type(named.get(f)).__name__ for f in ("acoef", "bcoef")} != {"Discrete2DFunction"}:
+    if {type(named.get(name)).__name__ for name in names} != {"Discrete2DFunction"}:
         raise InputError("the CustomNonbondedForce's tables are not discrete: not supported")
-    (size, _, a), (_, _, b) = (named[f].getFunctionParameters() for f in ("acoef", "bcoef"))
-    return np.array(a).reshape(size, size), np.array(b).reshape(size, size)
+    tables = [named[name].getFunctionParameters() for name in names]
+    return [np.array(values).reshape(size, size) for size, _, values in tables]
 
 
 def read_custom_bonds(force: Any, out: Gathered) -> None:
-    """Reads Lennard-Jones of 1-4 pairs."""
+    """Reads Lennard-Jones of 1-4 pairs, and GROMOS' bonds."""
     expression = force.getEnergyFunction().replace(" ", "").strip(";")
     columns = [force.getPerBondParameterName(i) for i in range(force.getNumPerBondParameters())]
+    if (quartic := _QUARTIC.fullmatch(expression)) and set(columns) == {"k", "r0"}:
+        for index in range(force.getNumBonds()):
+            i, j, values = force.getBondParameters(index)
+            named = dict(zip(columns, values))
+            k = float(quartic[1] or 1) * named["k"] * KJ / NM**4
+            out.quartic_bonds.append((i, j, k, named["r0"] * NM))
+        return
     scaled = _PAIR_SIGMA_EPSILON.fullmatch(expression)
     if not (expression == _PAIR_AC and set(columns) == {"A", "C"}) and not (
         scaled and set(columns) == {"sigma", "epsilon"}

@@ -93,13 +93,16 @@ class Parameters:
             residue.get("name", "") for path in extra for residue in _tree(path).iterfind("Residues/Residue")
         }
         if choice.caps_are_patches:
+            for name in choice.files:
+                _leave_one_thymine(trees[name])
+            self._all = [_text(trees[name]) for name in choice.files]
             self.force_field = self._load([_pruned(trees[name], self._present) for name in choice.files])
         else:
             self.force_field = self._load(list(choice.files))
 
     def load_all(self) -> None:
         """Loads the residues that were left out to save time."""
-        self.force_field = self._load(list(self.choice.files))
+        self.force_field = self._load([io.StringIO(text) for text in self._all])
 
     def _load(self, first: list[Any]) -> Any:
         from openmm import app
@@ -143,7 +146,20 @@ def _pruned(tree: ElementTree.Element, present: set[str]) -> io.StringIO:
         for residue in list(residues):
             if residue.get("name") not in _CHARMM_CORE | present:
                 residues.remove(residue)
-    return io.StringIO(ElementTree.tostring(tree, encoding="unicode"))
+    return io.StringIO(_text(tree))
+
+
+def _leave_one_thymine(tree: ElementTree.Element) -> None:
+    """Takes from uracil the patch that adds a methyl group. It makes a second thymine, with other parameters than those
+    of the residue THY, and OpenMM chooses none of two that match."""
+    for residue in tree.iterfind("Residues/Residue[@name='URA']"):
+        for patch in residue.findall("AllowPatch"):
+            if patch.get("name", "").startswith("5MC"):
+                residue.remove(patch)
+
+
+def _text(tree: ElementTree.Element) -> str:
+    return ElementTree.tostring(tree, encoding="unicode")
 
 
 def bond_definitions(extra: Sequence[Path]) -> io.StringIO:
@@ -160,4 +176,4 @@ def bond_definitions(extra: Sequence[Path]) -> io.StringIO:
                 else:
                     one, other = bond.get("atomName1", ""), bond.get("atomName2", "")
                 entry.append(ElementTree.Element("Bond", {"from": one, "to": other}))
-    return io.StringIO(ElementTree.tostring(out, encoding="unicode"))
+    return io.StringIO(_text(out))
