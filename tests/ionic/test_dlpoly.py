@@ -233,7 +233,7 @@ def test_control_of_the_old_style(tmp_path: Path) -> None:
     assert (dynamics["thermostat"], dynamics["tau_t"], dynamics["coupling_every"]) == ("nose-hoover", 0.01, 1)
     assert (dynamics["velocities"], dynamics["temperature"]) == ("file", 500)
     assert found["output"] == {"energy_every": 2, "checkpoint_every": 1000, "trajectory_every": 5}
-    assert control.scales_velocities and control.unused == []
+    assert control.scales_velocities and control.unused == ["job time 100"]
 
 
 def test_control_of_the_new_style(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_without_restart_velocities_are_generated(tmp_path: Path) -> None:
         (CONTROL.replace("timestep", "variable timestep"), "a variable time step"),
         (CONTROL.replace("timestep 0.001\n", ""), "CONTROL has no timestep"),
         (CONTROL.replace("cutoff 8.0\n", ""), "CONTROL has no cutoff"),
-        (CONTROL.replace("cutoff 8.0", "cutoff eight"), "line 6: expected a distance in 'cutoff eight'"),
+        (CONTROL.replace("cutoff 8.0", "cutoff eight"), "line 6: expected a distance, a number, found .eight."),
         (NEW + "vdw_force_shift ON\n", "line 21: vdw_force_shift ON is not supported"),
         (NEW + "coul_dielectric_constant 2.0\n", "coul_dielectric_constant 2.0 is not supported"),
         (NEW.replace("1.2 nm", "1.2 mile"), "the unit 'mile' of cutoff is not known"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from tessera.prepare.coordinates import Coordinates
+from tessera.prepare.dlpoly.lines import is_name
 from tessera.prepare.errors import InputError
 from tessera.prepare.text import Text, read_source
 from tessera.system.model import FloatArray
@@ -51,9 +52,9 @@ def _read_atoms(text: Text, start: int, level: int, box: FloatArray | None) -> C
     first = start + records * np.arange(n)
     heads = [text.line(int(line)).split() for line in first]
     for line, head in zip(first, heads):
-        if not head or len(head[0]) > 8:
+        if not head or not is_name(head[0]):
             raise text.wrong(
-                int(line), f"expected an atom's name of at most 8 characters, found {text.line(int(line))!r}"
+                int(line), f"expected an atom's name of at most 8 ASCII characters, found {text.line(int(line))!r}"
             )
     name = np.array([head[0] for head in heads], "S8")
     columns = [_triples(text, first + 1 + record) for record in range(min(level, 1) + 1)]

@@ -10,8 +10,11 @@ from tessera.prepare.errors import InputError
 _THERMOSTATS = {"hoover": "nose-hoover", "lang": "langevin", "ber": "berendsen"}
 
 
-def run_file_of(control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str) -> str:
-    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection.
+def run_file_of(
+    control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str, constraints: str = "none"
+) -> str:
+    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection;
+    `constraints` are those of FIELD.
 
     Raises `InputError` for ensembles without a counterpart.
     """
@@ -34,6 +37,7 @@ def run_file_of(control: Control, system: str, has_velocities: bool, periodic: b
     lines.append(f'velocities = "{"generate" if generates else "file"}"')
     if control.seed:
         lines.append(f"seed = {control.seed}")
+    lines.append(f'constraints = "{constraints}"')
     lines.append(f"com_removal_every = {1 if control.removes_momentum else 0}")
     if frozen:
         lines.append(f'fixed = "{frozen}"')
