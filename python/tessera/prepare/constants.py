@@ -1,9 +1,6 @@
-"""Coulomb constants of the source programs, and masses by which elements are recognised."""
+"""Constants of the source programs."""
 
 from __future__ import annotations
-
-import numpy as np
-from numpy.typing import NDArray
 
 #: kcal Å mol⁻¹ e⁻²: the value in each program's source
 COULOMB = {
@@ -16,27 +13,3 @@ COULOMB = {
 KJ_PER_KCAL = 4.184
 KJ = 1.0 / KJ_PER_KCAL  # kcal in a kJ
 RMIN_TO_SIGMA = 2.0 ** (-1.0 / 6.0)
-HYDROGEN_MASS_LIMIT = 4.5  # amu: repartitioned hydrogens reach about 4
-
-
-def atomic_numbers(mass: NDArray[np.float64], name: NDArray[np.bytes_]) -> NDArray[np.int32]:
-    """Guesses atomic numbers (n,) from masses (amu), 0 where no element's mass is near.
-
-    A light atom with a name that starts with H is hydrogen even after mass repartitioning. A heavy atom that gave mass
-    to hydrogens is found if its mass is within 0.3 amu, and is otherwise unknown.
-    """
-    from openmm.app import Element
-
-    known = [e for e in Element._elements_by_atomic_number.values() if e.atomic_number <= 103]
-    numbers = np.array([e.atomic_number for e in known])
-    masses = np.array([e.mass._value for e in known])
-    order = np.argsort(masses, kind="stable")
-    numbers, masses = numbers[order], masses[order]
-    unique, inverse = np.unique(mass, return_inverse=True)
-    right = np.clip(np.searchsorted(masses, unique), 1, len(masses) - 1)
-    nearest = np.where(unique - masses[right - 1] < masses[right] - unique, right - 1, right)
-    found = np.where(np.abs(masses[nearest] - unique) < 0.3, numbers[nearest], 0)
-    out = found[inverse].astype(np.int32)
-    starts_with_h = np.char.startswith(np.char.lstrip(name, b"0123456789"), b"H")
-    out[(mass < HYDROGEN_MASS_LIMIT) & starts_with_h & (mass > 0)] = 1
-    return out

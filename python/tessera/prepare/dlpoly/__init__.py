@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.dlpoly.bonded import Rigid, add_terms
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control
 from tessera.prepare.dlpoly.field import Field, read_field
 from tessera.prepare.dlpoly.potentials import make_force_field
+from tessera.prepare.elements import atomic_numbers
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import hydrogen_groups, sorted_pairs
@@ -134,17 +134,20 @@ def frozen_ranges(found: Field) -> str:
 
 def _flat(found: Field, names: list[str]) -> FlatTopology:
     index = {name: row for row, name in enumerate(names)}
-    columns: dict[str, list[np.ndarray]] = {key: [] for key in ("name", "type", "charge", "mass", "number", "residue")}
+    keys = ("name", "type", "charge", "mass", "element", "number", "residue")
+    columns: dict[str, list[np.ndarray]] = {key: [] for key in keys}
     first = 1
     for molecule in found.molecules:
         sites, count = molecule.sites, molecule.count
-        columns["name"].append(np.tile(np.array([site.name for site in sites], "S8"), count))
+        name, mass = np.array([site.name for site in sites], "S8"), np.array([site.mass for site in sites])
+        columns["name"].append(np.tile(name, count))
         columns["type"].append(np.tile(np.array([index[site.name] for site in sites], np.int32), count))
         columns["charge"].append(np.tile([site.charge for site in sites], count))
-        columns["mass"].append(np.tile([site.mass for site in sites], count))
+        columns["mass"].append(np.tile(mass, count))
+        columns["element"].append(np.tile(atomic_numbers(mass, name), count))
         columns["number"].append(np.repeat(np.arange(first, first + count), len(sites)))
         whole = np.full(len(sites), _residue_name(molecule.name), "S8")
-        columns["residue"].append(np.tile(whole if molecule.has_terms else columns["name"][-1][: len(sites)], count))
+        columns["residue"].append(np.tile(whole if molecule.has_terms else name, count))
         first += count
     joined = {key: np.concatenate(parts) for key, parts in columns.items()}
     return FlatTopology(
@@ -153,7 +156,7 @@ def _flat(found: Field, names: list[str]) -> FlatTopology:
         type_names=names,
         charge=joined["charge"].astype(np.float64),
         mass=joined["mass"].astype(np.float64),
-        atomic_number=atomic_numbers(joined["mass"].astype(np.float64), joined["name"]),
+        atomic_number=joined["element"].astype(np.int32),
         residue_name=joined["residue"],
         residue_number=joined["number"].astype(np.int32),
         segment=np.full(len(joined["name"]), b"", "S8"),
