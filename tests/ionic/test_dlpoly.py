@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,16 @@ def test_config(tmp_path: Path, level: int) -> None:
     assert found.name is not None and found.name[4] == b"Cl-"
 
 
+def test_a_compressed_config_with_a_comment_in_its_second_line(tmp_path: Path) -> None:
+    position, names = lattice(2)
+    text = config_text(position, names, 2 * LATTICE, 1).replace("1 1 64", "1 1 # 64 ions in 8 cells", 1)
+    for data in (text.encode(), gzip.compress(text.encode())):
+        (tmp_path / "CONFIG").write_bytes(data)
+        found = read_config(tmp_path / "CONFIG")
+        np.testing.assert_allclose(found.position, position, atol=1e-9)
+        assert found.name is not None and found.name.tolist() == [name.encode() for name in names]
+
+
 def test_no_box(tmp_path: Path) -> None:
     position, names = lattice(2)
     (tmp_path / "CONFIG").write_text(config_text(position, names, 0, 0, 0))
@@ -87,11 +98,13 @@ def test_no_box(tmp_path: Path) -> None:
     [
         (lambda t: t.replace("1 1 64", "1 6 64", 1), r"CONFIG, line 2: imcon is 6 \(periodic in x and y alone\)"),
         (lambda t: t.replace("1 1 64", "3 1 64", 1), r"line 2: levcfg is 3"),
-        (lambda t: t.replace("1 1 64", "one", 1), r"line 2: expected levcfg and imcon"),
-        (lambda t: t.rsplit("\n", 2)[0] + "\n", r"CONFIG has 191 lines of atoms, expected a multiple of 3"),
+        (lambda t: t.replace("1 1 64", "one", 1), r"line 2 has \"one\", expected the keys levcfg and imcon"),
+        (lambda t: t.rsplit("\n", 2)[0] + "\n", r"CONFIG: ends after line 196, expected a velocity"),
         (lambda t: t.replace("Na+              1", "Cl-              1"), r"Cl- as atom 1 where FIELD has Na\+"),
         (lambda t: t.replace("Na+              1", "Na+              2"), "are not 1 to 64, each once"),
-        (lambda t: t.replace(t.splitlines()[6], "1.0 two 3.0"), r"line 7: expected three numbers, found '1.0 two 3.0'"),
+        (lambda t: t.replace("Na+  ", "Na+\x1b[31m#", 1), r"line 6: \"Na\+\?\[31m#\" has more than the eight"),
+        (lambda t: t.replace("1 1 64", "1 1 65", 1), r"CONFIG: has 64 atoms, but its second line says 65"),
+        (lambda t: t.replace(t.splitlines()[6], "1.0 two 3.0"), r"CONFIG: line 7 has \"two\", expected a position"),
     ],
 )  # fmt: skip
 def test_bad_config(tmp_path: Path, change: Any, message: str) -> None:

@@ -13,9 +13,8 @@ import numpy as np
 
 from tessera.prepare.amber_extra_points import add_extra_points
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.constants import COULOMB
+from tessera.prepare.constants import COULOMB, atomic_numbers
 from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
-from tessera.prepare.elements import atomic_numbers
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import force_field_of, replace_pairs, sigma_epsilon

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import _core as core
-from tessera.prepare.elements import atomic_numbers
+from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.errors import InputError
 from tessera.traj.history import FORCE
 from tessera.traj.manifest import FLOAT32, QUANTITIES, IdArray

@@ -35,6 +35,14 @@ bool read_of_fortran(std::string_view text, double& value) {
   return read(sign == std::string::npos ? words : words.erase(sign + 1, 1), value);
 }
 
+/// Text of a file for a message: what a terminal would take for a command, and bytes beyond ASCII, are replaced.
+std::string shown(std::string_view text) {
+  std::string out(text);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
+}
+
 }  // namespace
 
 bool Lines::read_more() {
@@ -115,7 +123,7 @@ Value Lines::number(const char* expected) {
   if constexpr (std::is_floating_point_v<Value>)
     if (!text.empty() && read_of_fortran(text, value)) return value;
   throw InputError(fmt::format("{}: line {} has {}, expected {}", name_, number_,
-                               text.empty() ? "nothing more" : fmt::format("\"{}\"", text), expected));
+                               text.empty() ? "nothing more" : fmt::format("\"{}\"", shown(text)), expected));
 }
 
 template <class Value>
@@ -136,7 +144,7 @@ void Lines::three(double* values, const char* expected) {
 }
 
 void Lines::refuse(const std::string& what) const {
-  throw InputError(fmt::format("{}: line {}: {}", name_, number_, what));
+  throw InputError(fmt::format("{}: line {}: {}", name_, number_, shown(what)));
 }
 
 }  // namespace tessera::io::text

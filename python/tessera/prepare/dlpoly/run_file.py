@@ -73,6 +73,15 @@ def _ensemble(control: Control) -> list[str]:
     lines.append(f'thermostat = "{thermostat}"')
     if tau:
         lines.append(f"tau_t = {tau:g}")
+    if kind == "nvt" and thermostat == "nose-hoover":
+        lines.append("chain = 1")
+        control.notes.append(
+            "nvt hoover: the run file has chain = 1, one variable as in DL_POLY, where usual chains have three"
+        )
+    elif thermostat == "nose-hoover":
+        control.notes.append(
+            f"npt {method}: the baths of the run file are chains of three variables; those of DL_POLY have one"
+        )
     if kind == "npt":
         barostat = {"berendsen": "berendsen", "nose-hoover": "mtk", "langevin": "c-rescale"}[thermostat]
         lines += [f'barostat = "{barostat}"', f"pressure = {control.pressure:.6g}  # bar"]

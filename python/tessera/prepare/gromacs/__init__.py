@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
+from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.elements import atomic_numbers
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.gromacs.mdp import RunParameters, read_mdp

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.elements import atomic_numbers
+from tessera.prepare.constants import KJ, atomic_numbers
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import force_field_of, sigma_epsilon

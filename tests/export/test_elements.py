@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from tessera.commands.export import export
 from tessera.commands.traj import traj
+from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.dlpoly import prepare_dlpoly
-from tessera.prepare.elements import atomic_numbers
 from tessera.system import read, write
 
 REPORT = Path(__file__).parents[1] / "reports/elements"
