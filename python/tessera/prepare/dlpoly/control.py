@@ -48,6 +48,11 @@ def _check(control: Control) -> None:
         raise InputError(f"{control.name} has no timestep")
     if control.cutoff <= 0:
         raise InputError(f"{control.name} has no cutoff")
+    if control.precision and not 0 < control.precision * control.cutoff < 1:
+        raise InputError(
+            f"{control.name}: Ewald's precision is {control.precision:g}, expected a number above 0 and well below "
+            f"{1 / control.cutoff:.2g}, such as 1e-6"
+        )
     if control.ensemble == "nst":
         raise InputError(f"{control.name}: ensemble nst (a box that changes its shape) is not supported: use npt")
     if control.restart == "continue":

@@ -27,6 +27,7 @@ _REFUSED = {
     "mult": "multipoles",
     "neut": "neutral groups",
 }
+_MOST_SITES = 100_000_000  # of one molecule: each has a name, a mass and a charge of its own in memory
 _TERMS = {"bond": 2, "angl": 3, "dihe": 4}
 
 
@@ -135,7 +136,10 @@ def _read_molecule(lines: Lines) -> Molecule:
         if key.startswith("nummol"):
             molecule.count, has_count = line.count(), True
         elif key.startswith("atoms"):
-            _read_sites(lines, molecule, line.count())
+            count = line.count()
+            if count > _MOST_SITES:
+                raise line.wrong(f"a molecule of {count:,} atoms, expected at most {_MOST_SITES:,}: use nummols")
+            _read_sites(lines, molecule, count)
         elif key.startswith("constr"):
             for _ in range(line.count()):
                 record = lines.take("a constraint")
