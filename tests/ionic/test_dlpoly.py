@@ -85,6 +85,13 @@ def test_a_compressed_config_with_a_comment_in_its_second_line(tmp_path: Path) -
         assert found.name is not None and found.name.tolist() == [name.encode() for name in names]
 
 
+@pytest.mark.parametrize("behind", ["", "0", "64", "64 -1234.5", "64 10 0.001", "64 10 0.001 0.01", "0.5", "ions 64"])
+def test_what_stands_behind_the_keys_of_config(tmp_path: Path, behind: str) -> None:
+    position, names = lattice(2)
+    (tmp_path / "CONFIG").write_text(config_text(position, names, 2 * LATTICE).replace("0 1 64", f"0 1 {behind}", 1))
+    np.testing.assert_allclose(read_config(tmp_path / "CONFIG").position, position, atol=1e-9)
+
+
 def test_no_box(tmp_path: Path) -> None:
     position, names = lattice(2)
     (tmp_path / "CONFIG").write_text(config_text(position, names, 0, 0, 0))

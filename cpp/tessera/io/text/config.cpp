@@ -44,16 +44,14 @@ std::optional<std::int64_t> read_config_header(Lines& lines, Config& config) {
   config.level = lines.number<int>(keys);
   config.periodicity = lines.number<int>(keys);
   if (config.level < 0 || config.level > 2) lines.refuse(fmt::format("levcfg is {}, expected 0 to 2", config.level));
-  const auto n_atoms = lines.number_if_any<std::int64_t>("a number of atoms");
-  if (const auto step = lines.number_if_any<std::int64_t>("a step")) {
-    Moment moment{*step, 0, 0};
-    moment.timestep = lines.number<double>("a time step");
-    moment.time = lines.number<double>("a time");
-    config.moment = moment;
-  }
+  // What follows need not be there: programs write 0 for the number of atoms, or an energy behind it.
+  const auto n_atoms = lines.number_if_it_is<std::int64_t>();
+  const auto step = lines.number_if_it_is<std::int64_t>();
+  const auto timestep = lines.number_if_it_is<double>(), time = lines.number_if_it_is<double>();
+  if (step && timestep && time) config.moment = Moment{*step, *timestep, *time};
   if (config.periodicity != 0)
     for (std::size_t i = 0; i < 9; i += 3) lines.three(config.cell.data() + i, "a vector of the cell");
-  return n_atoms;
+  return n_atoms > 0 ? n_atoms : std::nullopt;
 }
 
 void read_config_atoms(Lines& lines, std::int64_t first, std::int64_t n, Config& config) {
@@ -73,7 +71,7 @@ Config config_of(Lines& lines, std::int64_t n_bytes, const std::string& name) {
   constexpr std::int64_t least_bytes = 8;  // of an atom: "A\n0 0 0\n"
   Config config;
   const auto n_atoms = read_config_header(lines, config);
-  if (n_atoms && *n_atoms > 0 && *n_atoms <= n_bytes / least_bytes) reserve(*n_atoms, config);
+  if (n_atoms && *n_atoms <= n_bytes / least_bytes) reserve(*n_atoms, config);
   while (!lines.is_at_end()) read_atom(lines, config.n_atoms(), config);
   check_config_atoms(n_atoms, config.n_atoms(), name);
   return config;

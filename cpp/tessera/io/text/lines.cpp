@@ -138,6 +138,19 @@ template double Lines::number(const char* expected);
 template std::optional<std::int64_t> Lines::number_if_any(const char* expected);
 template std::optional<double> Lines::number_if_any(const char* expected);
 
+template <class Value>
+std::optional<Value> Lines::number_if_it_is() {
+  Value value{};
+  const auto text = word();
+  if (read(text, value)) return value;
+  if constexpr (std::is_floating_point_v<Value>)
+    if (!text.empty() && read_of_fortran(text, value)) return value;
+  return {};
+}
+
+template std::optional<std::int64_t> Lines::number_if_it_is();
+template std::optional<double> Lines::number_if_it_is();
+
 void Lines::three(double* values, const char* expected) {
   next(expected);
   for (int k = 0; k < 3; ++k) values[k] = number<double>(expected);

@@ -45,6 +45,9 @@ class Lines {
   /// The same; nothing at the end of the line.
   template <class Value>
   std::optional<Value> number_if_any(const char* expected);
+  /// The next word where it is a number of this kind; nothing otherwise.
+  template <class Value>
+  std::optional<Value> number_if_it_is();
   /// The next line begins with three real numbers.
   void three(double* values, const char* expected);
 
