@@ -48,6 +48,8 @@ def _check(control: Control) -> None:
         raise InputError(f"{control.name} has no timestep")
     if control.cutoff <= 0:
         raise InputError(f"{control.name} has no cutoff")
+    if control.temperature < 0:
+        raise InputError(f"{control.name} has a temperature of {control.temperature:g} K, expected at least 0")
     if control.precision and not 0 < control.precision * control.cutoff < 1:
         raise InputError(
             f"{control.name}: Ewald's precision is {control.precision:g}, expected a number above 0 and well below "
