@@ -40,7 +40,8 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
     folder = common.work / "setup"
     rows: list[list[Any]] = []
     missed: list[str] = []
-    for kind, arguments in (("nacl", ["--ions", str(ions)]), ("water", ["--atoms", str(atoms)])):
+    salt = ["--ions", str(ions), "--potential", "charmm"]
+    for kind, arguments in (("nacl", salt), ("water", ["--atoms", str(atoms)])):
         shutil.rmtree(folder, ignore_errors=True)
         path = folder / f"{kind}.tsr"
         made = systems.tessera(["make", kind, *arguments, "-o", str(path)], folder)
@@ -58,7 +59,7 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
         share, n_atoms, seconds, peak = (float(value) for value in found.groups())
         rows.append(
             [
-                f"make {kind}",
+                "make nacl (CHARMM's ions)" if kind == "nacl" else f"make {kind}",
                 int(n_atoms),
                 made.wall_seconds,
                 made.peak_bytes / 1e9,

@@ -1,6 +1,6 @@
 """Plans the run of Todorov et al. with 300,763,000 ions of NaCl on 1,024 cores, beside the times that they give.
 
-    python -m bench.scale.nacl [--ions 300763000 --ranks 1024 --docs]
+    python -m bench.scale.nacl [--ions 300763000 --potential dlpoly --ranks 1024 --docs]
 
 The system file is made and one rank's share of it is read, both on this machine; then `tessera explain` plans the run
 on maps of two networks and says where the time of a step goes. No step of the whole is run: what a core computes is
@@ -23,6 +23,7 @@ from bench.common.process import measure
 from bench.common.results import ROOT, Figure, table
 from bench.scale.platforms import FatTree, Node, Platform, Torus
 
+IONS = {"charmm": "CHARMM36's, with Lennard-Jones", "dlpoly": "DL_POLY's, of Born, Huggins and Mayer"}
 # Of the paper's slides: ≈ 1 hour to start, ≈ 68 s a step, ≈ 55 s of it in transforms.
 PAPER = {"start": 3600.0, "step": 68.0, "transforms": 55.0}
 CORES_OF_A_NODE = 4
@@ -85,9 +86,10 @@ def parts_of(plan: dict[str, Any]) -> dict[str, float]:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--ions", default=300_763_000, show_default=True, type=int, help="Ions of the crystal.")
+@click.option("--potential", default="dlpoly", show_default=True, type=click.Choice(list(IONS)), help="Whose ions.")
 @click.option("--ranks", default=1024, show_default=True, type=int, help="Ranks that are planned for.")
 @common_options()
-def main(common: Common, ions: int, ranks: int) -> None:
+def main(common: Common, ions: int, potential: str, ranks: int) -> None:
     """Plan the run of Todorov et al. on 1,024 cores and say where a step's time goes.
 
     The folder of --work needs 7 GB.
@@ -101,7 +103,7 @@ def main(common: Common, ions: int, ranks: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     path = folder / "nacl.tsr"
-    made = systems.tessera(["make", "nacl", "--ions", str(ions), "-o", str(path)], folder)
+    made = systems.tessera(["make", "nacl", "--ions", str(ions), "--potential", potential, "-o", str(path)], folder)
     common.say(f"made {path.name}: {made.wall_seconds:.4g} s")
     atoms, seconds, megabytes = read_share(path, ranks)
     (folder / "run.toml").write_text(RUN)
@@ -131,13 +133,15 @@ def main(common: Common, ions: int, ranks: int) -> None:
         [f"read one rank's share of {ranks:,} ({atoms:,} ions), here", seconds],
         ["the whole start, the paper", PAPER["start"]],
     ]
-    figure = Figure("scale_nacl", "300,763,000 ions on 1,024 cores, planned", {"ions": ions, "ranks": ranks}, {})
+    settings = {"ions": ions, "potential": potential, "ranks": ranks}
+    figure = Figure("scale_nacl", "300,763,000 ions on 1,024 cores, planned", settings, {})
     figure.data = {"plans": plans, "make_seconds": made.wall_seconds, "share_seconds": seconds}
     figure.tables = [
         table(["seconds of a step", "Todorov et al.", *(p.name for p in where)], rows),
         table(["start", "s"], start),
     ]
     figure.notes = [
+        f"The ions are {IONS[potential]}. "
         f"Planned, not run: {ranks:,} ranks of one thread, {CORES_OF_A_NODE} a node; 12 Å, mesh {MESH}³, 1 fs. "
         f"Computing is measured on {plans[0]['predicted']['measured_atoms']:,} ions on a core of this machine. Reading "
         f"one share took {megabytes:.0f} MB of memory."

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
+#include "dlpoly.h"
 #include "fft_plans.h"
 #include "grid_plans.h"
-#include "history.h"
 #include "machine.h"
 #include "md_plans.h"
 #include "packing.h"
@@ -42,4 +42,5 @@ NB_MODULE(_core, module) {
   register_md_plans(module);
   register_packing(module);
   register_history(module);
+  register_config(module);
 }

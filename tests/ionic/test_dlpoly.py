@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 
 from ionic.dlpoly_cases import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 from tessera.commands.prepare import prepare
-from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
+from tessera.prepare.dlpoly import constraints_of, frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control, read_control
 from tessera.prepare.dlpoly.field import read_field
@@ -74,6 +75,23 @@ def test_config(tmp_path: Path, level: int) -> None:
     assert found.name is not None and found.name[4] == b"Cl-"
 
 
+def test_a_compressed_config_with_a_comment_in_its_second_line(tmp_path: Path) -> None:
+    position, names = lattice(2)
+    text = config_text(position, names, 2 * LATTICE, 1).replace("1 1 64", "1 1 # 64 ions in 8 cells", 1)
+    for data in (text.encode(), gzip.compress(text.encode())):
+        (tmp_path / "CONFIG").write_bytes(data)
+        found = read_config(tmp_path / "CONFIG")
+        np.testing.assert_allclose(found.position, position, atol=1e-9)
+        assert found.name is not None and found.name.tolist() == [name.encode() for name in names]
+
+
+@pytest.mark.parametrize("behind", ["", "0", "64", "64 -1234.5", "64 10 0.001", "64 10 0.001 0.01", "0.5", "ions 64"])
+def test_what_stands_behind_the_keys_of_config(tmp_path: Path, behind: str) -> None:
+    position, names = lattice(2)
+    (tmp_path / "CONFIG").write_text(config_text(position, names, 2 * LATTICE).replace("0 1 64", f"0 1 {behind}", 1))
+    np.testing.assert_allclose(read_config(tmp_path / "CONFIG").position, position, atol=1e-9)
+
+
 def test_no_box(tmp_path: Path) -> None:
     position, names = lattice(2)
     (tmp_path / "CONFIG").write_text(config_text(position, names, 0, 0, 0))
@@ -87,11 +105,13 @@ def test_no_box(tmp_path: Path) -> None:
     [
         (lambda t: t.replace("1 1 64", "1 6 64", 1), r"CONFIG, line 2: imcon is 6 \(periodic in x and y alone\)"),
         (lambda t: t.replace("1 1 64", "3 1 64", 1), r"line 2: levcfg is 3"),
-        (lambda t: t.replace("1 1 64", "one", 1), r"line 2: expected levcfg and imcon"),
-        (lambda t: t.rsplit("\n", 2)[0] + "\n", r"CONFIG has 191 lines of atoms, expected a multiple of 3"),
+        (lambda t: t.replace("1 1 64", "one", 1), r"line 2 has \"one\", expected the keys levcfg and imcon"),
+        (lambda t: t.rsplit("\n", 2)[0] + "\n", r"CONFIG: ends after line 196, expected a velocity"),
         (lambda t: t.replace("Na+              1", "Cl-              1"), r"Cl- as atom 1 where FIELD has Na\+"),
         (lambda t: t.replace("Na+              1", "Na+              2"), "are not 1 to 64, each once"),
-        (lambda t: t.replace(t.splitlines()[6], "1.0 two 3.0"), r"line 7: expected three numbers, found '1.0 two 3.0'"),
+        (lambda t: t.replace("Na+  ", "Na+\x1b[31m#", 1), r"line 6: \"Na\+\?\[31m#\" has more than the eight"),
+        (lambda t: t.replace("1 1 64", "1 1 65", 1), r"CONFIG: has 64 atoms, but its second line says 65"),
+        (lambda t: t.replace(t.splitlines()[6], "1.0 two 3.0"), r"CONFIG: line 7 has \"two\", expected a position"),
     ],
 )  # fmt: skip
 def test_bad_config(tmp_path: Path, change: Any, message: str) -> None:
@@ -179,6 +199,48 @@ def test_a_molecule_of_two_hydrogens_is_one_group(tmp_path: Path) -> None:
     assert system.templates[0].group.tolist() == [0, 0]
 
 
+OH, HOH = ("bonds 2", "harm 1 2 1059.162 1.012", "harm 1 3 1059.162 1.012"), ("angles 1", "harm 2 1 3 75.9 113.24")
+
+
+@pytest.mark.parametrize(
+    ("terms", "constraints", "rigid", "note"),
+    [
+        ((*OH, *HOH), "none", False, "flexible: bonds to hydrogen"),
+        ((*OH, *HOH, "constraints units 0"), "none", False, "flexible: bonds to hydrogen"),
+        (("bonds 3", *OH[1:], "harm 2 3 200 1.6"), "none", False, "flexible: bonds to hydrogen"),
+        (("constraints 3", "1 2 1.0", "1 3 1.0", "2 3 1.633"), "none", True, "rigid: 4 waters"),
+        (("constraints 3", "1 2 1.0", "1 3 1.0", "2 3 1.633", *HOH), "none", True, "rigid: 4 waters"),
+        (("constraints 2", "1 2 1.0", "1 3 1.0", *HOH), "h-bonds", False, "held: bonds to hydrogen"),
+        (HOH, "none", False, ""),
+        (("bonds 2", "harm 1 2 0 1", "harm 1 3 0 1", *HOH), "none", False, ""),
+    ],
+)
+def test_water_is_as_rigid_as_field_says(
+    tmp_path: Path, terms: tuple[str, ...], constraints: str, rigid: bool, note: str
+) -> None:
+    system = molecules(tmp_path, WATER, terms, ("OW OW lj 0.1554 3.1656",))
+    template = system.templates[0]
+    assert (template.rigid_water, template.always_rigid) == (rigid, rigid)
+    assert template.settle == ((1.0, 1.633) if rigid else None)
+    assert constraints_of(system) == constraints
+    assert any(text.startswith(note) for text in system.notes)
+    assert any("leaves bonds to hydrogen flexible" in text for text in system.warnings) == note.startswith("flexible")
+
+
+def test_the_run_file_holds_what_field_holds(tmp_path: Path) -> None:
+    water = "\n".join(["water", "nummols 1", "atoms 3", *WATER])
+    molecules(tmp_path, WATER, (*OH, *HOH), ("OW OW lj 0.1554 3.1656",))
+    (tmp_path / "CONTROL").write_text(CONTROL.replace("restart scale\n", ""))
+    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
+    assert result.exit_code == 0, result.output
+    assert tomllib.loads((tmp_path / "x.toml").read_text())["dynamics"]["constraints"] == "none"
+    both = field_text(3, ("OW OW lj 1 3",), "kcal", WATER, ("constraints 2", "1 2 1.0", "1 3 1.0", *HOH))
+    both = both.replace("molecules 1", "molecules 2").replace("vdw 1", "\n".join([water, *OH, "finish", "vdw 1"]))
+    (tmp_path / "FIELD").write_text(both)
+    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
+    assert result.exit_code == 2 and "line 11: this constraint holds a bond to hydrogen, and line 23" in result.output
+
+
 def test_terms_of_a_molecule(tmp_path: Path) -> None:
     """Constants have a factor ½ in DL_POLY, and angles are in degrees."""
     bonds = ("bonds 2", "harm 1 2 620.0 1.53", "-hrm 1 3 10.0 1.09")
@@ -238,7 +300,7 @@ def test_control_of_the_old_style(tmp_path: Path) -> None:
     assert (dynamics["thermostat"], dynamics["tau_t"], dynamics["coupling_every"]) == ("nose-hoover", 0.01, 1)
     assert (dynamics["velocities"], dynamics["temperature"]) == ("file", 500)
     assert found["output"] == {"energy_every": 2, "checkpoint_every": 1000, "trajectory_every": 5}
-    assert control.scales_velocities and control.unused == []
+    assert control.scales_velocities and control.unused == ["job time 100"]
 
 
 def test_control_of_the_new_style(tmp_path: Path) -> None:
@@ -291,7 +353,7 @@ def test_without_restart_velocities_are_generated(tmp_path: Path) -> None:
         (CONTROL.replace("timestep", "variable timestep"), "a variable time step"),
         (CONTROL.replace("timestep 0.001\n", ""), "CONTROL has no timestep"),
         (CONTROL.replace("cutoff 8.0\n", ""), "CONTROL has no cutoff"),
-        (CONTROL.replace("cutoff 8.0", "cutoff eight"), "line 6: expected a distance in 'cutoff eight'"),
+        (CONTROL.replace("cutoff 8.0", "cutoff eight"), "line 6: expected a distance, a number, found .eight."),
         (NEW + "vdw_force_shift ON\n", "line 21: vdw_force_shift ON is not supported"),
         (NEW + "coul_dielectric_constant 2.0\n", "coul_dielectric_constant 2.0 is not supported"),
         (NEW.replace("1.2 nm", "1.2 mile"), "the unit 'mile' of cutoff is not known"),

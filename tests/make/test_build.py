@@ -1,5 +1,7 @@
 """Tests systems that are made without input files, and copies of systems."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from oracle import Settings, pairs_within, reference_energies
@@ -7,9 +9,10 @@ from prepare.inputs import alanine_tripeptide, dhfr
 
 from tessera.build import water
 from tessera.build.lattice import brick_of_sites, cube_edge
-from tessera.build.nacl import LATTICE, make_nacl
+from tessera.build.nacl import LATTICE, TOSI_FUMI, make_nacl
 from tessera.build.replicate import make_whole, replicate
 from tessera.build.water import make_water
+from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.errors import InputError
 
 
@@ -83,6 +86,21 @@ def test_nacl_has_the_madelung_energy() -> None:
     found = reference_energies(system, settings, terms=("coulomb",))["coulomb"]
     expected = -1.747564594633 * 332.0716 / (LATTICE / 2) * 256
     assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_nacl_may_have_the_potential_of_dl_poly(tmp_path: Path) -> None:
+    """The parameters are those that `prepare dlpoly` reads from the FIELD of DL_POLY's benchmark."""
+    field = ["salt", "units internal", "molecules 1", "salt", "nummols 1", "atoms 2", "Na+ 22.9898 1", "Cl- 35.453 -1"]
+    (tmp_path / "FIELD").write_text("\n".join([*field, "finish", "vdw 3", *TOSI_FUMI, "close"]))
+    (tmp_path / "CONFIG").write_text("salt\n0 1\n9 0 0\n0 9 0\n0 0 9\nNa+\n0 0 0\nCl-\n0 0 3\n")
+    read, made = prepare_dlpoly(tmp_path / "FIELD", tmp_path / "CONFIG"), make_nacl(64, "dlpoly")
+    assert (made.n_atoms, made.coulomb_constant) == (64, read.coulomb_constant) and made.lennard_jones.tail
+    for field_of in ("type_name", "pair_types", "pair_kind", "pair_parameter"):
+        np.testing.assert_array_equal(getattr(made.force_field, field_of), getattr(read.force_field, field_of))
+    for one, other in zip(made.templates, read.templates, strict=True):
+        for name in ("atom_name", "charge", "mass", "atomic_number"):
+            np.testing.assert_array_equal(getattr(one, name).astype("S8"), getattr(other, name).astype("S8"))
+    assert make_nacl(64).force_field.type_name == ["SOD", "CLA"]
 
 
 def test_replicate_repeats_energies_and_no_terms() -> None:

@@ -46,13 +46,15 @@ def text_of(
     word: Callable[[float], str] = "{:20.10f}".format,
     line_end: str = "\n",
     before: str = "",
+    has_cells: bool = False,
+    title: str = "a title",
 ) -> str:
-    """A HISTORY of frames at these steps, its atoms in some order."""
-    lines = ["a title", f"{level:10}{imcon:10}{ATOMS:10}{len(steps):21}{0:21}"]
+    """A HISTORY of frames at these steps, its atoms in some order; `has_cells` although imcon is 0."""
+    lines = [title, f"{level:10}{imcon:10}{ATOMS:10}{len(steps):21}{0:21}"]
     for step in steps:
         time = f"{step * TIMESTEP:20.6f}" if has_time else ""
         lines.append(f"timestep{step:10}{ATOMS:10}{level:2}{imcon:2}{TIMESTEP:12.6f}{time}")
-        lines += ["".join(f"{one:20.10f}" for one in vector) for vector in BOX] if imcon else []
+        lines += ["".join(f"{one:20.10f}" for one in vector) for vector in BOX] if imcon or has_cells else []
         values = [numbers(step, ATOMS, name).astype(float) for name in QUANTITIES[: level + 1]]
         for row in range(ATOMS) if order is None else order:
             lines.append(f"{NAMES[row]:8}{row + 1:10}{1.5 + row:12.6f}{0.25 * row - 1:12.6f}")
@@ -95,6 +97,20 @@ def test_what_was_written_comes_back(tmp_path: Path, level: int) -> None:
     ran("combine", tmp_path / "HISTORY", "--select", "name A1", "-o", tmp_path / "some.dcd")
     done = run("combine", tmp_path / "HISTORY", "--select", "bonded name A1", "-o", tmp_path / "none.dcd")
     assert done.exit_code == 2 and "name its file with --system" in done.output
+
+
+@pytest.mark.parametrize("title", ["", "# salt", "timestep 0 12 0 0", "1.0 2.0 3.0", "2 0 12", "\x0csalt"])
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_cells_may_stand_in_frames_that_do_not_repeat(tmp_path: Path, level: int, title: str) -> None:
+    steps = range(0, 30, 10)
+    text = text_of(steps, level, imcon=0, has_cells=True, title=title)
+    (tmp_path / "HISTORY").write_text(text)
+    found = History(tmp_path / "HISTORY")
+    check_frames(found, steps, level)
+    assert not found.periodic and found.damaged == 0 and found.structure("").name.tolist() == NAMES
+    cut = text[: text.rindex("timestep")] + "\n".join(text[text.rindex("timestep") :].split("\n")[:3]) + "\n"
+    (tmp_path / "HISTORY").write_text(cut)  # in the midst of the cell
+    assert (len(History(tmp_path / "HISTORY")), History(tmp_path / "HISTORY").damaged) == (2, 1)
 
 
 def test_other_readers_agree(tmp_path: Path) -> None:

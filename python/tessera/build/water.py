@@ -12,7 +12,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.build.charmm import charmm_system
+from tessera.build.boxes import system_of
 from tessera.build.copies import Copies
 from tessera.build.lattice import brick_of_sites, nearest_brick, sites
 from tessera.build.seams import Liquid, box_of
@@ -149,7 +149,7 @@ def water_on_lattice(count: int, seed: int) -> System:
 def _system(source: str, edges: FloatArray, position: FloatArray) -> System:
     """Makes the system from `position` (molecules,3,3) Å."""
     field = water_force_field()
-    return charmm_system(source, edges, position.reshape(-1, 3), field, [(water_template(field), len(position))])
+    return system_of(source, edges, position.reshape(-1, 3), field, [(water_template(field), len(position))])
 
 
 def molecule() -> FloatArray:

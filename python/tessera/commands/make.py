@@ -57,18 +57,27 @@ def water(atoms: int, seed: int, means: Means, output: Path, as_json: bool) -> N
 
 @make.command()
 @click.option("--ions", required=True, type=int, help="Ions; rounded to whole unit cells.")
+@click.option(
+    "--potential",
+    type=click.Choice(["charmm", "dlpoly"]),
+    default="charmm",
+    show_default=True,
+    help="charmm: Lennard-Jones of CHARMM36's ions; dlpoly: Born–Huggins–Mayer of DL_POLY's benchmark (Tosi and Fumi "
+    "1964).",
+)
 @means_options
 @output_option
-def nacl(ions: int, means: Means, output: Path, as_json: bool) -> None:
-    """Make a rock-salt crystal of sodium and chloride (CHARMM's parameters). It need not fit into memory.
+def nacl(ions: int, potential: str, means: Means, output: Path, as_json: bool) -> None:
+    """Make a rock-salt crystal of sodium and chloride. It need not fit into memory.
 
     \b
-    Example:
+    Examples:
       tessera make nacl --ions 8000 -o nacl.tsr
+      tessera make nacl --ions 27000 --potential dlpoly -o nacl.tsr
     """
     from tessera.build.nacl import crystal
 
-    run(_said(lambda: crystal(ions), ions, "ions", output, means), output, as_json, means)
+    run(_said(lambda: crystal(ions, potential), ions, "ions", output, means), output, as_json, means)
 
 
 def _said(

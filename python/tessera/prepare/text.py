@@ -55,6 +55,12 @@ def read_source(path: str | Path, what: str) -> Source:
     return Source(path, suffixes[-1] if suffixes else "", data)
 
 
+def is_compressed(path: Path) -> bool:
+    """Tells whether a file begins as those of compressing programs do."""
+    with path.open("rb") as file:
+        return file.read(8).startswith((_GZIP, *_OTHER_COMPRESSION))
+
+
 def _expanded(data: bytes, name: str) -> bytes:
     limit = _EXPANDED_BYTES + _EXPANDED_A_BYTE * len(data)
     parts, size = [], 0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import _core as core
+from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.errors import InputError
 from tessera.traj.history import FORCE
 from tessera.traj.manifest import FLOAT32, QUANTITIES, IdArray
@@ -150,9 +151,10 @@ class History(Trajectory):
         names, masses, charges = _asked(self._histories[0].atoms)
         n, one = self.n_atoms, np.zeros(1, np.int64)
         texts = np.array(names, object)
+        elements = atomic_numbers(np.array(masses), np.array([name.encode("ascii", "replace") for name in names]))
         return Structure(
             ids=self.ids, name=texts, type=texts, charge=np.array(charges), mass=np.array(masses),
-            atomic_number=np.zeros(n, np.int32), residue=np.zeros(n, np.int64), residue_name=np.array(["MOL"], object),
+            atomic_number=elements, residue=np.zeros(n, np.int64), residue_name=np.array(["MOL"], object),
             residue_number=one + 1, segment=np.array([NO_SEGMENT], object), chain=np.array(["A"], object),
             position=np.array(self.read(0).positions, np.float64), velocity=None, box=self.box(0), title=title,
         )  # fmt: skip

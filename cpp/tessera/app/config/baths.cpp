@@ -58,6 +58,7 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
           .barostat = dynamics.barostat,
           .coupling = dynamics.coupling,
           .heat_baths = {{.temperature = dynamics.temperature, .tau_t = dynamics.tau_t}},
+          .chain = dynamics.chain,
           .temperature = dynamics.temperature,
           .pressure = dynamics.pressure,
           .tau_p = dynamics.tau_p,

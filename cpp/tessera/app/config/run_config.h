@@ -112,6 +112,7 @@ struct DynamicsConfig {
   // Baths: used with ensemble = "nvt" or "npt".
   Thermostat thermostat = Thermostat::bussi;
   double tau_t = 1.0;  // ps
+  std::int64_t chain = 3;
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
   TimeSchedule pressure = 1.0;      // bar

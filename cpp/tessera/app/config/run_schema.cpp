@@ -10,6 +10,11 @@ namespace {
 constexpr double any_count = 9e15;
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
+/// Chains of the usual length are not named in checkpoints, which those of earlier versions do not do either.
+bool has_other_chain(const RunConfig& config) {
+  return has_thermostat(config) && config.dynamics.thermostat == Thermostat::nose_hoover &&
+         config.dynamics.chain != DynamicsConfig{}.chain;
+}
 bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
 bool tries_boxes(const RunConfig& config) {
   return has_barostat(config) && config.dynamics.barostat == Barostat::monte_carlo;
@@ -204,6 +209,14 @@ Schema make_run_schema() {
       .above(0, 1e6)
       .decides_bits()
       .used_where(has_thermostat);
+  dynamics
+      .key(
+          "chain", &DynamicsConfig::chain,
+          "variables of a Nosé–Hoover chain, for thermostat = \"nose-hoover\"; 1: the equations of Nosé and Hoover, as "
+          "in DL_POLY")
+      .range(1, 3)
+      .decides_bits()
+      .used_where(has_other_chain);
   dynamics
       .key(
           "barostat", &DynamicsConfig::barostat,

@@ -44,8 +44,22 @@ int read_level(Lines& lines, const char* expected) {
   return level;
 }
 
+/// Whether the next line is a vector of a cell. DL_POLY_4 writes cells where imcon is 0, too, and other programs leave
+/// them away there; an atom's line has a mass and a charge behind name and number, so it has more than three words.
+bool is_vector_next(const Descriptor& file, const Lines& lines, std::int64_t end) {
+  Lines ahead(file, lines.place(), end, lines.number());
+  if (!ahead.has_next()) return false;
+  ahead.next("a vector of the cell");
+  for (int k = 0; k < 3; ++k) {
+    const auto word = ahead.word();
+    if (word.empty() || word.find_first_not_of("0123456789+-.eEdD") != std::string_view::npos) return false;
+  }
+  return ahead.word().empty();
+}
+
 /// Reads the lines of a frame before its atoms; nothing where they are not all there.
-std::optional<HistoryFrame> read_header(Lines& lines, int level, std::int64_t n_atoms) {
+std::optional<HistoryFrame> read_header(const Descriptor& file, std::int64_t end, Lines& lines, int level,
+                                        std::int64_t n_atoms) {
   constexpr auto keys = "timestep, the step, the number of atoms, keytrj, imcon, the time step and perhaps the time";
   HistoryFrame frame;
   lines.next(keys);
@@ -61,7 +75,8 @@ std::optional<HistoryFrame> read_header(Lines& lines, int level, std::int64_t n_
   frame.moment.timestep = lines.number<double>(keys);
   const auto time = lines.number_if_any<double>("a time");
   frame.moment.time = time.value_or(static_cast<double>(frame.moment.step) * frame.moment.timestep);
-  for (std::size_t i = 0; i < 9 && frame.periodicity != 0; i += 3) {
+  const bool has_cell = frame.periodicity != 0 || is_vector_next(file, lines, end);
+  for (std::size_t i = 0; i < 9 && has_cell; i += 3) {
     if (!lines.has_next()) return {};
     lines.three(frame.cell.data() + i, "a vector of the cell");
   }
@@ -103,7 +118,7 @@ History::History(const std::string& path) : file_(Descriptor::open_to_read(path)
   while (true) {
     Lines lines(file_, begin, end_, n_before);
     if (lines.is_at_end()) return;
-    const auto frame = read_header(lines, level_, n_atoms_);
+    const auto frame = read_header(file_, end_, lines, level_, n_atoms_);
     if (!frame) break;
     if (!bytes || !is_frame_at(file_, frame->begin + *bytes, end_)) {
       std::int64_t n = 0;

@@ -18,7 +18,7 @@ namespace tessera::io::text {
 struct HistoryFrame {
   Moment moment;
   int periodicity = 0;                   // DL_POLY's imcon; 0: no cell
-  std::array<double, 9> cell{};          // (3,3) Å, a vector a row
+  std::array<double, 9> cell{};          // (3,3) Å, a vector a row; may be there without periodicity
   std::int64_t begin = 0, n_before = 0;  // byte where its atoms begin, and lines before it
 };
 

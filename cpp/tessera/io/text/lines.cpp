@@ -35,6 +35,14 @@ bool read_of_fortran(std::string_view text, double& value) {
   return read(sign == std::string::npos ? words : words.erase(sign + 1, 1), value);
 }
 
+/// Text of a file for a message: what a terminal would take for a command, and bytes beyond ASCII, are replaced.
+std::string shown(std::string_view text) {
+  std::string out(text);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
+}
+
 }  // namespace
 
 bool Lines::read_more() {
@@ -115,7 +123,7 @@ Value Lines::number(const char* expected) {
   if constexpr (std::is_floating_point_v<Value>)
     if (!text.empty() && read_of_fortran(text, value)) return value;
   throw InputError(fmt::format("{}: line {} has {}, expected {}", name_, number_,
-                               text.empty() ? "nothing more" : fmt::format("\"{}\"", text), expected));
+                               text.empty() ? "nothing more" : fmt::format("\"{}\"", shown(text)), expected));
 }
 
 template <class Value>
@@ -130,13 +138,26 @@ template double Lines::number(const char* expected);
 template std::optional<std::int64_t> Lines::number_if_any(const char* expected);
 template std::optional<double> Lines::number_if_any(const char* expected);
 
+template <class Value>
+std::optional<Value> Lines::number_if_it_is() {
+  Value value{};
+  const auto text = word();
+  if (read(text, value)) return value;
+  if constexpr (std::is_floating_point_v<Value>)
+    if (!text.empty() && read_of_fortran(text, value)) return value;
+  return {};
+}
+
+template std::optional<std::int64_t> Lines::number_if_it_is();
+template std::optional<double> Lines::number_if_it_is();
+
 void Lines::three(double* values, const char* expected) {
   next(expected);
   for (int k = 0; k < 3; ++k) values[k] = number<double>(expected);
 }
 
 void Lines::refuse(const std::string& what) const {
-  throw InputError(fmt::format("{}: line {}: {}", name_, number_, what));
+  throw InputError(fmt::format("{}: line {}: {}", name_, number_, shown(what)));
 }
 
 }  // namespace tessera::io::text

@@ -33,6 +33,8 @@ class Lines {
   /// Goes to the next line, which stands until the one after it is asked for. Throws InputError at the end, like
   /// everything here.
   std::string_view next(const char* expected);
+  /// Leaves out what stands behind a # or ! in the line.
+  void leave_out_comment() { words_ = words_.substr(0, words_.find_first_of("#!")); }
   /// Whether the rest of the line begins with this, after blanks; goes behind it then.
   bool take(std::string_view beginning);
   /// The next word of the line; empty at its end.
@@ -43,9 +45,13 @@ class Lines {
   /// The same; nothing at the end of the line.
   template <class Value>
   std::optional<Value> number_if_any(const char* expected);
+  /// The next word where it is a number of this kind; nothing otherwise.
+  template <class Value>
+  std::optional<Value> number_if_it_is();
   /// The next line begins with three real numbers.
   void three(double* values, const char* expected);
 
+  /// `what` may hold text of the file.
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:

@@ -298,5 +298,16 @@ TEST(TextConfig, NamesTheLineOfAnError) {
             "atoms, a step, a time step and a time");
 }
 
+TEST(TextConfig, TakesBehindItsKeysWhatIsThere) {
+  for (const char* behind : {"", " 0", " 1", " 1 -12.5", " 1 10 0.001", " atoms 1", " # of 27 ions"}) {
+    const auto found = config_from_text(std::string("t\n0 0") + behind + "\nNa 1\n1 2 3\n", "CONFIG");
+    EXPECT_EQ(found.n_atoms(), 1);
+    EXPECT_FALSE(found.moment);
+  }
+  const auto found = config_from_text("t\n0 0 1 10 0.001 0.01\nNa 1\n1 2 3\n", "CONFIG");
+  ASSERT_TRUE(found.moment);
+  EXPECT_EQ(found.moment->step, 10);
+}
+
 }  // namespace
 }  // namespace tessera::io::text

@@ -12,14 +12,14 @@ import numpy as np
 
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import atomic_numbers
-from tessera.prepare.dlpoly.bonded import add_terms
+from tessera.prepare.dlpoly.bonded import Rigid, add_terms
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control
 from tessera.prepare.dlpoly.field import Field, read_field
 from tessera.prepare.dlpoly.potentials import make_force_field
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.molecule import sorted_pairs
+from tessera.prepare.molecule import hydrogen_groups, sorted_pairs
 from tessera.prepare.numbering import selection_of
 from tessera.prepare.rows import Tables
 from tessera.system import LennardJones, System
@@ -43,11 +43,17 @@ def prepare_dlpoly(
     found = read_field(field)
     names = list(dict.fromkeys(site.name for molecule in found.molecules for site in molecule.sites))
     force_field = make_force_field(found, names, Path(table) if table else Path(field).parent / "TABLE")
-    flat = _flat(found, names)
-    tables = Tables()
-    add_terms(found, flat, tables, force_field)
     report("reading CONFIG")
     coordinates = read_config(config)
+    n_atoms = sum(molecule.count * len(molecule.sites) for molecule in found.molecules)
+    if n_atoms != len(coordinates.position):  # before anything of this size is made
+        raise InputError(
+            f"{found.name} has {n_atoms:,} atoms in all, and {Path(config).name} {len(coordinates.position):,}: "
+            "correct nummols, or take the files of one system"
+        )
+    flat = _flat(found, names)
+    tables = Tables()
+    rigid = add_terms(found, flat, tables, force_field)
     check_coordinates(flat, coordinates)
     _check_names(flat, coordinates.name, Path(config).name)
     notes = list(found.notes)
@@ -68,10 +74,55 @@ def prepare_dlpoly(
     system = assemble(
         flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report
     )
-    frozen = frozen_ranges(found)
-    if frozen and control is None:
-        system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
+    _hold_as_field_says(system)
+    _say_what_is_rigid(system, rigid)
+    if control is None:
+        _warn_of_own_run_file(system, rigid, found)
     return system
+
+
+def _hold_as_field_says(system: System) -> None:
+    """Makes those waters rigid that have three constraints in FIELD, and no others."""
+    for template in system.templates:
+        if not template.rigid_water:
+            continue
+        bonds = template.term("bond")
+        k, length = system.force_field.table("bond")[bonds.parameter].T
+        held = {tuple(sorted(pair)): r for pair, r in zip(bonds.atoms[k == 0].tolist(), length[k == 0].tolist())}
+        template.always_rigid = template.rigid_water = len(held) == 3
+        if template.rigid_water:  # an angle beside the constraints says nothing of lengths
+            template.settle = held[0, 1], held[1, 2]
+        else:
+            template.settle, template.group = None, hydrogen_groups(template)
+
+
+def _say_what_is_rigid(system: System, rigid: Rigid) -> None:
+    if rigid.waters:
+        system.notes.append(f"rigid: {rigid.waters:,} waters, by their constraints in FIELD")
+    if rigid.held:
+        system.notes.append('held: bonds to hydrogen, by constraints in FIELD, with constraints = "h-bonds"')
+    if rigid.flexible:
+        line = rigid.flexible[0]
+        system.notes.append(
+            f'flexible: bonds to hydrogen, the first in line {line.number} of {line.file}, with constraints = "none"'
+        )
+
+
+def _warn_of_own_run_file(system: System, rigid: Rigid, found: Field) -> None:
+    """Adds warnings on what a run file must say that is not made of a CONTROL."""
+    if rigid.flexible:
+        system.warnings.append(
+            'FIELD leaves bonds to hydrogen flexible: set constraints = "none" in [dynamics] of the run file'
+        )
+    if frozen := frozen_ranges(found):
+        system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
+
+
+def constraints_of(system: System) -> str:
+    """Returns what `constraints` of a run file must be: bonds without a force are constraints of FIELD."""
+    bonds = [template.term("bond").parameter for template in system.templates if not template.rigid_water]
+    held = any((system.force_field.table("bond")[rows, 0] == 0).any() for rows in bonds)
+    return "h-bonds" if held else "none"
 
 
 def frozen_ranges(found: Field) -> str:
@@ -82,19 +133,20 @@ def frozen_ranges(found: Field) -> str:
 
 def _flat(found: Field, names: list[str]) -> FlatTopology:
     index = {name: row for row, name in enumerate(names)}
-    columns: dict[str, list[np.ndarray]] = {key: [] for key in ("name", "type", "charge", "mass", "number", "residue")}
+    keys = ("name", "type", "charge", "mass", "element", "number", "residue")
+    columns: dict[str, list[np.ndarray]] = {key: [] for key in keys}
     first = 1
     for molecule in found.molecules:
         sites, count = molecule.sites, molecule.count
-        if len(max(site.name for site in sites)) > 8:
-            raise InputError(f"{found.name}: names of atoms have at most 8 characters")
-        columns["name"].append(np.tile(np.array([site.name for site in sites], "S8"), count))
+        name, mass = np.array([site.name for site in sites], "S8"), np.array([site.mass for site in sites])
+        columns["name"].append(np.tile(name, count))
         columns["type"].append(np.tile(np.array([index[site.name] for site in sites], np.int32), count))
         columns["charge"].append(np.tile([site.charge for site in sites], count))
-        columns["mass"].append(np.tile([site.mass for site in sites], count))
+        columns["mass"].append(np.tile(mass, count))
+        columns["element"].append(np.tile(atomic_numbers(mass, name), count))
         columns["number"].append(np.repeat(np.arange(first, first + count), len(sites)))
         whole = np.full(len(sites), _residue_name(molecule.name), "S8")
-        columns["residue"].append(np.tile(whole if molecule.has_terms else columns["name"][-1][: len(sites)], count))
+        columns["residue"].append(np.tile(whole if molecule.has_terms else name, count))
         first += count
     joined = {key: np.concatenate(parts) for key, parts in columns.items()}
     return FlatTopology(
@@ -103,7 +155,7 @@ def _flat(found: Field, names: list[str]) -> FlatTopology:
         type_names=names,
         charge=joined["charge"].astype(np.float64),
         mass=joined["mass"].astype(np.float64),
-        atomic_number=atomic_numbers(joined["mass"].astype(np.float64), joined["name"]),
+        atomic_number=joined["element"].astype(np.int32),
         residue_name=joined["residue"],
         residue_number=joined["number"].astype(np.int32),
         segment=np.full(len(joined["name"]), b"", "S8"),

@@ -3,32 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tessera.prepare.dlpoly.field import Field, Molecule, Term
+from tessera.prepare.dlpoly.lines import Line
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import sigma_epsilon
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField
 from tessera.system.model import IdArray, IndexArray
+from tessera.system.units import HEAVIEST_HYDROGEN
 
 _DEGREE = np.pi / 180
 _WATER, _DIHYDROGEN = [8, 1, 1], [1, 1]
 
 
-def add_terms(found: Field, flat: FlatTopology, tables: Tables, field: ForceField) -> None:
-    """Adds the terms of all molecules to `flat`. Raises `InputError` for keys without a counterpart, by their line."""
-    first = 0
+@dataclass
+class Rigid:
+    """What FIELD says of lengths: molecules of rigid water, and records of the bonds that are held or have a potential
+    though a hydrogen takes part."""
+
+    waters: int = 0
+    held: list[Line] = field(default_factory=list)
+    flexible: list[Line] = field(default_factory=list)
+
+
+def add_terms(found: Field, flat: FlatTopology, tables: Tables, force_field: ForceField) -> Rigid:
+    """Adds the terms of all molecules to `flat`, and returns what is rigid. Raises `InputError` for keys without a
+    counterpart, by their line, and where no run can hold what FIELD holds and nothing else."""
+    first, rigid = 0, Rigid()
     for molecule in found.molecules:
         size = len(molecule.sites)
         starts = first + size * np.arange(molecule.count)
         rows = slice(first, first + size)
-        converted = _Converted(found, molecule, flat.atomic_number[rows], flat.type[rows], tables, field)
+        converted = _Converted(found, molecule, flat.atomic_number[rows], flat.type[rows], tables, force_field)
         for kind, atoms, row in converted.terms():
             flat.add(kind, starts[:, None] + np.array(atoms), np.full(len(starts), row))
         flat.add("exclusion", _everywhere(starts, converted.exclusions()))
         first += size * molecule.count
+        rigid.waters += molecule.count * converted.is_rigid_water
+        rigid.held += converted.held()
+        rigid.flexible += converted.flexible()
+    if rigid.held and rigid.flexible:
+        raise rigid.held[0].wrong(
+            f"this constraint holds a bond to hydrogen, and line {rigid.flexible[0].number} gives one a potential: a "
+            "run holds all bonds to hydrogen (beside rigid water) or none; write them all in one way"
+        )
+    return rigid
 
 
 def _everywhere(starts: IdArray, pairs: IndexArray) -> IdArray:
@@ -54,6 +77,8 @@ class _Converted:
             if term.key.lstrip("-") not in ("harm", "hrm"):
                 raise self._refused(term, "bond", "harm")
             k, length = term.parameter(0, "k"), term.parameter(1, "r₀")
+            if k == 0:
+                continue  # without a force it would be a constraint here
             yield "bond", term.atoms, self.tables["bond"].add(0.5 * k * unit, length)
         for term in self.molecule.terms["angl"]:
             if term.key.lstrip("-") not in ("harm", "hrm"):
@@ -121,9 +146,31 @@ class _Converted:
         pairs = {(min(i, j), max(i, j)) for atoms in groups for i in atoms for j in atoms if i != j}
         return np.array(sorted(pairs), np.int32).reshape(-1, 2)
 
+    @property
+    def is_rigid_water(self) -> bool:
+        """Tells whether constraints make this a rigid three-site water."""
+        return self.number.tolist() == _WATER and len(self.molecule.constraints) == 3
+
+    def held(self) -> list[Line]:
+        """Returns the records of constraints beside those of rigid water."""
+        return [] if self.is_rigid_water else [line for _, _, _, line in self.molecule.constraints]
+
+    def flexible(self) -> list[Line]:
+        """Returns the records of bonds that constraints = "h-bonds" would hold, though they have a potential."""
+        if self.is_rigid_water:
+            return []
+        held = {frozenset((i, j)) for i, j, _, _ in self.molecule.constraints}
+        bonds = [term for term in self.molecule.terms["bond"] if frozenset(term.atoms) not in held]
+        bonds = [term for term in bonds if term.parameter(0, "k") != 0]
+        return [term.line for term in bonds if self._is_hydrogen(term.atoms[0]) or self._is_hydrogen(term.atoms[1])]
+
+    def _is_hydrogen(self, atom: int) -> bool:
+        number = int(self.number[atom])
+        return number == 1 or (number == 0 and self.molecule.sites[atom].mass < HEAVIEST_HYDROGEN)
+
     def _check_constraints(self) -> None:
         """Constraints of rigid water and of bonds to hydrogen are those that a run can hold."""
-        if not self.molecule.constraints or (self.number.tolist() == _WATER and len(self.molecule.constraints) == 3):
+        if self.is_rigid_water:
             return
         for i, j, _, line in self.molecule.constraints:
             if (self.number[i] == 1) == (self.number[j] == 1) and self.number.tolist() != _DIHYDROGEN:

@@ -1,15 +1,20 @@
-"""Reads DL_POLY's CONFIG (and REVCON): box, names, positions and velocities."""
+"""Reads DL_POLY's CONFIG (and REVCON): box, names, positions and velocities.
+
+The text is read by `cpp/tessera/io/text`, as HISTORY is.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tessera import _core as core
 from tessera.prepare.coordinates import Coordinates
-from tessera.prepare.errors import InputError
-from tessera.prepare.text import Text, read_source
-from tessera.system.model import FloatArray
+from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.text import is_compressed, read_source
+from tessera.system.model import IdArray
 
 _OTHER_BOXES = {4: "a truncated octahedron", 5: "a rhombic dodecahedron", 6: "periodic in x and y alone",
                 7: "a hexagonal prism"}  # fmt: skip
@@ -20,79 +25,48 @@ def read_config(path: str | Path) -> Coordinates:
 
     Raises `InputError` for boxes that DL_POLY alone has, and where a record is no number.
     """
-    text = read_source(path, "CONFIG file").text
-    head = text.line(1).split()
+    path = require_file(path, "CONFIG file")
     try:
-        level, boundary = int(head[0]), int(head[1])
-    except (ValueError, IndexError):
-        raise text.wrong(1, f"expected levcfg and imcon, two whole numbers, found {text.line(1)!r}") from None
-    if level not in (0, 1, 2):
-        raise text.wrong(1, f"levcfg is {level}, expected 0, 1 or 2")
+        if is_compressed(path):
+            read = core.config_of(read_source(path, "CONFIG file").data, path.name)
+        else:
+            read = core.read_config(str(path))
+    except core.InputError as error:
+        raise InputError(str(error)) from None
+    level, boundary, cell, characters, index, values = read
     if boundary not in (0, 1, 2, 3):
         what = _OTHER_BOXES.get(boundary, "unknown")
-        raise text.wrong(1, f"imcon is {boundary} ({what}): only 0 (none) to 3 (parallelepiped) are supported")
-    box = None
-    start = 2
-    if boundary > 0:
-        box = np.array([text.words(2 + row, (3,), "a box vector") for row in range(3)])
-        start = 5
-    return _read_atoms(text, start, level, box)
-
-
-def _read_atoms(text: Text, start: int, level: int, box: FloatArray | None) -> Coordinates:
-    records = 2 + level
-    lines = len(text) - start
-    if lines % records or lines <= 0:
         raise InputError(
-            f"{text.name} has {lines} lines of atoms, expected a multiple of {records} (levcfg is {level}): is the "
-            "file complete?"
+            f"{path.name}, line 2: imcon is {boundary} ({what}): only 0 (none) to 3 (parallelepiped) are supported"
         )
-    n = lines // records
-    first = start + records * np.arange(n)
-    heads = [text.line(int(line)).split() for line in first]
-    for line, head in zip(first, heads):
-        if not head or len(head[0]) > 8:
-            raise text.wrong(
-                int(line), f"expected an atom's name of at most 8 characters, found {text.line(int(line))!r}"
-            )
-    name = np.array([head[0] for head in heads], "S8")
-    columns = [_triples(text, first + 1 + record) for record in range(min(level, 1) + 1)]
-    order = _order(text, heads, n)
-    found = Coordinates(columns[0][order], box, columns[1][order] if level else None)
-    found.name, found.name_width = name[order], 8
+    if not len(index):
+        raise InputError(f"{path.name} has no atoms")
+    name = _names(path.name, characters, (3 if boundary == 0 else 6), 2 + level)
+    columns = [np.ascontiguousarray(values[:, column]) for column in range(min(level, 1) + 1)]
+    if (index != np.arange(1, len(index) + 1)).any():
+        order = _order(path.name, index)
+        name, columns = name[order], [column[order] for column in columns]
+    found = Coordinates(columns[0], np.array(cell).reshape(3, 3) if boundary else None, columns[1] if level else None)
+    found.name, found.name_width = name, 8
     return found
 
 
-def _triples(text: Text, lines: np.ndarray) -> FloatArray:
-    joined = " ".join(text.line(int(line)) for line in lines)
-    if "d" in joined or "D" in joined:
-        joined = joined.replace("D", "e").replace("d", "e")
-    try:
-        values = np.array(joined.split(), np.float64)
-        if len(values) == 3 * len(lines):
-            return values.reshape(-1, 3)
-    except ValueError:
-        pass
-    for line in lines:
-        words = text.line(int(line)).replace("D", "e").replace("d", "e").split()
-        try:
-            bad = len(words) < 3 or not np.isfinite([float(word) for word in words[:3]]).all()
-        except ValueError:
-            bad = True
-        if bad or len(words) > 3:
-            raise text.wrong(int(line), f"expected three numbers, found {text.line(int(line))!r}")
-    raise AssertionError
+def _names(file: str, characters: NDArray[np.uint8], first: int, records: int) -> np.ndarray:
+    """Returns names (n,) of `characters` (n,8); the first stands in this line, each of an atom's `records`."""
+    bad = np.flatnonzero(((characters < ord(" ")) | (characters > ord("~"))).any(axis=1))
+    if len(bad):
+        found = characters[bad[0]].tobytes().decode("utf-8", "replace").strip()
+        raise InputError(
+            f"{file}, line {first + records * int(bad[0])}: expected an atom's name of at most 8 ASCII characters, "
+            f"found {found!r}"
+        )
+    characters[characters == ord(" ")] = 0  # which NumPy leaves out at the end
+    return characters.view("S8").reshape(-1).copy()
 
 
-def _order(text: Text, heads: list[list[str]], n: int) -> np.ndarray:
-    """Returns the rows in the order of the atoms' indices, or of the file where it has none."""
-    if any(len(head) < 2 for head in heads):
-        return np.arange(n)
-    try:
-        index = np.array([int(head[1]) for head in heads])
-    except ValueError:
-        return np.arange(n)
+def _order(file: str, index: IdArray) -> IdArray:
+    """Returns the rows in the order of the atoms' indices."""
     order = np.argsort(index, kind="stable")
-    if (index[order] != np.arange(1, n + 1)).any():
-        raise InputError(f"{text.name}: the indices of the atoms are not 1 to {n}, each once")
+    if (index[order] != np.arange(1, len(index) + 1)).any():
+        raise InputError(f"{file}: the indices of the atoms are not 1 to {len(index)}, each once")
     return order

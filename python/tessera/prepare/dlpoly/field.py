@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.prepare.dlpoly.lines import Line, Lines
+from tessera.prepare.dlpoly.lines import Line, Lines, is_name
 from tessera.prepare.dlpoly.units import INTERNAL, energy_unit
 from tessera.prepare.errors import InputError
 
@@ -27,6 +27,7 @@ _REFUSED = {
     "mult": "multipoles",
     "neut": "neutral groups",
 }
+_MOST_SITES = 100_000_000  # of one molecule: each has a name, a mass and a charge of its own in memory
 _TERMS = {"bond": 2, "angl": 3, "dihe": 4}
 
 
@@ -74,8 +75,7 @@ class Field:
     """The content of a FIELD file."""
 
     name: str
-    title: str
-    unit: float  # kcal/mol
+    unit: float = INTERNAL  # kcal/mol
     molecules: list[Molecule] = field(default_factory=list)
     potentials: list[Line] = field(default_factory=list)  # records of vdw
     notes: list[str] = field(default_factory=list)
@@ -84,16 +84,24 @@ class Field:
 def read_field(path: str | Path) -> Field:
     """Reads the file. Raises `InputError` that names the line of what is wrong or has no counterpart."""
     lines = Lines.read(path, "FIELD file")
-    found = Field(lines.path.name, lines.take("a title").text, INTERNAL)
+    found, has_units = Field(lines.path.name), False
     while lines:
         line = lines.take("a directive")
         key = line.key
         if key == "units":
+            has_units = True
             unit = energy_unit(line.words[1] if len(line.words) > 1 else "internal")
             if unit is None:
                 raise line.wrong(f"units {line.words[1]}: expected eV, kcal, kJ, K or internal")
             found.unit = unit
         elif key.startswith("molecul"):
+            if found.molecules:
+                raise line.wrong("the molecules are listed already: one list holds all kinds")
+            if not has_units:
+                raise line.wrong(
+                    "no units stand before the molecules: write `units` with eV, kcal, kJ, K or internal in a line of "
+                    "its own (the first line is the title, whatever it holds)"
+                )
             found.molecules = [_read_molecule(lines) for _ in range(line.count())]
         elif key == "vdw":
             found.potentials += [lines.take("a pair potential") for _ in range(line.count())]
@@ -113,20 +121,25 @@ def read_field(path: str | Path) -> Field:
 def _refuse(line: Line, reasons: dict[str, str]) -> None:
     for start, what in reasons.items():
         if line.key.startswith(start):
+            if line.words[line.behind("type", "unit") :][:1] == ["0"]:
+                return  # a section without records
             raise line.wrong(f"{line.words[0]}: {what} are not supported" if what[-1] == "s" else
                              f"{line.words[0]}: {what}: not supported")  # fmt: skip
     raise line.wrong(f"unknown directive {line.words[0]!r}")
 
 
 def _read_molecule(lines: Lines) -> Molecule:
-    molecule = Molecule(lines.take("the name of a molecule").text)
+    molecule, has_count = Molecule(lines.take_text("the name of a molecule").text), False
     while True:
         line = lines.take(f"finish of molecule {molecule.name}")
         key = line.key
         if key.startswith("nummol"):
-            molecule.count = line.count()
+            molecule.count, has_count = line.count(), True
         elif key.startswith("atoms"):
-            _read_sites(lines, molecule, line.count())
+            count = line.count()
+            if count > _MOST_SITES:
+                raise line.wrong(f"a molecule of {count:,} atoms, expected at most {_MOST_SITES:,}: use nummols")
+            _read_sites(lines, molecule, count)
         elif key.startswith("constr"):
             for _ in range(line.count()):
                 record = lines.take("a constraint")
@@ -139,10 +152,10 @@ def _read_molecule(lines: Lines) -> Molecule:
                 molecule.terms[key[:4]].append(Term(record.key, atoms, record))
         elif key.startswith("finish"):
             break
-        elif len(line.words) > 1 and line.words[-1] == "0":
-            continue  # a section without records
         else:
             _refuse(line, _REFUSED_IN_MOLECULE)
+    if not has_count:
+        raise line.wrong(f"molecule {molecule.name} has no nummols, the number of its copies")
     if not molecule.sites:
         raise InputError(f"{lines.path.name}: molecule {molecule.name} has no atoms")
     return molecule
@@ -153,6 +166,8 @@ def _read_sites(lines: Lines, molecule: Molecule, count: int) -> None:
         line = lines.take(f"an atom of {molecule.name}")
         mass, charge = line.number_at(1, "a mass"), line.number_at(2, "a charge")
         repeats = max(1, line.whole_at(3, "a number of repeats", 1))
+        if not is_name(line.words[0]):
+            raise line.wrong(f"expected an atom's name of at most 8 ASCII characters, found {line.words[0]!r}")
         if not mass > 0:
             raise line.wrong(f"{line.words[0]} has mass {mass:g}; massless sites are not supported")
         if len(molecule.sites) + repeats > count:

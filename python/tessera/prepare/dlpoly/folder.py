@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tessera.files import replaced
-from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
+from tessera.prepare.dlpoly import constraints_of, frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
 from tessera.prepare.dlpoly.field import read_field
 from tessera.prepare.dlpoly.run_file import run_file_of
@@ -31,21 +31,25 @@ def prepare_dlpoly_folder(
     """
     if folder is not None and not folder.is_dir():
         raise InputError(f"no folder {folder}")
-    field, config = _found(folder, field, "FIELD"), _found(folder, config, "CONFIG")
     if control is None and folder is not None and (folder / "CONTROL").is_file():
         control = folder / "CONTROL"
-    if control is None:
+    settings = None if control is None else read_control(control)
+    files = {"FIELD": "FIELD", "CONFIG": "CONFIG", **(settings.files if settings else {})}
+    field, config = _found(folder, field, "FIELD", files), _found(folder, config, "CONFIG", files)
+    if table is None and "TABLE" in files:
+        table = field.parent / files["TABLE"]
+    if settings is None:
         if run_file is not None:
             raise InputError("--run-file needs a CONTROL: give --control")
         return prepare_dlpoly(field, config, None, table, report)
-    settings = read_control(control)
     system = prepare_dlpoly(field, config, settings, table, report)
     run_file = run_file or output.with_suffix(".toml")
     if not run_file.parent.is_dir():
         raise InputError(f"the folder of {run_file} does not exist")
     name = Path(os.path.relpath(output, run_file.parent)).as_posix()
     frozen = frozen_ranges(read_field(field))
-    text = run_file_of(settings, name, system.velocity is not None, system.periodic, frozen)
+    has_velocities = system.velocity is not None
+    text = run_file_of(settings, name, has_velocities, system.periodic, frozen, constraints_of(system))
     with replaced(run_file) as temporary:
         Path(temporary).write_text(text)
     system.notes.append(f"{run_file} is the run that {settings.name} describes")
@@ -55,9 +59,9 @@ def prepare_dlpoly_folder(
     return system
 
 
-def _found(folder: Path | None, path: Path | None, name: str) -> Path:
+def _found(folder: Path | None, path: Path | None, name: str, files: dict[str, str]) -> Path:
     if path is not None:
         return path
     if folder is None:
         raise InputError(f"no {name}: name a folder that has one, or give --{name.lower()}")
-    return folder / name
+    return folder / files[name]

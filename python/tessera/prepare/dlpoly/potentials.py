@@ -134,8 +134,7 @@ def _read_table(
     """Reads energies and virials (−r dU/dr) at equal distances from TABLE."""
     if path is None or not path.is_file():
         raise InputError(f"{found.name} has tabulated potentials, and there is no TABLE beside it: give --table")
-    lines = Lines.read(path, "TABLE file", keep_comments=True)
-    lines.take("a title")
+    lines = Lines.read(path, "TABLE file")
     head = lines.take("spacing, cut-off and number of points")
     spacing, points = head.number_at(0, "a spacing"), head.whole_at(2, "a number of points")
     if spacing <= 0 or points < 4:

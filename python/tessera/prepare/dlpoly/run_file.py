@@ -10,8 +10,11 @@ from tessera.prepare.errors import InputError
 _THERMOSTATS = {"hoover": "nose-hoover", "lang": "langevin", "ber": "berendsen"}
 
 
-def run_file_of(control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str) -> str:
-    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection.
+def run_file_of(
+    control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str, constraints: str = "none"
+) -> str:
+    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection;
+    `constraints` are those of FIELD.
 
     Raises `InputError` for ensembles without a counterpart.
     """
@@ -34,6 +37,7 @@ def run_file_of(control: Control, system: str, has_velocities: bool, periodic: b
     lines.append(f'velocities = "{"generate" if generates else "file"}"')
     if control.seed:
         lines.append(f"seed = {control.seed}")
+    lines.append(f'constraints = "{constraints}"')
     lines.append(f"com_removal_every = {1 if control.removes_momentum else 0}")
     if frozen:
         lines.append(f'fixed = "{frozen}"')
@@ -69,6 +73,15 @@ def _ensemble(control: Control) -> list[str]:
     lines.append(f'thermostat = "{thermostat}"')
     if tau:
         lines.append(f"tau_t = {tau:g}")
+    if kind == "nvt" and thermostat == "nose-hoover":
+        lines.append("chain = 1")
+        control.notes.append(
+            "nvt hoover: the run file has chain = 1, one variable as in DL_POLY, where usual chains have three"
+        )
+    elif thermostat == "nose-hoover":
+        control.notes.append(
+            f"npt {method}: the baths of the run file are chains of three variables; those of DL_POLY have one"
+        )
     if kind == "npt":
         barostat = {"berendsen": "berendsen", "nose-hoover": "mtk", "langevin": "c-rescale"}[thermostat]
         lines += [f'barostat = "{barostat}"', f"pressure = {control.pressure:.6g}  # bar"]

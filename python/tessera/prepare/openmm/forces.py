@@ -83,14 +83,14 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
     if gathered.charge is None:
         raise InputError("the System has no NonbondedForce, so its atoms have no charges")
     kind, type_names, force_field = _types(gathered, rule)
-    numbers = names.atomic_number
+    numbers, guessed = names.atomic_number, atomic_numbers(mass, names.name)
     flat = FlatTopology(
         name=names.name,
         type=kind,
         type_names=type_names,
         charge=gathered.charge,
         mass=mass,
-        atomic_number=atomic_numbers(mass, names.name) if numbers is None else numbers,
+        atomic_number=guessed if numbers is None else np.where(numbers > 0, numbers, guessed).astype(np.int32),
         residue_name=names.residue_name,
         residue_number=names.residue_number,
         segment=names.segment,

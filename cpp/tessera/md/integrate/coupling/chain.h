@@ -5,7 +5,8 @@
 //   Q₁ = N kT τ²,  Q_j = kT τ²;  energy: Σ ½Q_jη_j² + N kT ξ₁ + kT Σ_{j>1} ξ_j
 //
 // Source: G. J. Martyna, M. E. Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87, 1117 (1996),
-// doi:10.1080/00268979600100761, eqs. 14 and 28–33.
+// doi:10.1080/00268979600100761, eqs. 14 and 28–33. A chain of one variable is the thermostat of Nosé and Hoover, which
+// DL_POLY has.
 #pragma once
 
 #include <array>
@@ -16,14 +17,14 @@
 
 namespace tessera::md::integrate {
 
-/// Refers to the variables of a chain: ξ_j (dimensionless), then η_j (1/ps).
+/// Refers to the variables of a chain: ξ_j (dimensionless), then η_j (1/ps). Those beyond its length stay as they are.
 class Chain {
  public:
-  static constexpr std::size_t length = 3, n_variables = 2 * length;
+  static constexpr std::size_t max_length = 3, n_variables = 2 * max_length;
 
-  /// `n` momenta (N), `kt` kcal/mol, `tau` ps.
-  Chain(double* variables, double n, double kt, double tau)
-      : xi_(variables), eta_(variables + length), n_(n), kt_(kt), tau_(tau) {}
+  /// `n` momenta (N), `kt` kcal/mol, `tau` ps; `length` from 1 to `max_length`.
+  Chain(double* variables, double n, double kt, double tau, std::size_t length)
+      : xi_(variables), eta_(variables + max_length), length_(length), n_(n), kt_(kt), tau_(tau) {}
 
   /// Propagates the chain by a time (ps), with the weights of Suzuki and Yoshida, where the momenta have this kinetic
   /// energy (kcal/mol). Returns the factor by which they are scaled.
@@ -39,14 +40,14 @@ class Chain {
         const double drag = math::exp(-0.25 * dt * eta_[j + 1]);
         eta_[j] = (eta_[j] * drag + 0.5 * dt * force(j)) * drag;
       };
-      eta_[length - 1] += 0.5 * dt * force(length - 1);
-      for (std::size_t j = length - 1; j-- > 0;) push(j);
+      eta_[length_ - 1] += 0.5 * dt * force(length_ - 1);
+      for (std::size_t j = length_ - 1; j-- > 0;) push(j);
       const double scale = math::exp(-dt * eta_[0]);
       factor *= scale;
       kinetic *= scale * scale;
-      for (std::size_t j = 0; j < length; ++j) xi_[j] += dt * eta_[j];
-      for (std::size_t j = 0; j + 1 < length; ++j) push(j);
-      eta_[length - 1] += 0.5 * dt * force(length - 1);
+      for (std::size_t j = 0; j < length_; ++j) xi_[j] += dt * eta_[j];
+      for (std::size_t j = 0; j + 1 < length_; ++j) push(j);
+      eta_[length_ - 1] += 0.5 * dt * force(length_ - 1);
     }
     return factor;
   }
@@ -54,7 +55,7 @@ class Chain {
   /// Returns the energy of the chain, kcal/mol.
   double energy() const {
     double sum = 0;
-    for (std::size_t j = 0; j < length; ++j)
+    for (std::size_t j = 0; j < length_; ++j)
       sum += 0.5 * mass(j) * eta_[j] * eta_[j] + (j == 0 ? n_ : 1) * kt_ * xi_[j];
     return sum;
   }
@@ -64,6 +65,7 @@ class Chain {
 
   double* xi_;
   double* eta_;
+  std::size_t length_;
   double n_, kt_, tau_;
 };
 

@@ -24,6 +24,7 @@ struct Baths {
   Thermostat thermostat;
   Barostat barostat;
   PressureCoupling coupling;
+  std::int64_t chain = 3;
 };
 
 EngineSettings with_baths(const Baths& baths, bool rigid = true) {
@@ -33,6 +34,7 @@ EngineSettings with_baths(const Baths& baths, bool rigid = true) {
   s.coupling.thermostat = baths.thermostat;
   s.coupling.barostat = baths.barostat;
   s.coupling.coupling = baths.coupling;
+  s.coupling.chain = baths.chain;
   s.coupling.heat_baths.front().tau_t = 0.1;
   s.coupling.tau_p = 0.5;
   s.coupling.every = 5;
@@ -121,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
     Coupling, AllBaths,
     testing::Values(
         Baths{"bussi", false, Thermostat::bussi, {}, {}}, Baths{"nose_hoover", false, Thermostat::nose_hoover, {}, {}},
+        Baths{"nose_hoover_of_one", false, Thermostat::nose_hoover, {}, {}, 1},
         Baths{"langevin", false, Thermostat::langevin, {}, {}},
         Baths{"berendsen", false, Thermostat::berendsen, {}, {}},
         Baths{"bussi_isotropic", true, Thermostat::bussi, Barostat::c_rescale, PressureCoupling::isotropic},
@@ -129,6 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
         Baths{"langevin_semi_isotropic", true, Thermostat::langevin, Barostat::c_rescale,
               PressureCoupling::semi_isotropic},
         Baths{"mtk_isotropic", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::isotropic},
+        Baths{"mtk_of_two", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::isotropic, 2},
         Baths{"mtk_constant_area", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::constant_area},
         Baths{"monte_carlo_isotropic", true, Thermostat::bussi, Barostat::monte_carlo, PressureCoupling::isotropic},
         Baths{"monte_carlo_anisotropic", true, Thermostat::langevin, Barostat::monte_carlo,

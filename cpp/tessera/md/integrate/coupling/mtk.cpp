@@ -167,11 +167,12 @@ class Mtk final : public Coupling {
   double mass(int set, const std::vector<double>& bath) const {
     return sets_.size(set) * (bath[n_groups] + 1) * bath[last_kt] * settings_.tau_p * settings_.tau_p;
   }
+  std::size_t length() const { return static_cast<std::size_t>(settings_.chain); }
   Chain atoms_chain(std::vector<double>& bath) const {
-    return {bath.data() + of_atoms, bath[n_atoms], bath[last_kt], settings_.heat_baths.front().tau_t};
+    return {bath.data() + of_atoms, bath[n_atoms], bath[last_kt], settings_.heat_baths.front().tau_t, length()};
   }
   Chain box_chain(std::vector<double>& bath) const {
-    return {bath.data() + of_box, static_cast<double>(sets_.n_sets()), bath[last_kt], settings_.tau_p};
+    return {bath.data() + of_box, static_cast<double>(sets_.n_sets()), bath[last_kt], settings_.tau_p, length()};
   }
   double kinetic_of_box(const std::vector<double>& bath) const {
     double sum = 0;

@@ -43,7 +43,8 @@ class NoseHoover final : public Coupling {
     return bath == 0 ? "nose-hoover" : "nose-hoover." + std::to_string(bath);
   }
   Chain chain(std::size_t bath, std::vector<double>& variables, double kt) const {
-    return {variables.data(), variables[number], kt, settings_.heat_baths[bath].tau_t};
+    return {variables.data(), variables[number], kt, settings_.heat_baths[bath].tau_t,
+            static_cast<std::size_t>(settings_.chain)};
   }
 
   /// Propagates chains and velocities by half of the time between two actions. Where the temperature changes, masses

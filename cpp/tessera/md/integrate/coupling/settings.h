@@ -38,6 +38,7 @@ struct CouplingSettings {
   Barostat barostat = Barostat::c_rescale;
   PressureCoupling coupling = PressureCoupling::isotropic;
   std::vector<HeatBath> heat_baths{1};  // each atom is in one
+  std::int64_t chain = 3;               // variables of Nosé–Hoover chains, 1 to 3
   TimeSchedule temperature = 300;       // K, of the pressure bath
   TimeSchedule pressure = 1;            // bar
   double tau_p = 5;                     // ps

@@ -1,4 +1,4 @@
-"""Assembles systems that are made without input files: a periodic box with CHARMM's conventions."""
+"""Assembles systems that are made without input files: a periodic box with a program's conventions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 
 
-def charmm_system(
-    source: str, edges: FloatArray, position: FloatArray, force_field: ForceField, molecules: list[tuple[Template, int]]
+def system_of(
+    source: str,
+    edges: FloatArray,
+    position: FloatArray,
+    force_field: ForceField,
+    molecules: list[tuple[Template, int]],
+    program: str = "charmm",
 ) -> System:
     """Makes a system. `edges` (3) and `position` (atoms,3) are in Å; `molecules` are templates with their counts, in
-    the order of positions."""
+    the order of positions; `program` has the Coulomb constant and the usual end of Lennard-Jones."""
     box = np.diag(edges)
     return System(
         box=box,
         periodic=True,
-        coulomb_constant=COULOMB["charmm"],
-        coulomb_source="charmm",
+        coulomb_constant=COULOMB[program],
+        coulomb_source=program,
         lj_rule="lorentz-berthelot",
-        lennard_jones=USUAL_LENNARD_JONES["charmm"],
+        lennard_jones=USUAL_LENNARD_JONES[program],
         source=source,
         force_field=force_field,
         templates=[template for template, _ in molecules],

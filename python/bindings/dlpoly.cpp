@@ -1,15 +1,20 @@
-#include "tessera/io/text/history.h"
+#include "dlpoly.h"
 
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
-#include "history.h"
+#include "tessera/io/text/config.h"
+#include "tessera/io/text/history.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using tessera::io::text::Config;
 using tessera::io::text::History;
 
 void register_history(nb::module_& module) {
@@ -51,4 +56,45 @@ void register_history(nb::module_& module) {
             history.read(frame, out.data());
           },
           "frame"_a, "out"_a.noconvert(), "Puts a frame into `out` (n, level + 1, 3), Å, Å/ps, amu Å/ps².");
+}
+
+namespace {
+
+/// The arrays stay in the memory of the configuration, which goes with the last of them.
+nb::tuple in_python(Config&& found) {
+  auto kept = std::make_unique<Config>(std::move(found));
+  Config& config = *kept;
+  const nb::capsule owner(kept.release(), [](void* pointer) noexcept { delete static_cast<Config*>(pointer); });
+  const auto n = config.ids.size(), n_values = static_cast<std::size_t>(config.level) + 1;
+  nb::list cell;
+  for (const double number : config.cell) cell.append(number);
+  return nb::make_tuple(
+      config.level, config.periodicity, cell,
+      nb::ndarray<nb::numpy, std::uint8_t>(reinterpret_cast<std::uint8_t*>(config.names.data()), {n, 8}, owner),
+      nb::ndarray<nb::numpy, std::int64_t>(config.ids.data(), {n}, owner),
+      nb::ndarray<nb::numpy, double>(config.values.data(), {n, n_values, 3}, owner));
+}
+
+}  // namespace
+
+void register_config(nb::module_& module) {
+  module.def(
+      "read_config",
+      [](const std::string& path) {
+        Config config;
+        {
+          const nb::gil_scoped_release release;
+          config = tessera::io::text::read_config(path);
+        }
+        return in_python(std::move(config));
+      },
+      "path"_a,
+      "levcfg, imcon, the nine numbers of the cell in Å, names (n,8) with blanks, numbers (n) and values (n, levcfg + "
+      "1, 3) of DL_POLY's CONFIG, in the order of the file. Raises InputError.");
+  module.def(
+      "config_of",
+      [](const nb::bytes& text, const std::string& name) {
+        return in_python(tessera::io::text::config_from_text({text.c_str(), text.size()}, name));
+      },
+      "text"_a, "name"_a, "The same of a text; `name` stands for its file.");
 }
