@@ -63,7 +63,8 @@ def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
 def too_fast(velocity: FloatArray) -> IdArray:
     """Returns the rows of velocities (n,3) Å/ps, in rising order, that the engine has no numbers for; they may be not
     finite."""
-    return np.flatnonzero(~(np.linalg.norm(velocity, axis=1) < FASTEST - 2.0**-20))
+    with np.errstate(over="ignore"):
+        return np.flatnonzero(~(np.linalg.norm(velocity, axis=1) < FASTEST - 2.0**-20))
 
 
 def times(vectors: FloatArray, matrix: FloatArray) -> FloatArray:
