@@ -40,6 +40,7 @@
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
 
 namespace nb = nanobind;
@@ -325,13 +326,15 @@ class Session {
       return Vec3{at[0], at[1], at[2]};
     };
     auto state = simulation_->engine().snapshot();
-    for (auto& atom : state.atoms) {
-      if (positions) {
-        atom.position = state.box.fraction(row(*positions, atom.id));
-        atom.displacement = {};
+    comm::on_each_rank(comm_, [&] {
+      for (auto& atom : state.atoms) {
+        if (positions) {
+          atom.position = app::wrapped_position(system_, atom.id, row(*positions, atom.id), state.box);
+          atom.displacement = {};
+        }
+        if (velocities) atom.velocity = app::rounded_velocity(system_, atom.id, row(*velocities, atom.id));
       }
-      if (velocities) atom.velocity = app::rounded_velocity(row(*velocities, atom.id));
-    }
+    });
     simulation_->place(std::move(state));
     is_half_way_ = false;
     history_->record(*simulation_);
@@ -434,16 +437,16 @@ using Release = nb::call_guard<nb::gil_scoped_release>;
 void register_errors() {
   nb::register_exception_translator(
       [](const std::exception_ptr& raised, void*) {
-        const auto raise = [](const char* name, const char* text) {
+        const auto raise = [](const char* name, const std::exception& error) {
           const auto type = nb::module_::import_("tessera.errors").attr(name);
-          PyErr_SetString(type.ptr(), text);
+          PyErr_SetString(type.ptr(), comm::printable(error.what()).c_str());
         };
         try {
           std::rethrow_exception(raised);
         } catch (const InputError& error) {
-          raise("InputError", error.what());
+          raise("InputError", error);
         } catch (const RunError& error) {
-          raise("RunError", error.what());
+          raise("RunError", error);
         }
       },
       nullptr);

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tessera.printing import Told
+
 Slices = tuple[slice, slice, slice]
 
 
-class ArgumentError(ValueError):
+class ArgumentError(Told, ValueError):
     """What was given can't be used; the text says what was expected."""
 
 

@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest as checksum
 
+from tessera.printing import Told
+
 MAGIC = b"tessera checked file 1\n"
 HEADER_BYTES = 512
 PIECE_BYTES = 768 * 1024  # holds whole rows of 4, 8, 12 and 24 bytes
@@ -34,7 +36,7 @@ _START = struct.Struct("<32sQQQ")  # magic, bytes of header and content, checksu
 _BULK = 1 << 63
 
 
-class DamagedFileError(Exception):
+class DamagedFileError(Told):
     """Raised where a checked file is not what was written; says what does not match and how to mend it."""
 
 

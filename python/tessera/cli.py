@@ -15,6 +15,7 @@ from typing import NoReturn
 import click
 
 from tessera import ranks
+from tessera.printing import echo
 from tessera.version import __version__
 
 #: name → module and function, and the line in the list of commands
@@ -120,7 +121,7 @@ def cli(context: click.Context) -> None:
       tessera plot output
     """
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        echo(context.get_help())
 
 
 def main() -> NoReturn:
@@ -137,30 +138,30 @@ def _status() -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except ranks.EndedElsewhere as error:
-        click.echo(str(error), err=True, nl=False)
+        echo(str(error), err=True, nl=False)
         return error.status
     except click.UsageError as error:
         context = error.ctx
-        click.echo(f"tessera: error: {error.format_message()}", err=True)
+        echo(f"tessera: error: {error.format_message()}", err=True)
         if context is not None:
-            click.echo(f"`{context.command_path} --help` shows how it is used", err=True)
+            echo(f"`{context.command_path} --help` shows how it is used", err=True)
         return 2
     except click.ClickException as error:
-        click.echo(f"tessera: error: {error.format_message()}", err=True)
+        echo(f"tessera: error: {error.format_message()}", err=True)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("tessera: interrupted", err=True)
+        echo("tessera: interrupted", err=True)
         return 1
     except BrokenPipeError:  # `tessera … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         # Errors of files have a file name. An error without one is almost certainly standard output on a full disk.
-        click.echo(f"tessera: error: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        echo(f"tessera: error: {error.filename or 'standard output'}: {error.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError as error:
-        click.echo(f"tessera: error: not enough memory: {error or 'none is left'}", err=True)
+        echo(f"tessera: error: not enough memory: {error or 'none is left'}", err=True)
         return 1
     except Exception as error:
         if os.environ.get("TESSERA_TRACEBACK", "") not in ("", "0"):
@@ -168,7 +169,7 @@ def _status() -> int:
         # Tessera's own exceptions have a message for the user. For others the class of the exception helps to find the
         # cause.
         meant = type(error).__module__.startswith("tessera.")
-        click.echo(f"tessera: error: {error if meant else f'{type(error).__name__}: {error}'}", err=True)
+        echo(f"tessera: error: {error if meant else f'{type(error).__name__}: {error}'}", err=True)
         if not meant:
-            click.echo("this should not happen; TESSERA_TRACEBACK=1 shows where it did", err=True)
+            echo("this should not happen; TESSERA_TRACEBACK=1 shows where it did", err=True)
         return 2 if meant else 1

@@ -39,6 +39,8 @@ from tessera.arguments import (
 
 __all__ = ["FftError", "Transform", "exchanges", "schemes"]
 
+#: The most points along an edge, as cpp/tessera/fft/lines takes them.
+MOST_ALONG_AN_EDGE = 2**30 - 1
 #: The most points of a mesh: complex numbers of 16 bytes in addresses of 64 bits.
 MOST_POINTS = 2**58
 
@@ -89,6 +91,8 @@ class Transform:
         complaint = ""
         try:
             shape = checked_shape(shape)
+            if max(shape) > MOST_ALONG_AN_EDGE:
+                raise FftError(f"shape {shape} has an edge of more than {MOST_ALONG_AN_EDGE:,} points")
             precision = _checked_precision(dtype)
             _checked(kind, scheme, exchange)
             threads = checked_number("threads", threads)

@@ -19,6 +19,7 @@ import contextlib
 import ctypes
 import functools
 import os
+import resource
 import shlex
 import shutil
 import signal
@@ -32,9 +33,12 @@ from typing import NoReturn
 
 import click
 
+from tessera.printing import echo
+
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
+SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
@@ -164,10 +168,23 @@ def engine_command(
     if hostfile is None and not oversubscribe and not is_placed_by_others():
         _refuse_crowd(ranks, threads or 1)
     launcher, flavour = _choose(built, mpi, ranks)
+    if flavour == "openmpi":
+        _check_size_of_files()
     options = _options(flavour, ranks, threads or 1)
     if hostfile is not None:
         options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
     return [*launcher.words, *options, str(_built(built, flavour)), *tail]
+
+
+def _check_size_of_files() -> None:
+    """Raises LaunchError where Open MPI's ranks could not make the files through which they share memory, for which
+    `mpirun` would wait for ever."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY and limit < SHARED_FILE_BYTES:
+        raise LaunchError(
+            f"files may have at most {limit:,} bytes here (ulimit -f), Open MPI needs {SHARED_FILE_BYTES:,} for "
+            "those in which ranks share memory: raise the limit, or take --mpi mpich or one rank with threads (-t)"
+        )
 
 
 def tessera_command(arguments: Sequence[str], *, ranks: int, mpi: str, oversubscribe: bool) -> list[str]:
@@ -347,7 +364,7 @@ def _status_of_run(status: int, asked: int, after_loss: str) -> int:
     number = status - 128 if status > 128 else status
     if number == 1 or number not in signal.valid_signals():
         return status
-    click.echo(
+    echo(
         f"tessera: error: a rank was ended by {signal.Signals(number).name}, and the launcher ended the others; "
         f"{after_loss}",
         err=True,
@@ -367,7 +384,7 @@ def start(
     """Runs the engine in place of this process (with several ranks, as its child), or prints the command."""
     command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
-        click.echo(shlex.join(command))
+        echo(shlex.join(command))
         return
     tell_of_terminal()
     if Path(command[0]) in engines().values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import SENSELESS
 from tessera.files import replaced
+from tessera.printing import Told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +46,7 @@ STYLE = {
 }
 
 
-class PlotError(Exception):
+class PlotError(Told):
     """Raised where there is nothing to draw; says what was looked for and how to mend it."""
 
 
@@ -63,10 +66,12 @@ def read_energy_table(path: str | Path) -> EnergyTable:
     PlotError."""
     path = Path(path)
     try:
-        with path.open(newline="") as file:
+        with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))
     except OSError as error:
         raise PlotError(f"{path}: {error.strerror}; give the output folder of a run") from None
+    except (ValueError, csv.Error) as error:
+        raise PlotError(f"{path}: {error}; the file is damaged") from None
     if not rows or rows[0][:1] != ["step"]:
         raise PlotError(f"{path} is not an energy table of tessera: its first column must be `step`")
     names, units = [], []
@@ -76,10 +81,11 @@ def read_energy_table(path: str | Path) -> EnergyTable:
         names.append(match[1])
         units.append(match[2] or "")
     try:
-        data = np.array([[float(cell) for cell in row] for row in rows[1:] if len(row) == len(names)])
+        complete = rows[1:-1] + [row for row in rows[1:][-1:] if len(row) == len(names)]
+        data = np.array([[float(cell) for cell in row] for row in complete])
+        data = data.reshape(len(complete), len(names))
     except ValueError as error:
         raise PlotError(f"{path}: {error}; the file is damaged") from None
-    data = data.reshape(-1, len(names))
     return EnergyTable({n: data[:, i] for i, n in enumerate(names)}, dict(zip(names, units)))
 
 
@@ -130,12 +136,29 @@ def save(figure: Figure, output: Path) -> None:
 def _read_report(path: Path) -> dict[str, Any] | None:
     """Returns the report, or None while the run has not ended."""
     try:
-        report = json.loads(path.read_text())
+        report = json.loads(path.read_text("utf-8"))
+        _check_report(report)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise PlotError(f"{path}: {error}; the file is damaged") from None
-    return report if isinstance(report, dict) else None
+    except (OSError, *SENSELESS) as error:
+        problem = f"there is no key {error}" if isinstance(error, KeyError) else str(error)
+        raise PlotError(f"{path}: {problem}; the file is damaged") from None
+    return dict(report)
+
+
+def _check_report(report: Any) -> None:
+    """Raises an exception of `SENSELESS` where the report is none, or lacks what is drawn of it."""
+    if not isinstance(report, dict):
+        raise ValueError("expected the report of a run")
+    numbers = [report.get(key, 0) for key in ("ranks", "threads", "n_atoms", "steps", "last_step")]
+    numbers += [report.get(key, 0.0) for key in ("wall_seconds", "ns_per_day")]
+    for phase in report.get("phases", []):
+        if not isinstance(phase["name"], str):
+            raise ValueError(f"a phase is called {phase['name']!r}")
+        numbers += [phase["seconds"], phase.get("imbalance", 1.0)]
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
+            raise ValueError(f"{number!r} stands where a number is expected")
 
 
 def _title(folder: Path, report: dict[str, Any] | None) -> str:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from tessera import flavours
+from tessera.printing import echo
 
 #: launcher's MPI → variables with the number of its ranks and that of this process, as in cpp/tessera/comm/mpi
 _VARIABLES = {
@@ -125,7 +126,7 @@ def carry_out(command: Callable[[], int], flavour: str) -> NoReturn:
         world = module.World()
     except (ImportError, RuntimeError, ValueError) as error:
         if is_first():
-            sys.stderr.write(f"tessera: error: {error}\n")
+            echo(f"tessera: error: {error}", err=True)
         sys.exit(2)
     _of_launcher = ranks = Ranks(world.rank, world.size, world.all_gather)
     signal.signal(signal.SIGUSR1, _stop)  # `launch.supervise` asks ranks so

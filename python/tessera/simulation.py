@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tessera import flavours
 from tessera.errors import InputError, RunError
+from tessera.printing import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -216,8 +217,8 @@ class Simulation:
         It is told of the atoms whose ids are listed in `atoms`, in that order, on every rank; without a list, on each
         rank of those that the rank owns. It returns the forces on them, (n, 3) kcal/mol/Å, or a tuple of these, the
         energy (kcal/mol) and the virial Σ r⊗F (xx, yy, zz, xy, xz, yz, kcal/mol), which count as 0 where they are left
-        out. Energy and virial may be in parts, (k,) and (k, 6), such as one for each atom: parts are summed so that the
-        sum is the same bits on any number of ranks. Of a function with listed atoms, the energy and virial that rank 0
+        out. Energy and virial may be one for each atom, (n,) and (n, 6): these are summed so that the sum is the same
+        bits on any number of ranks. Of a function with listed atoms, the energy and virial that rank 0
         returns are taken.
 
         The energy is the term `external` of `energies`. Checkpoints hold no function: a `restore` keeps the functions
@@ -357,7 +358,7 @@ class Simulation:
         system or of other settings."""
         with self._alone("restore"):
             if note := self._native.restore(os.fspath(folder)):
-                warnings.warn(note, stacklevel=2)
+                warnings.warn(printable(note), stacklevel=2)
 
     def _all(self, quantity: str) -> FloatArray:
         with self._one_at_a_time:
@@ -403,12 +404,20 @@ class Simulation:
 def _rows(values: ArrayLike, n: int, subject: str) -> tuple[FloatArray, str]:
     """The values as (n, 3), and what is wrong with them, as a sentence that begins with the subject and its verb."""
     try:
-        rows = np.ascontiguousarray(values, np.float64)
-    except (TypeError, ValueError) as error:
+        rows = _real(values)
+    except (TypeError, ValueError, OverflowError) as error:
         return np.zeros((n, 3)), f"{subject} no numbers that can be read: {error}"
     if rows.shape != (n, 3):
         return rows, f"{subject} the shape {rows.shape}, expected {(n, 3)}"
     return rows, "" if np.isfinite(rows).all() else f"{subject} numbers that are not finite"
+
+
+def _real(values: ArrayLike) -> FloatArray:
+    """The values as an array of floats. Raises `TypeError` for complex ones, of which a part would be lost."""
+    given = np.asarray(values)
+    if np.iscomplexobj(given):
+        raise TypeError("they are complex, expected real ones")
+    return np.ascontiguousarray(given, np.float64)
 
 
 def _name(function: Any) -> str:
@@ -424,12 +433,23 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
     forces, problem = _rows(parts[0], len(atoms.ids), f"the forces that {_name(function)} returns have")
     if problem:
         raise InputError(problem)
-    energy = np.ascontiguousarray(parts[1] if len(parts) > 1 else [], np.float64).reshape(-1)
-    virial = np.ascontiguousarray(parts[2] if len(parts) > 2 else np.zeros((0, 6)), np.float64)
-    if virial.shape == (6,):
-        virial = virial.reshape(1, 6)
-    if virial.ndim != 2 or virial.shape[1] != 6:
-        raise InputError(f"the virial that {_name(function)} returns has the shape {virial.shape}, expected (6,)")
+    n = len(atoms.ids)
+    try:
+        energy = _real(parts[1] if len(parts) > 1 else 0.0)
+        virial = _real(parts[2] if len(parts) > 2 else np.zeros(6))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the energy or virial that {_name(function)} returns can't be read: {error}") from None
+    if energy.shape not in ((), (1,), (n,)):
+        raise InputError(
+            f"the energy that {_name(function)} returns has the shape {energy.shape}, expected one number, or "
+            f"{n:,}, one for each atom"
+        )
+    if virial.shape not in ((6,), (1, 6), (n, 6)):
+        raise InputError(
+            f"the virial that {_name(function)} returns has the shape {virial.shape}, expected (6,), or "
+            f"({n}, 6), a row for each atom"
+        )
+    energy, virial = energy.reshape(-1), virial.reshape(-1, 6)
     if not (np.isfinite(energy).all() and np.isfinite(virial).all()):
         raise InputError(f"the energy or virial that {_name(function)} returns is not finite")
     return forces, energy, virial

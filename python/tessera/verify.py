@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -220,12 +222,9 @@ def _table(path: Path, header: dict[str, Any] | None) -> File:
     columns, rows, counted, step_before = lines[0].count(b","), 0, 0, -1
     for number, line in enumerate(lines[1:-1], 2):  # what follows the last line end is a row that was being written
         words = line.split(b",")
-        try:
-            step = int(words[0])
-            values = [float(word) for word in words[1:]]
-        except ValueError:
-            values, step = [], -1
-        if len(values) != columns or step <= step_before:
+        values = [_number(word) for word in words]
+        step = int(words[0]) if words[0].isdigit() else -1
+        if len(values) != columns + 1 or None in values or step <= step_before:
             file.problem = f"line {number} is damaged: expected {columns + 1} numbers, the first above {step_before}"
             return file
         step_before = step
@@ -238,6 +237,16 @@ def _table(path: Path, header: dict[str, Any] | None) -> File:
         )
     file.note = f"{rows:,} rows, which have no checksums"
     return file
+
+
+def _number(word: bytes) -> float | None:
+    """Returns a number as the engine writes it; None for other text, and for digits of which none can be made."""
+    if re.fullmatch(rb"-?(nan|inf)", word):
+        return float(word)
+    if not re.fullmatch(rb"-?\d+(\.\d*)?(e[+-]?\d+)?", word):
+        return None
+    value = float(word)
+    return value if math.isfinite(value) else None
 
 
 def _trajectory(path: Path, header: dict[str, Any] | None) -> File:

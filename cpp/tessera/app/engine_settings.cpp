@@ -208,9 +208,25 @@ void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock
                     path, system.n_atoms()));
 }
 
-md::Velocity rounded_velocity(const Vec3& velocity) {
+md::Velocity rounded_velocity(const model::System& system, std::int64_t atom, const Vec3& velocity) {
+  constexpr double range = 2147483648 * md::velocity_unit;
+  const double speed = norm(velocity);
+  if (!(speed < range - md::velocity_unit))
+    throw InputError(fmt::format("{} moves at {:.6g} Å/ps, expected less than {:.0f}; give it another velocity",
+                                 system.describe(atom), speed, range));
   const auto rounded = [](double v) { return static_cast<std::int32_t>(std::lrint(v / md::velocity_unit)); };
   return {rounded(velocity.x), rounded(velocity.y), rounded(velocity.z)};
+}
+
+Fraction wrapped_position(const model::System& system, std::int64_t atom, const Vec3& position, const Box& box) {
+  constexpr double most = 1048576;  // farther away, doubles are coarser than fractions
+  const auto units = inverse(box.unit_vectors()) * position;
+  for (const double along : {units.x, units.y, units.z})
+    if (!(std::abs(along) * fraction_unit <= most))
+      throw InputError(
+          fmt::format("{} is at ({:.6g} {:.6g} {:.6g}) Å, more than {:.0f} boxes away; give it a place near the box",
+                      system.describe(atom), position.x, position.y, position.z, most));
+  return box.fraction(position);
 }
 
 md::Snapshot make_start(const model::System& system, const CoordinateBlock& block) {
@@ -221,7 +237,7 @@ md::Snapshot make_start(const model::System& system, const CoordinateBlock& bloc
   for (std::size_t i = 0; i < start.atoms.size(); ++i) {
     start.atoms[i].id = block.id[i];
     start.atoms[i].position = block.fraction[i];
-    if (!block.velocity.empty()) start.atoms[i].velocity = rounded_velocity(block.velocity[i]);
+    if (!block.velocity.empty()) start.atoms[i].velocity = rounded_velocity(system, block.id[i], block.velocity[i]);
   }
   return start;
 }

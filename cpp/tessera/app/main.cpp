@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/energy.h"
@@ -72,8 +73,11 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    return app.exit(error) == 0 ? 0 : 2;
+    std::ostringstream out, problem;
+    const int status = app.exit(error, out, problem) == 0 ? 0 : 2;
+    print_on_root(comm, out.str());
+    if (comm.is_root()) fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
+    return status;
   }
   if (version) {
     print_on_root(comm, fmt::format("tessera {} ({}, {})\n", TESSERA_VERSION, comm::Communicator::library_version(),

@@ -78,7 +78,7 @@ Checkpoint read_unfinished(const RunConfig& config, RunInput& input, const comm:
         fmt::format("the run in {} is done: its checkpoint is at step {} and dynamics.steps is {}; raise "
                     "dynamics.steps to go on",
                     config.output.folder, step, config.dynamics.steps));
-  if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+  if (!note.empty()) comm::print_note("tessera-md", note);
   return checkpoint;
 }
 
@@ -113,11 +113,10 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
   for (const auto& note :
        {start_note, note_of_source(config, simulation.system()), moves ? note_of_baths(config.dynamics) : std::string(),
         moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string()})
-    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
-  fmt::print("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
-             moves ? describe_baths(config, simulation.settings().coupling) : "",
-             describe_restraints(config, simulation.settings()));
-  std::fflush(stdout);
+    if (!note.empty()) comm::print_note("tessera-md", note);
+  comm::print(fmt::format("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
+                          moves ? describe_baths(config, simulation.settings().coupling) : "",
+                          describe_restraints(config, simulation.settings())));
 }
 
 RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/output/room.h"
 #include "tessera/base/simd/instruction_set.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/comm/rank_line.h"
 
@@ -86,7 +86,7 @@ void RunOutputs::start(Simulation& simulation) {
     const auto planned =
         plan_output(simulation.config(), simulation.system(), simulation.current_step(), bytes_of_checkpoint);
     const auto note = check_room(planned, *available, is_restart_ ? bytes_of_checkpoints(folder) : 0, folder);
-    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+    if (!note.empty()) comm::print_note("tessera-md", note);
   });
   checkpoints_.reserve(simulation, bytes_of_checkpoint);
   frames_.prepare(simulation);
@@ -98,7 +98,7 @@ void RunOutputs::start(Simulation& simulation) {
   on_root(simulation.comm(), [&] {
     files_->go_on(settings_text(simulation));
     if (!of_frames.empty()) note += (note.empty() ? "" : "; ") + of_frames;
-    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+    if (!note.empty()) comm::print_note("tessera-md", note);
   });
   has_begun_ = true;
 }
@@ -146,7 +146,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   if (is_restart_ && comm.is_root()) {
     std::string note;
     report.earlier_legs = read_legs(report.folder + "/report.json", note);
-    if (!note.empty()) fmt::print(stderr, "tessera-md: note: {}\n", note);
+    if (!note.empty()) comm::print_note("tessera-md", note);
   }
   for (const auto& use : engine.memory())
     report.memory.owners.push_back({std::string(use.owner), comm::all_reduce_sum(comm, use.bytes)});

@@ -57,7 +57,14 @@ void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
   if (velocities != Velocities::file)
     for (auto& v : block.velocity) v = {};
   check_every_atom_once(comm_, block, system_, source);
-  auto start = make_start(system_, block);
+  md::Snapshot start;
+  comm::on_each_rank(comm_, [&] {
+    try {
+      start = make_start(system_, block);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: {}", source, error.what()));
+    }
+  });
   double lag = velocities == Velocities::file ? block.velocity_lag : 0;
   comm_.all_reduce_max(std::span(&lag, 1));
   block = {};

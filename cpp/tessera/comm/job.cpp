@@ -15,7 +15,7 @@ int run_job(const std::string& program, const std::function<int(Communicator&)>&
   std::optional<Communicator> comm;
   int status = 0;
   const auto report = [&](const char* what, int code) {
-    if (!comm || comm->is_root()) fmt::print(stderr, "{}: error: {}\n", program, what);
+    if (!comm || comm->is_root()) fmt::print(stderr, "{}: error: {}\n", program, printable(what));
     status = code;
   };
   try {
@@ -27,7 +27,7 @@ int run_job(const std::string& program, const std::function<int(Communicator&)>&
   } catch (const RunError& error) {
     report(error.what(), 3);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: rank {}: {}\n", program, comm ? comm->rank() : 0, error.what());
+    fmt::print(stderr, "{}: rank {}: {}\n", program, comm ? comm->rank() : 0, printable(error.what()));
     std::fflush(stderr);
     Communicator::abort(70);
   }
@@ -35,9 +35,14 @@ int run_job(const std::string& program, const std::function<int(Communicator&)>&
   return status;
 }
 
+void print_note(std::string_view program, std::string_view note) {
+  fmt::print(stderr, "{}: note: {}\n", program, printable(note));
+}
+
 void print(std::string_view text) {
+  const auto shown = printable(text, Lines::many);
   errno = 0;
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     throw RunError(fmt::format("standard output can't be written to: {}",
                                errno != 0 ? system_error_text(errno) : "an earlier part of it was lost"));

@@ -15,6 +15,15 @@ namespace tessera::comm {
 /// …"); any other exception is a failure of one rank alone, which ends the others, too (status 70).
 int run_job(const std::string& program, const std::function<int(Communicator&)>& work);
 
+enum class Lines { one, many };
+/// Returns a text without characters that a terminal would act on, such as escape codes: they become \u001b, bytes that
+/// are no UTF-8 \x9b. All text of files and names goes through here before it is printed, as the functions below let
+/// it.
+std::string printable(std::string_view text, Lines lines = Lines::one);
+
+/// Writes a line to standard error: "PROGRAM: note: …".
+void print_note(std::string_view program, std::string_view note);
+
 /// Writes to standard output without a delay. Throws RunError where that is not possible (a full disk, a closed pipe).
 void print(std::string_view text);
 

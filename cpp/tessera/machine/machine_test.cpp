@@ -65,10 +65,10 @@ TEST(Machine, KeepsItsNetwork) {
             "map.json: network.subnets[1].medium is wire, expected bus, fabric or unknown");
   EXPECT_EQ(refusal("/network/subnets/0/link/latency", "soon"),
             "map.json: network.subnets[0].link.latency is \"soon\", expected a number");
-  EXPECT_EQ(
-      refusal("/network/subnets/0/link/bandwidth", -1),
-      "map.json: network: the bandwidth of subnet 0 is -1 bytes/s, expected a finite rate > 0; measure the network "
-      "again");
+  EXPECT_EQ(refusal("/network/subnets/0/link/bandwidth", -1),
+            "map.json: network: the bandwidth of subnet 0 is -1 bytes/s, expected a rate from 1e-6 to 1e18; measure "
+            "the network "
+            "again");
   EXPECT_EQ(refusal("/network/subnets/0/parts/1", 7),
             "map.json: network: subnet 0 has the part 7, expected one of 1 to 2");
   EXPECT_EQ(refusal("/network/hosts", 5), "map.json: network.hosts is not a list");

@@ -9,20 +9,19 @@
 #include <unordered_map>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/json_reader.h"
 
 namespace tessera::machine {
 namespace {
 
-bool is_rate(double value) { return std::isfinite(value) && value > 0; }
-
 void check_link(const Link& link, const std::string& name, const std::string& where) {
-  if (!std::isfinite(link.latency) || link.latency < 0)
-    throw InputError(fmt::format("{}: the latency {} is {} s, expected a finite time ≥ 0; measure the network again",
+  if (!is_latency(link.latency))
+    throw InputError(fmt::format("{}: the latency {} is {} s, expected a time from 0 to 1e6; measure the network again",
                                  name, where, link.latency));
   if (!is_rate(link.bandwidth))
     throw InputError(
-        fmt::format("{}: the bandwidth {} is {} bytes/s, expected a finite rate > 0; measure the network again", name,
-                    where, link.bandwidth));
+        fmt::format("{}: the bandwidth {} is {} bytes/s, expected a rate from 1e-6 to 1e18; measure the network again",
+                    name, where, link.bandwidth));
 }
 
 void check_hosts(const std::vector<Host>& hosts, const std::string& name) {
@@ -118,8 +117,8 @@ void Network::check(const std::string& name) const {
     const bool is_used = subnet.hosts.size() + subnet.subnets.size() > 1;
     if (is_used || subnet.link != Link{}) check_link(subnet.link, name, fmt::format("of subnet {}", s));
     if (subnet.uplink && !is_rate(*subnet.uplink))
-      throw InputError(fmt::format("{}: the uplink of subnet {} is {} bytes/s, expected a finite rate > 0", name, s,
-                                   *subnet.uplink));
+      throw InputError(fmt::format("{}: the uplink of subnet {} is {} bytes/s, expected a rate from 1e-6 to 1e18", name,
+                                   s, *subnet.uplink));
   }
   std::vector<bool> has_processors(hosts.size(), false);
   for (std::size_t p = 0; p < processors.size(); ++p) {

@@ -82,8 +82,15 @@ TEST(Network, RefusesWhatIsNotATree) {
 TEST(Network, RefusesImpossibleTimes) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(refusal([](Network& n) { n.subnets[2].link.latency = -1; }),
-            "map.json: the latency of subnet 2 is -1 s, expected a finite time ≥ 0; measure the network again");
+            "map.json: the latency of subnet 2 is -1 s, expected a time from 0 to 1e6; measure the network again");
   EXPECT_NE(refusal([](Network& n) { n.subnets[2].link.bandwidth = nan; }).find("bandwidth of subnet 2 is nan"),
+            std::string::npos);
+  // What is predicted with such numbers would overflow.
+  EXPECT_NE(refusal([](Network& n) { n.subnets[2].link.bandwidth = 1e308; }).find("bandwidth of subnet 2 is 1e+308"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Network& n) { n.subnets[2].link.bandwidth = 1e-320; }).find("bandwidth of subnet 2 is 1e-320"),
+            std::string::npos);
+  EXPECT_NE(refusal([](Network& n) { n.subnets[2].link.latency = 1e308; }).find("latency of subnet 2 is 1e+308"),
             std::string::npos);
   EXPECT_NE(refusal([](Network& n) { n.subnets[0].link = {}; }).find("bandwidth of subnet 0 is 0"), std::string::npos);
   EXPECT_NE(refusal([](Network& n) { n.subnets[1].uplink = 0; }).find("uplink of subnet 1 is 0"), std::string::npos);

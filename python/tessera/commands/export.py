@@ -12,6 +12,7 @@ import click
 
 from tessera.prepare.errors import InputError
 from tessera.prepare.options import progress
+from tessera.printing import echo
 from tessera.system import SystemFileError
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -93,7 +94,7 @@ def export(
             with libraries():
                 structure, files = write_all(configuration, outputs, select, wrap == "molecules", report)
     except (InputError, SystemFileError, OSError) as error:
-        click.echo(f"tessera: error: {error}", err=True)
+        echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None
     facts = {
         "source": str(configuration.source),
@@ -108,16 +109,16 @@ def export(
         "seconds": round(time.perf_counter() - started, 2),
     }
     if as_json:
-        click.echo(json.dumps(facts))
+        echo(json.dumps(facts))
         return
     of_all = "" if structure.n_atoms == configuration.system.n_atoms else f" of {configuration.system.n_atoms:,}"
-    click.echo(f"{configuration.description}: {structure.n_atoms:,}{of_all} atoms")
+    echo(f"{configuration.description}: {structure.n_atoms:,}{of_all} atoms")
     for file in files:
-        click.echo(f"  {file.path}: {file.format}")
+        echo(f"  {file.path}: {file.format}")
         for note in file.notes:
-            click.echo(f"    note  {note}")
+            echo(f"    note  {note}")
     for note in configuration.notes:
-        click.echo(f"  note  {note}")
+        echo(f"  note  {note}")
 
 
 @contextlib.contextmanager

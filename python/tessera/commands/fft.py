@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from tessera import launch
-from tessera.fft import MOST_POINTS
+from tessera.fft import MOST_ALONG_AN_EDGE, MOST_POINTS
 from tessera.machine.quantities import bytes_text, table, time_text
+from tessera.printing import echo
 
 
 class Shape(click.ParamType):
@@ -28,6 +29,8 @@ class Shape(click.ParamType):
         x, y, z = (int(n or match[1]) for n in match.groups())
         if not 0 < x * y * z <= MOST_POINTS:
             self.fail(f"{value!r} has no points, or more than memory has addresses", param, ctx)
+        if max(x, y, z) > MOST_ALONG_AN_EDGE:
+            self.fail(f"{value!r} has an edge of more than {MOST_ALONG_AN_EDGE:,} points", param, ctx)
         return x, y, z
 
 
@@ -82,7 +85,7 @@ def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: st
         )
     except core.InputError as error:
         raise PlanError(str(error)) from None
-    click.echo(json.dumps(content, indent=2) if as_json else plan_text(content, kind, dtype, map_file))
+    echo(json.dumps(content, indent=2) if as_json else plan_text(content, kind, dtype, map_file))
 
 
 def plan_text(content: dict[str, Any], kind: str, dtype: str, map_file: Path | None) -> str:

@@ -12,7 +12,8 @@ import click
 from tessera import launch
 from tessera.commands.fft import PlanError, Shape
 from tessera.commands.io import Counts
-from tessera.machine.quantities import bytes_text, table, time_text
+from tessera.machine.quantities import Finite, bytes_text, table, time_text
+from tessera.printing import echo
 
 if TYPE_CHECKING:
     from tessera.grid.bench import Request
@@ -72,15 +73,15 @@ def grid() -> None:
     "--kpts", type=click.IntRange(1, 10**6), help="k-points (times spins): also divide the ranks for GPAW, by --bands."
 )
 @click.option(
-    "--point", type=click.FloatRange(0, min_open=True),
+    "--point", type=Finite(0, min_open=True),
     help="ns that a core of another machine needs for a point; other rates are assumed then [all measured here].",
 )  # fmt: skip
 @click.option(
-    "--overlap", type=click.FloatRange(0, 1), default=1.0, show_default=True,
+    "--overlap", type=Finite(0, 1), default=1.0, show_default=True,
     help="Share of computing during which messages progress.",
 )  # fmt: skip
 @click.option(
-    "--flops", type=click.FloatRange(0, min_open=True), default=10.0, show_default=True,
+    "--flops", type=Finite(0, min_open=True), default=10.0, show_default=True,
     help="Gflop/s of a core's matrix products, for --kpts.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -135,7 +136,7 @@ def plan(
     except core.InputError as error:
         raise PlanError(str(error)) from None
     content |= {"dtype": dtype, "order": int(order), "rates": rates, "point_is_measured": point is None}
-    click.echo(json.dumps(content, indent=2) if as_json else plan_text(content, map_file))
+    echo(json.dumps(content, indent=2) if as_json else plan_text(content, map_file))
 
 
 def measured_rates(
@@ -314,13 +315,13 @@ def bench(
     )
     if dry_run:
         for n, t in request.jobs():
-            click.echo(shlex.join(command(request, n, t)))
+            echo(shlex.join(command(request, n, t)))
         return
-    results = measure(request, lambda line: click.echo(f"tessera: {line}", err=True))
+    results = measure(request, lambda line: echo(f"tessera: {line}", err=True))
     if picture is not None:
         plot(results, picture)
-        click.echo(f"wrote {picture}", err=True)
-    click.echo(json.dumps(results, indent=2) if as_json else bench_text(results, request))
+        echo(f"wrote {picture}", err=True)
+    echo(json.dumps(results, indent=2) if as_json else bench_text(results, request))
 
 
 def bench_text(results: dict[str, Any], request: Request) -> str:

@@ -11,6 +11,7 @@ import click
 
 from tessera import launch
 from tessera.io.bench import FORMATS, METHODS, USUAL_FORMATS, Request, choose, commands, measure, put_into_map
+from tessera.printing import echo
 
 
 class Words(click.ParamType):
@@ -109,20 +110,20 @@ def bench(
     )
     if dry_run:
         for _, command in commands(request):
-            click.echo(shlex.join(command))
+            echo(shlex.join(command))
         return
-    results = measure(request, lambda line: click.echo(f"tessera: {line}", err=True))
+    results = measure(request, lambda line: echo(f"tessera: {line}", err=True))
     results["recommendation"] = _recommended(results, request)
     if output is not None:
         put_into_map(results, output)
-        click.echo(f"wrote {output}", err=True)
+        echo(f"wrote {output}", err=True)
     if plot is not None:
         from tessera.io.plot import plot_results
 
         plot_results(results, plot)
-        click.echo(f"wrote {plot}", err=True)
+        echo(f"wrote {plot}", err=True)
     if as_json:
-        click.echo(json.dumps(results, indent=2))
+        echo(json.dumps(results, indent=2))
     else:
         _print(results)
 

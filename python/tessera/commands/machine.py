@@ -12,7 +12,8 @@ import click
 
 from tessera import launch
 from tessera.files import write_text
-from tessera.machine.quantities import Bytes
+from tessera.machine.quantities import Bytes, Finite
+from tessera.printing import echo
 
 FILE = click.Path(path_type=Path)
 PROBE = "tessera-probe"
@@ -56,9 +57,9 @@ def machine(context: click.Context, probe: str | None) -> None:
       tessera machine hostfile map.json --format openmpi -o hosts.ordered
     """
     if probe is not None:
-        click.echo(launch.program_path(PROBE, probe))
+        echo(str(launch.program_path(PROBE, probe)))
     elif context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        echo(context.get_help())
 
 
 @machine.command()
@@ -76,7 +77,7 @@ def machine(context: click.Context, probe: str | None) -> None:
 @click.option(
     "--repeats", type=click.IntRange(min=1), help="Round trips of each size and pair; the fastest counts [5]."
 )
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Most seconds for all measurements [120].")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Most seconds for all measurements [120].")
 @click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
 @click.option("--check", is_flag=True, help="Only check whether the map OUTPUT is still right; exit status 1 if not.")
 @launch.oversubscribe_option
@@ -110,7 +111,7 @@ def measure(
         arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe, program=PROBE
     )
     if dry_run:
-        click.echo(shlex.join(command))
+        echo(shlex.join(command))
         return
     launch.execute(command)
 
@@ -123,7 +124,7 @@ def measure(
 @launch.parallel_mpi_option
 @click.option("--ops", metavar="NAME,…", help="Operations, as in allreduce,bcast [the usual ones].")
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes, as in 1KiB,1M [1024,16384,131072,1048576].")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="Most seconds for all measurements [120].")
+@click.option("--seconds", type=Finite(min=0, min_open=True), help="Most seconds for all measurements [120].")
 @launch.oversubscribe_option
 @launch.dry_run_option
 def tune(
@@ -161,7 +162,7 @@ def tune(
         arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe, program=COLLECTIVES
     )
     if dry_run:
-        click.echo(shlex.join(command))
+        echo(shlex.join(command))
         return
     launch.execute(command)
 
@@ -182,14 +183,14 @@ def show(map_file: Path, plot: Path | None, as_json: bool) -> None:
 
     content = _json_of(map_file, "read_map")
     if as_json:
-        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
+        echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        click.echo(map_text(content, _core().summary_of_map(str(map_file)), str(map_file)))
+        echo(map_text(content, _core().summary_of_map(str(map_file)), str(map_file)))
     if plot is not None:
         from tessera.machine.plot import plot_content
 
         plot_content(content, plot, str(map_file))
-        click.echo(f"wrote {plot}", err=as_json)
+        echo(f"wrote {plot}", err=as_json)
 
 
 @machine.command()
@@ -210,9 +211,9 @@ def partition(matrix: Path, as_json: bool) -> None:
 
     content = _json_of(matrix, "partition")
     if as_json:
-        click.echo(json.dumps({"subnets": content["subnets"]}, ensure_ascii=False))
+        echo(json.dumps({"subnets": content["subnets"]}, ensure_ascii=False))
     else:
-        click.echo(partition_text(content))
+        echo(partition_text(content))
 
 
 @machine.command()
@@ -243,7 +244,7 @@ def hostfile(
     grid = _numbers(dims, "--dims", least=1)
     text = _call("host_file", str(map_file), format=file_format, order=order, dims=grid, n_ranks=ranks)
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     try:
         write_text(output, text)
@@ -285,7 +286,7 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
     if _plain(operation) in KNOWN_TO_PAIRS:
         reason = "each rank knows only its own counts of it, so that no plan can be made; the MPI library does it"
         content |= {"candidates": [], "chosen": "native", "native_seconds": 0, "reason": reason}
-    click.echo(json.dumps(content, indent=2) if as_json else choice_text(content))
+    echo(json.dumps(content, indent=2) if as_json else choice_text(content))
 
 
 def _core() -> Any:

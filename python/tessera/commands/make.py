@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera.prepare.options import Means, means_options, output_option, run
+from tessera.printing import echo
 from tessera.system import System
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _said(
             check_copies(found, output, means.memory, means.processes)
             n_atoms = found.system.n_atoms
         if n_atoms != wanted:
-            click.echo(f"tessera: note: {wanted:,} {what} rounded to {n_atoms:,}", err=True)
+            echo(f"tessera: note: {wanted:,} {what} rounded to {n_atoms:,}", err=True)
         return found
 
     return made

@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.machine.quantities import Finite
 from tessera.prepare.options import memory_option
+from tessera.printing import echo
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -28,7 +30,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--max-force",
     default=10.0,
     show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     help="Stop when the force on every atom is below this, kcal/mol/Å.",
 )
 @click.option(
@@ -88,16 +90,16 @@ def minimize(
                 arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe
             )
             if dry_run:
-                click.echo(shlex.join(command))
+                echo(shlex.join(command))
                 return
             launch.tell_of_terminal()
             status = launch.supervise(command, "nothing was written")
             if positions.stat().st_size > 0:
                 notes = _write(system, positions, output, int(memory * 1e9))
                 if not as_json:
-                    click.echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
+                    echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
     except (InputError, SystemFileError, OSError) as error:
-        click.echo(f"tessera: error: {error}", err=True)
+        echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None
     sys.exit(status)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tessera.printing import echo
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
@@ -20,4 +22,4 @@ def plot(folder: Path, output: Path | None) -> None:
     """
     from tessera.plots import plot_run
 
-    click.echo(plot_run(folder, output or folder / "run.png"))
+    echo(str(plot_run(folder, output or folder / "run.png")))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.machine.quantities import Finite
 from tessera.select.run import selection_arguments
 
 
@@ -17,7 +18,7 @@ from tessera.select.run import selection_arguments
 @click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")
 @click.option(
     "--max-hours",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     metavar="H",
     help="Stop with a checkpoint before H hours of wall-clock time have passed.",
 )

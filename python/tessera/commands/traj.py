@@ -18,6 +18,7 @@ from tessera.checked_file import DamagedFileError
 from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.prepare.errors import InputError
+from tessera.printing import echo
 from tessera.system import SystemFileError
 
 if TYPE_CHECKING:
@@ -105,22 +106,22 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
         trajectory = _open(paths)
         facts = _facts(trajectory)
     if as_json:
-        click.echo(json.dumps(facts))
+        echo(json.dumps(facts))
         return
     of_all = "" if facts["atoms"] == facts["system_atoms"] else f" of {facts['system_atoms']:,}"
-    click.echo(f"{facts['frames']:,} frames of {facts['atoms']:,}{of_all} atoms: {', '.join(facts['quantities'])}")
+    echo(f"{facts['frames']:,} frames of {facts['atoms']:,}{of_all} atoms: {', '.join(facts['quantities'])}")
     if facts["frames"]:
-        click.echo(f"  steps     {facts['first_step']:,} to {facts['last_step']:,}, every {facts['every']:,}")
-        click.echo(f"  time      {facts['first_time']:g} to {facts['last_time']:g} ps")
+        echo(f"  steps     {facts['first_step']:,} to {facts['last_step']:,}, every {facts['every']:,}")
+        echo(f"  time      {facts['first_time']:g} to {facts['last_time']:g} ps")
     kind, n_files = ("segments", facts["segments"]) if facts["segments"] else ("HISTORY ", facts["runs"])
-    click.echo(f"  {kind}  {n_files:,}, {facts['bytes'] / 1e6:,.1f} MB")
+    echo(f"  {kind}  {n_files:,}, {facts['bytes'] / 1e6:,.1f} MB")
     for key, text in (
         ("superseded", "frames are there again in a later segment"),
         ("gaps", "frames are missing between others"),
         ("damaged", trajectory.damage),
     ):
         if facts[key]:
-            click.echo(f"  note      {facts[key]:,} {text}")
+            echo(f"  note      {facts[key]:,} {text}")
 
 
 def _facts(trajectory: Trajectory) -> dict[str, Any]:
@@ -176,15 +177,15 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
              "problems": one.problems, "notes": one.notes}
             for one in results
         ]  # fmt: skip
-        click.echo(json.dumps({"ok": ok, "bytes": size, "runs": facts, "seconds": round(seconds, 3)}))
+        echo(json.dumps({"ok": ok, "bytes": size, "runs": facts, "seconds": round(seconds, 3)}))
     else:
         for one in results:
-            click.echo(f"{one.folder}  {'whole' if one.ok else 'DAMAGED'}  {one.frames:,} frames")
+            echo(f"{one.folder}  {'whole' if one.ok else 'DAMAGED'}  {one.frames:,} frames")
             for problem in one.problems:
-                click.echo(f"  {problem}")
+                echo(f"  {problem}")
             for note in one.notes:
-                click.echo(f"  note  {note}")
-        click.echo(f"{size / 1e6:,.1f} MB in {seconds:.2f} s, {size / 1e6 / seconds:,.0f} MB/s")
+                echo(f"  note  {note}")
+        echo(f"{size / 1e6:,.1f} MB in {seconds:.2f} s, {size / 1e6 / seconds:,.0f} MB/s")
     if not ok:
         raise SystemExit(1)
 
@@ -293,16 +294,16 @@ def repair(paths: tuple[Path, ...], as_json: bool) -> None:
         with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
             done = [one for run in found for one in repair_run(run, progress)]
     if as_json:
-        click.echo(json.dumps({"repaired": [facts_of(one) for one in done]}))
+        echo(json.dumps({"repaired": [facts_of(one) for one in done]}))
         return
     if not done:
-        click.echo("all frames are whole: nothing was changed")
+        echo("all frames are whole: nothing was changed")
     for one in done:
         if one.lost:
-            click.echo(f"{one.manifest}: its header is damaged, so its frames are left out; kept as {one.kept.name}")
+            echo(f"{one.manifest}: its header is damaged, so its frames are left out; kept as {one.kept.name}")
             continue
         cut = f", {one.cut} bytes of an unfinished entry cut" if one.cut else ""
-        click.echo(
+        echo(
             f"{one.manifest}: {one.left_out:,} damaged frames left out{cut}; {one.frames:,} are left, kept as "
             f"{one.kept.name}"
         )
@@ -366,14 +367,14 @@ def _write(opened: Callable[[], Trajectory], select: str | None, request: Reques
             written.notes.append(f"{whole.damaged:,} {whole.damage}")
     if request.as_json:
         facts = {**asdict(written), "path": str(output), "seconds": round(time.perf_counter() - started, 2)}
-        click.echo(json.dumps(facts))
+        echo(json.dumps(facts))
         return
-    click.echo(
+    echo(
         f"{output}: {written.format}, {written.frames:,} frames of {written.atoms:,} atoms, "
         f"{written.first_time:g} to {written.last_time:g} ps, {written.bytes / 1e6:,.1f} MB"
     )
     for note in written.notes:
-        click.echo(f"  note  {note}")
+        echo(f"  note  {note}")
 
 
 @contextlib.contextmanager
@@ -388,7 +389,7 @@ def errors() -> Iterator[None]:
 
 
 def _end(error: Exception, status: int) -> NoReturn:
-    click.echo(f"tessera: error: {error}", err=True)
+    echo(f"tessera: error: {error}", err=True)
     raise SystemExit(status) from None
 
 

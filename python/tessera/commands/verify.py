@@ -10,6 +10,7 @@ import click
 
 from tessera.commands.bar import bar
 from tessera.prepare.errors import InputError
+from tessera.printing import echo
 
 
 @click.command()
@@ -38,7 +39,7 @@ def verify(path: Path, as_json: bool) -> None:
         with bar(path.name, 0 if as_json or not path.exists() else size_of(path), as_json) as progress:
             report = check(path, progress)
     except (InputError, OSError) as error:
-        click.echo(f"tessera: error: {error}", err=True)
+        echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None
     seconds = time.perf_counter() - started
     if as_json:
@@ -55,18 +56,18 @@ def verify(path: Path, as_json: bool) -> None:
             "notes": report.notes,
             "seconds": round(seconds, 3),
         }
-        click.echo(json.dumps(facts))
+        echo(json.dumps(facts))
     else:
         names = [_name(file.path, path) for file in report.files]
         width = max(map(len, names), default=0)
         for name, file in zip(names, report.files):
             state = "whole" if file.ok else "DAMAGED"
             text = file.problem if file.problem else file.note
-            click.echo(f"{name:<{width}}  {state:<8}{text}".rstrip())
+            echo(f"{name:<{width}}  {state:<8}{text}".rstrip())
         for note in report.notes:
-            click.echo(f"note: {note}")
+            echo(f"note: {note}")
         if report.files:
-            click.echo(f"{report.bytes / 1e6:,.1f} MB in {seconds:.2f} s, {report.bytes / 1e6 / seconds:,.0f} MB/s")
+            echo(f"{report.bytes / 1e6:,.1f} MB in {seconds:.2f} s, {report.bytes / 1e6 / seconds:,.0f} MB/s")
     if not report.ok:
         raise SystemExit(1)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera import checked_file
+from tessera.errors import SENSELESS
 from tessera.prepare.errors import InputError
 from tessera.system import System
 from tessera.system.model import FloatArray
@@ -127,7 +128,7 @@ def read_file(path: Path) -> Checkpoint:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
     except checked_file.DamagedFileError as error:
         raise InputError(str(error)) from None
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except SENSELESS as error:
         raise InputError(f"{path} has a damaged header: {type(error).__name__} {error}") from None
 
 
@@ -135,7 +136,7 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text)
         header["state"]["step"], header["atoms"], header["settings"]  # what every checkpoint has
-    except (ValueError, TypeError, KeyError, IndexError):
+    except SENSELESS:
         raise InputError(f"{path} has a damaged header") from None
     return dict(header)
 

@@ -100,7 +100,7 @@ def _settings(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} is no output folder of a run: it holds no {SETTINGS}; give one, or a system file")
     try:
         return tomllib.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} can't be read: {error}") from None
 
 

@@ -1,7 +1,9 @@
 """What `tessera.gpaw` raises and warns of."""
 
+from tessera.printing import Told
 
-class GpawError(RuntimeError):
+
+class GpawError(Told, RuntimeError):
     """Tessera can't be used by this GPAW or on these ranks; the text says why."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 import click
 
@@ -26,6 +27,16 @@ class Bytes(click.ParamType):
         number = round(float(match[1]) * factor)
         if number >= 2**63:
             self.fail(f"{value!r} are more bytes than 64 bits can count", param, ctx)
+        return number
+
+
+class Finite(click.FloatRange):
+    """Reads a number on the command line that is neither infinite nor "nan", within limits where it has some."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number", param, ctx)
         return number
 
 

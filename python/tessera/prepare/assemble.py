@@ -17,7 +17,7 @@ from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
-from tessera.system.blocks import times, to_fraction
+from tessera.system.blocks import FASTEST, times, to_fraction, too_fast
 from tessera.system.box import Placed, heights, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 from tessera.system.scratch import give_back, scratch
@@ -124,6 +124,16 @@ def check_coordinates(flat: FlatTopology, coordinates: Coordinates) -> None:
             atom = flat.describe(int(bad[0]))
             raise InputError(
                 f"{what} of {len(bad)} atom(s) are not finite; the first is {atom}: {values[bad[0]].tolist()}"
+            )
+    if coordinates.velocity is None:
+        return
+    for rows in scratch().ranges(len(coordinates.velocity)):
+        velocity = coordinates.velocity[rows]
+        for row in too_fast(velocity)[:1]:
+            atom, speed = flat.describe(rows.start + int(row)), np.linalg.norm(velocity[row])
+            raise InputError(
+                f"{atom} moves at {speed:g} Å/ps, expected less than {FASTEST:,.0f}; give it another velocity, or "
+                "leave the velocities out"
             )
 
 

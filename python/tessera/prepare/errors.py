@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tessera.printing import Told
 
-class InputError(Exception):
+
+class InputError(Told):
     """Raised for an input that cannot be used; says what was found, what was expected and how to mend it."""
 
 

@@ -17,10 +17,12 @@ import numpy as np
 
 from tessera import launch
 from tessera.build.copies import Copies
+from tessera.machine.quantities import Finite
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
 from tessera.prepare.peaks import Peaks, memory_facts
 from tessera.prepare.summary import describe, summary
+from tessera.printing import echo
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
@@ -82,7 +84,7 @@ def memory_option(text: str) -> Callable[[Function], Function]:
         "--memory",
         default=2.0,
         show_default=True,
-        type=click.FloatRange(min=0, min_open=True),
+        type=Finite(min=0, min_open=True),
         metavar="GB",
         help=text,
     )
@@ -128,7 +130,7 @@ def box_options(function: Callable[..., None]) -> Callable[..., None]:
     with_box = click.option(
         "--box-angles",
         nargs=3,
-        type=float,
+        type=Finite(),
         default=None,
         metavar="ALPHA BETA GAMMA",
         help="Angles of the box of --box in degrees, of B and C, A and C, A and B; default: 90. A is along x.",
@@ -136,7 +138,7 @@ def box_options(function: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--box",
         nargs=3,
-        type=float,
+        type=Finite(),
         default=None,
         metavar="A B C",
         help="Edges of the box in Å; default: those of the input. Required, or --vacuum, if the input has no box.",
@@ -155,7 +157,7 @@ def _vectors(edges: Triple | None, angles: Triple | None) -> FloatArray | None:
 
 def end(error: Exception) -> SystemExit:
     """Prints what is wrong with the input. Returns what ends the program."""
-    click.echo(f"tessera: error: {error}", err=True)
+    echo(f"tessera: error: {error}", err=True)
     return SystemExit(2)
 
 
@@ -243,7 +245,7 @@ def run(
     if ranks.is_root:
         facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
         facts["memory"] = memory_facts(peaks.start, of_ranks, system.n_atoms)
-        click.echo(json.dumps(facts) if as_json else describe(facts))
+        echo(json.dumps(facts) if as_json else describe(facts))
 
 
 def _write_copies(made: Copies, output: Path, means: Means, ranks: Ranks, report: Callable[[str], None]) -> None:

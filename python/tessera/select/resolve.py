@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera.errors import SENSELESS
 from tessera.prepare.errors import InputError
 from tessera.system import System
 from tessera.system.model import IdArray
@@ -67,5 +68,5 @@ def read_file(path: Path) -> dict[str, Ranges]:
     try:
         content: Any = json.loads(path.read_text())
         return dict(content["selections"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *SENSELESS):
         return {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera.errors import SENSELESS
 from tessera.export.structure import Structure, terms
 from tessera.prepare.errors import InputError
 from tessera.system import System
@@ -70,6 +71,10 @@ def selected(structure: Structure, text: str, system: System | None, key: str = 
     return Selector(structure, system).rows(text, key)
 
 
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= 200 else f"{text[:200]}…")
+
+
 class Selector:
     """Finds the atoms of many selections in one structure."""
 
@@ -88,16 +93,18 @@ class Selector:
                 self._universe = universe_of(self._structure)
             if not self._has_bonds and re.search(r"\b(bonded|fragment)\b", text):  # a million bonds take seconds
                 if self._system is None:
-                    raise InputError(f"{key} {text!r} needs the bonds of a system: name its file with --system")
+                    raise InputError(f"{key} {_quoted(text)} needs the bonds of a system: name its file with --system")
                 self._universe.add_TopologyAttr("bonds", terms(self._system, self._structure.ids)["bond"])
                 self._has_bonds = True
             try:
                 rows = self._universe.select_atoms(text).indices
-            except (SelectionError, NoDataError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+            except (SelectionError, NoDataError, ImportError, NotImplementedError, re.error, *SENSELESS) as error:
                 reason = " ".join(str(error).split())
-                raise InputError(f"{key} {text!r} is no selection of MDAnalysis: {reason}; {_advice(reason)}") from None
+                raise InputError(
+                    f"{key} {_quoted(text)} is no selection of MDAnalysis: {reason}; {_advice(reason)}"
+                ) from None
         if not len(rows):
             names = list(dict.fromkeys(self._structure.residue_name.tolist()))
-            raise InputError(f"{key} {text!r} names no atom; the residues are {', '.join(names[:12])}"
+            raise InputError(f"{key} {_quoted(text)} names no atom; the residues are {', '.join(names[:12])}"
                              f"{' …' if len(names) > 12 else ''}")  # fmt: skip
         return np.asarray(rows, np.int64)

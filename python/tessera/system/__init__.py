@@ -3,6 +3,7 @@
 `read` and `write` follow `docs/reference/system_file.md`.
 """
 
+from tessera.system.errors import SystemFileError
 from tessera.system.file import image, read, write
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
@@ -11,7 +12,6 @@ from tessera.system.model import (
     ForceField,
     LennardJones,
     System,
-    SystemFileError,
     Template,
     Terms,
 )

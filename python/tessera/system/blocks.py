@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.system.arrays import FloatArray, IdArray
+from tessera.system.errors import SystemFileError
 
 BLOCK_EDGE = 16.0  # Å, about
 AT_ONCE = 1_000_000  # atoms whose positions are converted together
+MOST_TURNS = 2**20  # farther away, in box vectors, doubles are coarser than fractions
+FASTEST = 2048.0  # Å/ps; the engine's velocities are int32 in units of 2⁻²⁰ Å/ps
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,33 @@ class Parts:
 
 
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
-    """Converts positions (n,3) Å anywhere in space to int32 fractions in [−½, ½) of each box vector."""
+    """Converts positions (n,3) Å to int32 fractions in [−½, ½) of each box vector. Raises `SystemFileError` for one
+    that is so many boxes away that its place is lost in rounding."""
     out = np.empty((len(position), 3), np.int32)
     diagonal, inverse = np.diag(box), np.asarray(np.linalg.inv(box), np.float64)
     is_diagonal = np.count_nonzero(box - np.diag(diagonal)) == 0
     for begin in range(0, len(position), AT_ONCE):
         part = position[begin : begin + AT_ONCE]
         fraction = part / diagonal if is_diagonal else times(part, inverse)
+        far = np.flatnonzero(~(np.abs(fraction) <= MOST_TURNS).all(axis=1))
+        if len(far):
+            atom = begin + int(far[0])
+            x, y, z = position[atom]
+            raise SystemFileError(
+                f"atom {atom + 1:,} is at ({x:g} {y:g} {z:g}) Å, more than {MOST_TURNS:,} boxes away; "
+                "give it a place near the box"
+            )
         fraction = fraction - np.rint(fraction)
         # A value that is rounded up to +½ correctly wraps to −½.
         out[begin : begin + AT_ONCE] = np.rint(fraction * 2.0**32).astype(np.int64).astype(np.int32)
     return out
+
+
+def too_fast(velocity: FloatArray) -> IdArray:
+    """Returns the rows of velocities (n,3) Å/ps, in rising order, that the engine has no numbers for; they may be not
+    finite."""
+    with np.errstate(over="ignore"):
+        return np.flatnonzero(~(np.linalg.norm(velocity, axis=1) < FASTEST - 2.0**-20))
 
 
 def times(vectors: FloatArray, matrix: FloatArray) -> FloatArray:

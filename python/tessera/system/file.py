@@ -19,6 +19,7 @@ from tessera.files import replaced
 from tessera.ranks import ALONE, Ranks
 from tessera.system import hdf5
 from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order
+from tessera.system.errors import SystemFileError
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
@@ -28,13 +29,12 @@ from tessera.system.model import (
     ForceField,
     LennardJones,
     System,
-    SystemFileError,
     Template,
     Terms,
 )
 from tessera.system.scratch import scratch
 from tessera.system.units import Divided, divided, of_whole_molecules
-from tessera.system.validate import check_system
+from tessera.system.validate import check_system, check_velocities
 from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
@@ -156,8 +156,8 @@ def _write_parts(plan: _Plan, parts: Parts, ranks: Ranks, report: Callable[[int]
 
 def _write_rows(writer: checked_file.Writer, rows: Rows, begin: int) -> None:
     """Writes atoms of which the first is in row `begin`."""
-    if rows.velocity is not None and not np.isfinite(rows.velocity).all():
-        raise SystemFileError("a velocity is not finite")
+    if rows.velocity is not None:
+        check_velocities(rows.velocity, rows.id)
     for name, values in (("fraction", rows.fraction), ("id", rows.id), ("velocity", rows.velocity)):
         if values is not None:
             array = np.asarray(values, BULK_TYPES[name])

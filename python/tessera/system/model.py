@@ -65,10 +65,6 @@ PAIR_POTENTIALS = {
 PAIR_PARAMETERS = 5  # columns of their table; the rest of a row is 0
 
 
-class SystemFileError(Exception):
-    """Raised where a system cannot be written or read; says what was found and what was expected."""
-
-
 @dataclass
 class Terms:
     """Terms of one kind in one template."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tessera.system.arrays import FloatArray, IdArray
+from tessera.system.blocks import FASTEST, too_fast
+from tessera.system.errors import SystemFileError
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     LJ_MODIFIERS,
@@ -12,7 +15,6 @@ from tessera.system.model import (
     TERM_ATOMS,
     ForceField,
     System,
-    SystemFileError,
     Template,
 )
 from tessera.system.scratch import scratch
@@ -22,6 +24,13 @@ from tessera.system.virtual_sites import FRAMES
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise SystemFileError(message)
+
+
+def check_velocities(velocity: FloatArray, ids: IdArray) -> None:
+    """Raises `SystemFileError` where the velocity (n,3) Å/ps of one of these atoms is out of the engine's range."""
+    for row in too_fast(velocity)[:1]:
+        speed = np.linalg.norm(velocity[row])
+        raise SystemFileError(f"atom {int(ids[row]) + 1:,} moves at {speed:g} Å/ps, expected less than {FASTEST:,.0f}")
 
 
 def _check_template(system: System, index: int, template: Template) -> None:
@@ -139,5 +148,5 @@ def check_system(system: System, has_atoms: bool = True) -> None:
     _check(bool(in_order), f"residue_numbers must be in order within {system.n_instances} instances")
     if has_atoms and system.velocity is not None:
         _check(system.velocity.shape == system.fraction.shape, "velocities and coordinates differ")
-        finite = all(np.isfinite(system.velocity[rows]).all() for rows in scratch().ranges(system.n_atoms))
-        _check(finite, "a velocity is not finite")
+        for rows in scratch().ranges(system.n_atoms):
+            check_velocities(system.velocity[rows], np.arange(rows.start, rows.stop))

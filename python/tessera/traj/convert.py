@@ -194,7 +194,9 @@ def convert(
                 write(frame)
                 progress(1)
         except OSError as error:
-            raise InputError(f"{output} can't be written: {error.strerror or error}") from None
+            # Libraries of formats do not say why they can't write: "TRR write error = float".
+            reason = error.strerror or f"the disk is full, or the file may not grow ({error})"
+            raise InputError(f"{output} can't be written: {reason}") from None
         except ValueError as error:
             raise InputError(f"{output} can't hold these numbers: {' '.join(str(error).split())}") from None
     size = sum(one.stat().st_size for one in output.iterdir()) if output.is_dir() else output.stat().st_size

@@ -80,5 +80,5 @@ def settings_of(folder: Path) -> dict[str, Any]:
     """Returns the settings of a run; nothing where they can't be read."""
     try:
         return tomllib.loads((folder / SETTINGS).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import struct
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.errors import SENSELESS
 from tessera.select.resolve import ranges_of
 
 MAGIC = b"tessera segment 1\n"
@@ -26,6 +28,7 @@ FLOAT32: dict[str, Any] = {"kind": "float32"}  # the plain encoding
 QUANTITIES = ("positions", "velocities", "forces")
 START = struct.Struct("<32sQQQQ")  # magic, bytes of the JSON, its checksum, bytes of an entry, checksum before
 MOST_BYTES_OF_JSON = 1 << 32
+MOST_NUMBER = 1 << 62  # of atoms and steps
 NAME = re.compile(r"segment-(\d{4,})\.manifest")
 OF_SEGMENT = re.compile(r"segment-(\d{4,})\.")
 IdArray = NDArray[np.int64]
@@ -233,13 +236,13 @@ def _header(path: Path, content: bytes) -> tuple[dict[str, Any], int, int] | Non
     try:
         description = json.loads(text)
         _check_description(description)
-    except (ValueError, KeyError, TypeError) as error:
+    except SENSELESS as error:
         raise _damaged(path, f"has a JSON that this tessera does not understand ({error})") from None
     return description, entry_bytes, START.size + json_bytes
 
 
 def _check_description(found: dict[str, Any]) -> None:
-    """Raises `ValueError`, `KeyError` or `TypeError` where something is missing or does not go together."""
+    """Raises an exception of `SENSELESS` where something is missing or does not go together."""
     atoms, quantities = int(found["atoms"]), found["quantities"]
     unknown = [name for name in quantities if name not in QUANTITIES]
     if unknown or not quantities or quantities[0] != "positions":
@@ -253,7 +256,8 @@ def _check_description(found: dict[str, Any]) -> None:
             raise ValueError(f"unit {encoding['unit']}")
     row = 0
     for part in found["parts"]:
-        if int(part["first"]) != row or int(part["atoms"]) < 0 or os.path.basename(part["file"]) != part["file"]:
+        name = part["file"]
+        if int(part["first"]) != row or int(part["atoms"]) < 0 or os.path.basename(name) != name or "\0" in name:
             raise ValueError(f"part {part}")
         row += int(part["atoms"])
     if row != atoms:
@@ -261,8 +265,13 @@ def _check_description(found: dict[str, Any]) -> None:
     blocks = np.array(found["ids"], np.int64).reshape(-1, 4)
     if (blocks[:, 1:] < 1).any() or int((blocks[:, 1] * blocks[:, 3]).sum()) != atoms:
         raise ValueError("ids of another number of atoms")
-    for key, kind in (("system_atoms", int), ("after_step", int), ("every", int), ("timestep", float)):
-        kind(found[key])
+    for key in ("system_atoms", "after_step", "every"):
+        if abs(int(found[key])) > MOST_NUMBER:
+            raise ValueError(f"{key} beyond {MOST_NUMBER}")
+    if not math.isfinite(float(found["timestep"])):
+        raise ValueError(f"timestep {found['timestep']}")
+    if atoms > int(found["system_atoms"]):
+        raise ValueError(f"{atoms} atoms of {found['system_atoms']}")
 
 
 def _parts(path: Path, description: dict[str, Any]) -> list[Part]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError
 from tessera.prepare.errors import InputError
+from tessera.printing import printable
 from tessera.traj.find import Found, find
 from tessera.traj.manifest import FLOAT32, IdArray, Manifest, Segments, begins_anew, ids_of, read_segments, taken
 from tessera.traj.parts import Descriptors, Floats, decode, decode_moved, holds_all, read_floats, read_place
@@ -64,9 +65,9 @@ class Trajectory(Sequence[Frame]):
         self.runs: list[Segments] = []
         self._read()
         if self.damaged:
+            paths = printable(", ".join(map(str, self.paths)))
             warnings.warn(
-                f"{', '.join(map(str, self.paths))}: {self.damaged} entries of frames are damaged, and left out; "
-                "tessera traj verify names them",
+                f"{paths}: {self.damaged} entries of frames are damaged, and left out; tessera traj verify names them",
                 stacklevel=2,
             )
 

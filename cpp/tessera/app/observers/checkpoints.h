@@ -8,6 +8,7 @@
 #include "tessera/app/observers/energies.h"
 #include "tessera/app/observers/frames.h"
 #include "tessera/app/observers/wall_clock.h"
+#include "tessera/comm/job.h"
 
 namespace tessera::app {
 
@@ -33,10 +34,13 @@ class CheckpointSaver final : public Observer {
     const auto begin = std::chrono::steady_clock::now();
     frames_.synchronize();
     Checkpoint checkpoint;
-    checkpoint.averages = energies_.averages().state();
-    if (files_) checkpoint.energy_rows = files_->n_rows(), checkpoint.frames = frames_.n_frames();
+    checkpoint.averages = energies_.averages_of_restart().state();
+    if (files_) checkpoint.energy_rows = energies_.rows_of_restart(), checkpoint.frames = frames_.n_frames();
     simulation.save(*writer_, std::move(checkpoint));
-    comm::on_root(simulation.comm(), [&] { files_->check_in_place(step); });
+    comm::on_root(simulation.comm(), [&] {
+      files_->check_in_place(step);
+      if (const auto note = files_->restore_settings(); !note.empty()) comm::print_note("tessera-md", note);
+    });
     comm::on_each_rank(simulation.comm(), [&] {
       if (const auto path = frames_.lost_path(); !path.empty()) throw RunError(text_of_lost_file(path, step));
     });

@@ -18,6 +18,10 @@ class EnergyRecorder final : public Observer {
   /// A restart: the start has been sampled.
   void go_on_from(const Averages::State& state) { averages_.emplace(state); }
   const Averages& averages() const { return *averages_; }
+  /// What a restart goes on with. What is recorded only because the run ends is left out, so that a run that goes on
+  /// writes the table of one that was never interrupted.
+  const Averages& averages_of_restart() const { return before_end_ ? *before_end_ : *averages_; }
+  std::int64_t rows_of_restart() const { return files_->n_rows() - (before_end_ ? 1 : 0); }  // on the root
 
   void start(Simulation& simulation) override {
     if (averages_) return;
@@ -27,7 +31,10 @@ class EnergyRecorder final : public Observer {
   bool needs_energies(std::int64_t step) const override { return is_due(step, every_); }
   void after_step(Simulation& simulation) override {
     const auto step = simulation.current_step();
-    if (is_due(step, every_) || step == simulation.last_step()) record(simulation);
+    const bool is_due_now = is_due(step, every_);
+    if (!is_due_now && step != simulation.last_step()) return;
+    if (!is_due_now) before_end_ = averages_;
+    record(simulation);
   }
 
  private:
@@ -44,6 +51,7 @@ class EnergyRecorder final : public Observer {
   std::int64_t every_;
   OutputFiles* files_;
   std::optional<Averages> averages_;
+  std::optional<Averages> before_end_;  // where the run has ended between two rows
 };
 
 }  // namespace tessera::app

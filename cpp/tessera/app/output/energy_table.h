@@ -20,8 +20,9 @@ class EnergyTable {
  public:
   /// Begins a file; nothing may have the name. Throws RunError.
   static EnergyTable create(const std::string& path, const std::vector<Column>& columns);
-  /// Continues after the first `n_rows` rows, which are those up to `last_step`; drop_later_rows() drops the others.
-  /// Throws InputError if the file is missing, has other columns, or rows are missing.
+  /// Continues after the first `n_rows` rows, which are those up to `last_step`, but for a row at that step that only
+  /// the end of the run has; drop_later_rows() drops the others. Throws InputError if the file is missing, has other
+  /// columns, or rows are damaged or missing.
   static EnergyTable continue_after(const std::string& path, const std::vector<Column>& columns, std::int64_t last_step,
                                     std::int64_t n_rows);
   void drop_later_rows() { file_.truncate(end_); }

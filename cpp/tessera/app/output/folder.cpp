@@ -60,7 +60,8 @@ void refuse_earlier_run(const std::string& path) {
                       path, name));
 }
 
-OutputFolder::OutputFolder(const std::string& path, Start start) : path_(made_and_writable(path)), lock_(path_) {
+OutputFolder::OutputFolder(const std::string& path, Start start)
+    : path_(made_and_writable(path)), lock_(path_, start == Start::restart ? patience_of_restart : 0) {
   if (start == Start::new_run) refuse_earlier_run(path_);
   remove_abandoned_temporaries(path_);
 }

@@ -24,6 +24,8 @@ void refuse_earlier_run(const std::string& path);
 class OutputFolder {
  public:
   enum class Start { new_run, overwrite, restart };
+  /// How long a restart waits for the run before it, whose ranks may take a moment to end where one of them was killed.
+  static constexpr double patience_of_restart = 5;  // s
 
   /// Makes the folder and locks it until the end. Throws InputError where another run writes into it, or where it holds
   /// an earlier run's files and this is a new run; RunError where it can't be written to. Leaves those files as they

@@ -10,6 +10,8 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
@@ -36,7 +38,8 @@ bool is_named(int handle, const std::string& path) {
 
 }  // namespace
 
-FolderLock::FolderLock(const std::string& folder) : path_(folder + "/.lock") {
+FolderLock::FolderLock(const std::string& folder, double patience) : path_(folder + "/.lock") {
+  const auto start = std::chrono::steady_clock::now();
   for (;;) {
     handle_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (handle_ < 0) throw RunError(fmt::format("{}: can't make the file: {}", path_, system_error_text(errno)));
@@ -44,6 +47,11 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/.lock") {
       if (errno != EWOULDBLOCK) return;
       const auto who = holder(handle_);
       ::close(handle_);
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+      if (waited.count() < patience) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        continue;
+      }
       throw InputError(fmt::format(
           "another run writes into {}{}: wait for its end, stop it, or choose another output.folder", folder, who));
     }

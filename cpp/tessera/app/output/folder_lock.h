@@ -8,8 +8,9 @@ namespace tessera::app {
 /// Locks the folder until the process ends, however it ends. Locks nothing where the file system has no locks.
 class FolderLock {
  public:
-  /// Throws InputError that names host and process where another process has locked the folder.
-  explicit FolderLock(const std::string& folder);
+  /// Throws InputError that names host and process where another process has locked the folder, and still has so many
+  /// seconds later.
+  explicit FolderLock(const std::string& folder, double patience = 0);
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
   ~FolderLock();

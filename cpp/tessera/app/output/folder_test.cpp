@@ -4,9 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -64,7 +67,7 @@ TEST_F(Folder, NoFileOfAnEarlierRunIsLost) {
 TEST_F(Folder, OneRunAtATime) {
   {
     const OutputFolder folder(path_, Start::new_run);
-    const auto refusal = message(Start::restart);
+    const auto refusal = message(Start::overwrite);
     EXPECT_NE(refusal.find("another run writes into"), std::string::npos) << refusal;
     EXPECT_NE(refusal.find("process " + std::to_string(getpid())), std::string::npos) << refusal;
   }
@@ -82,6 +85,14 @@ TEST_F(Folder, OneRunAtATime) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(message(Start::new_run), "");  // a killed run holds nothing
+  // A restart waits for the end of the run before it.
+  std::optional<OutputFolder> before(std::in_place, path_, Start::new_run);
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    before.reset();
+  });
+  EXPECT_EQ(message(Start::restart), "");
+  end.join();
 }
 
 TEST_F(Folder, NamesThatCannotBeFolders) {

@@ -1,8 +1,11 @@
 #include "tessera/app/output/output_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "tessera/app/output/energy_columns.h"
@@ -31,14 +34,27 @@ OutputFolder::Start kind_of_start(const OutputConfig& output, bool is_restart) {
 OutputFiles::OutputFiles(const RunConfig& config, const model::System& system, bool is_restart)
     : config_(config), system_(system), folder_(config.output.folder, kind_of_start(config.output, is_restart)) {}
 
-void OutputFiles::write_settings(const std::string& text) const {
+void OutputFiles::write_settings(const std::string& text) {
   const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config_.output.folder, name); };
-  if (!config_.selections.empty()) {
-    write_atomically(path(selections_file), config_.selections.text());
-    std::error_code ignored;
-    std::filesystem::remove(path(next_selections_file), ignored);
+  if (!config_.selections.empty()) settings_[path(selections_file)] = config_.selections.text();
+  settings_[path("settings.toml")] = text;
+  for (const auto& [name, content] : settings_) write_atomically(name, content);
+  std::error_code ignored;
+  if (!config_.selections.empty()) std::filesystem::remove(path(next_selections_file), ignored);
+}
+
+std::string OutputFiles::restore_settings() const {
+  std::vector<std::string> restored;
+  for (const auto& [path, content] : settings_) {
+    std::ifstream file(path, std::ios::binary);
+    if (std::string(std::istreambuf_iterator<char>(file), {}) == content) continue;
+    write_atomically(path, content);
+    restored.push_back(path);
   }
-  write_atomically(path("settings.toml"), text);
+  if (restored.empty()) return "";
+  return fmt::format("{} {} removed or changed while the run wrote to its folder, and {} written again",
+                     fmt::join(restored, " and "), restored.size() > 1 ? "were" : "was",
+                     restored.size() > 1 ? "are" : "is");
 }
 
 void OutputFiles::begin(const std::string& settings) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,11 +33,14 @@ class OutputFiles {
   std::int64_t n_rows() const { return energy_table_->n_rows(); }
   /// Throws RunError where a file was removed or replaced by others, so that what is written would be lost.
   void check_in_place(std::int64_t step_of_checkpoint) const;
+  /// Writes settings.toml and selections.json again where they were removed or changed since the run began, because a
+  /// trajectory can't be read without them. Returns a note of it.
+  std::string restore_settings() const;
 
  private:
   std::string path_of_table() const { return config_.output.folder + "/energy.csv"; }
   double time_of(std::int64_t step) const { return static_cast<double>(step) * config_.dynamics.timestep; }
-  void write_settings(const std::string& text) const;
+  void write_settings(const std::string& text);
 
   /// The first row, held until the run has begun.
   struct FirstRow {
@@ -48,6 +52,7 @@ class OutputFiles {
   const model::System& system_;
   OutputFolder folder_;
   FirstRow first_;
+  std::map<std::string, std::string> settings_;  // content by path
   std::optional<EnergyTable> energy_table_;
 };
 

@@ -43,6 +43,27 @@ TEST(EnergyTable, GoesOnAfterACheckpoint) {
     EXPECT_EQ(content(path), whole);
     EXPECT_EQ(table.n_rows(), 5);
   }
+  // A row at the last step that the checkpoint does not count is one of the end of the run, and is dropped.
+  auto short_one = EnergyTable::continue_after(path, columns, 40, 4);
+  short_one.drop_later_rows();
+  EXPECT_EQ(content(path), whole.substr(0, whole.find("40,")));
+  row(short_one, 40);
+  for (const char* damaged : {"20,0.04,-2,0.33x3333333333333", "20,0.04,-2", "20,0.04,-2,0.3,1", "20,0.04,-2,1e999",
+                              "10,0.04,-2,0.3333333333333333", "2\0,0.04,-2,0.3", "20,0.04,,0.3", "20,0.04,-2,"}) {
+    SCOPED_TRACE(damaged);
+    auto text = whole;
+    const auto begin = text.find("\n20,") + 1;
+    text.replace(begin, text.find('\n', begin) - begin, damaged);
+    std::ofstream(path, std::ios::binary) << text;
+    std::string refusal;
+    try {
+      EnergyTable::continue_after(path, columns, 25, 3);
+    } catch (const InputError& error) {
+      refusal = error.what();
+    }
+    EXPECT_NE(refusal.find(path + ": line 4 is damaged, expected 4 numbers"), std::string::npos) << refusal;
+  }
+  std::ofstream(path, std::ios::binary) << whole;
   EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 6), InputError);  // a row was cut off
   EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 4), InputError);
   EXPECT_THROW(EnergyTable::continue_after(path, {{"other", ""}}, 25, 3), InputError);

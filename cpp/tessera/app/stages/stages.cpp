@@ -17,6 +17,7 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/base/error.h"
+#include "tessera/comm/job.h"
 #include "tessera/md/domain/decomposition.h"
 
 namespace tessera::app {
@@ -73,10 +74,10 @@ std::array<std::int64_t, 2> find_place(const std::vector<Stage>& stages) {
     const auto found = find_checkpoint_header(config.output.folder);
     if (!found) return {number, 0};
     if (i > 0 && (!found->origin || found->origin->checksum != end_above)) {
-      fmt::print(stderr,
-                 "tessera-md: note: {} holds a run that did not start from the end of stage {}: its files are moved "
-                 "into previous-1 there\n",
-                 config.output.folder, stages[i - 1].name);
+      comm::print_note("tessera-md",
+                       fmt::format("{} holds a run that did not start from the end of stage {}: its files "
+                                   "are moved into previous-1 there",
+                                   config.output.folder, stages[i - 1].name));
       return {number, 0};
     }
     // A minimisation writes its checkpoint at its end.

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/json_reader.h"
 
 namespace tessera::machine {
 namespace {
@@ -81,9 +82,9 @@ void Routes::check(int n_hosts, const std::string& name) const {
   if (!is_positive || !fits)
     throw InputError(fmt::format("{}: routes of a {} of shape {} do not fit {} hosts; measure the network again", name,
                                  name_of(kind), fmt::join(shape, "×"), n_hosts));
-  if (!std::isfinite(bandwidth) || bandwidth <= 0)
+  if (!is_rate(bandwidth))
     throw InputError(
-        fmt::format("{}: the bandwidth of routes is {} bytes/s, expected a finite rate > 0", name, bandwidth));
+        fmt::format("{}: the bandwidth of routes is {} bytes/s, expected a rate from 1e-6 to 1e18", name, bandwidth));
 }
 
 }  // namespace tessera::machine

@@ -38,8 +38,8 @@ FileSystem file_system_from_json(const nlohmann::json& json, const std::string& 
                     reader.get<double>("raw"),         reader.get<double>("file_seconds"),
                     reader.get<int>("most_files"),     {}};
   const auto check = [](double value, const std::string& name) {
-    if (!(value > 0) || !std::isfinite(value))
-      throw InputError(fmt::format("{} is {}, expected a positive finite number", name, value));
+    if (!(value >= 1e-15 && value <= 1e18))
+      throw InputError(fmt::format("{} is {}, expected a number from 1e-15 to 1e18", name, value));
   };
   check(system.raw, reader.where("raw"));
   check(system.file_seconds, reader.where("file_seconds"));

@@ -77,8 +77,8 @@ Trial trial_of(const nlohmann::json& json, const std::string& where) {
               reader.get<double>("seconds")};
   if (reader.has("least_gain")) trial.least_gain = reader.get<double>("least_gain");
   for (const char* key : {"predicted", "seconds", "least_gain"})
-    if (const auto value = reader.has(key) ? reader.get<double>(key) : 1; !(value > 0) || !std::isfinite(value))
-      throw InputError(fmt::format("{} is {}, expected a positive finite number", reader.where(key), value));
+    if (const auto value = reader.has(key) ? reader.get<double>(key) : 1; !is_time(value))
+      throw InputError(fmt::format("{} is {}, expected a number from 1e-15 to 1e15", reader.where(key), value));
   return trial;
 }
 

@@ -63,7 +63,7 @@ TEST(MachineFile, KeepsFileSystems) {
     machine_file_from_text(json.dump(), "map");
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "map: file_systems[0].trials[0].seconds is 0, expected a positive finite number");
+    EXPECT_STREQ(error.what(), "map: file_systems[0].trials[0].seconds is 0, expected a number from 1e-15 to 1e18");
   }
 }
 
@@ -143,7 +143,7 @@ TEST(MachineFile, SaysWhatIsWrong) {
   EXPECT_EQ(refusal("/measurements/pairs/3/seconds", {1e-3}),
             "map.json: measurements.pairs[3].seconds has 1 times, expected 2: one of each size");
   EXPECT_EQ(refusal("/measurements/pairs/0/seconds/1", -2),
-            "map.json: measurements: 16384 bytes from n0 to n1 took -2 s, expected a finite time > 0 or null");
+            "map.json: measurements: 16384 bytes from n0 to n1 took -2 s, expected a time from 1e-15 to 1e15, or null");
   EXPECT_EQ(refusal("/measurements/pairs/0/seconds/1", "slow"),
             "map.json: measurements.pairs[0].seconds is \"slow\", expected a number");
   EXPECT_EQ(refusal("/measurements/hosts/2/inside", 1),
@@ -151,7 +151,7 @@ TEST(MachineFile, SaysWhatIsWrong) {
   EXPECT_EQ(refusal("/measurements/experiments/0/flows/0/1", "w9"),
             "map.json: measurements.experiments[0].flows names w9, which is not one of measurements.hosts");
   EXPECT_EQ(refusal("/measurements/experiments/0/alone/0", -1),
-            "map.json: measurements: experiment 0 took -1 s, expected a finite time > 0");
+            "map.json: measurements: experiment 0 took -1 s, expected a time from 1e-15 to 1e15");
   EXPECT_EQ(refusal("/measurements/sizes", nullptr), "map.json: measurements.sizes is not a list");
   EXPECT_EQ(refusal("/measurements", 3), "map.json: measurements is 3, expected an object");
   EXPECT_THROW(read_machine_file("there/is/no/such/file.json"), InputError);

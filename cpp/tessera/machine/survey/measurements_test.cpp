@@ -34,11 +34,11 @@ std::string refusal(Break&& damage) {
 TEST(Measurements, AreChecked) {
   EXPECT_EQ(refusal([](Measurements&) {}), "nothing");
   EXPECT_EQ(refusal([](Measurements& m) { m.times[1].at(0, 2) = -1; }),
-            "map.json: 100 bytes from a to c took -1 s, expected a finite time > 0 or null");
+            "map.json: 100 bytes from a to c took -1 s, expected a time from 1e-15 to 1e15, or null");
   EXPECT_EQ(refusal([](Measurements& m) { m.times[0].at(2, 1) = std::numeric_limits<double>::infinity(); }),
-            "map.json: 1 bytes from c to b took inf s, expected a finite time > 0 or null");
+            "map.json: 1 bytes from c to b took inf s, expected a time from 1e-15 to 1e15, or null");
   EXPECT_EQ(refusal([](Measurements& m) { m.inside[0][1] = 0; }),
-            "map.json: 1 bytes inside b took 0 s, expected a finite time > 0 or null");
+            "map.json: 1 bytes inside b took 0 s, expected a time from 1e-15 to 1e15, or null");
   EXPECT_EQ(refusal([](Measurements& m) { m.times[1] = TimeMatrix(2); }),
             "map.json: the matrix of 100 bytes is 2 × 2 and 3 hosts were measured inside, expected 3");
   EXPECT_EQ(refusal([](Measurements& m) { m.hosts[2].name = "a"; }),
@@ -58,7 +58,7 @@ TEST(Measurements, AreChecked) {
   EXPECT_EQ(refusal([](Measurements& m) {
               m.experiments = {{{{0, 1}}, 10, {unknown}, {1.0}}};
             }),
-            "map.json: experiment 0 took nan s, expected a finite time > 0");
+            "map.json: experiment 0 took nan s, expected a time from 1e-15 to 1e15");
   EXPECT_EQ(refusal([](Measurements& m) { m.hosts.clear(); }),
             "map.json: no hosts were measured, expected one or more");
 }

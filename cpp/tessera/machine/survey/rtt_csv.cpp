@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/json_reader.h"
 #include "tessera/machine/survey/read_text.h"
 
 namespace tessera::machine {
@@ -46,9 +47,9 @@ double time_of(const std::string& field, const std::string& where) {
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), time);
   if (error != std::errc{} || end != field.data() + field.size())
     throw InputError(fmt::format("{}: {} is not a number; an unknown time is an empty field or nan", where, field));
-  if (!std::isfinite(time) || time <= 0)
-    throw InputError(fmt::format("{}: the time {} is not finite and positive; an unknown time is an empty field or nan",
-                                 where, field));
+  if (!is_time(time))
+    throw InputError(fmt::format(
+        "{}: the time {} is not from 1e-15 to 1e15 s; an unknown time is an empty field or nan", where, field));
   return time;
 }
 

@@ -38,9 +38,9 @@ TEST(RttCsv, NamesLineAndColumn) {
   EXPECT_EQ(refusal(",a,b\na,0,1s\nb,1,0\n"),
             "rtt.csv:2:3: 1s is not a number; an unknown time is an empty field or nan");
   EXPECT_EQ(refusal(",a,b\na,0,-1\nb,1,0\n"),
-            "rtt.csv:2:3: the time -1 is not finite and positive; an unknown time is an empty field or nan");
+            "rtt.csv:2:3: the time -1 is not from 1e-15 to 1e15 s; an unknown time is an empty field or nan");
   EXPECT_EQ(refusal(",a,b\na,0,inf\nb,1,0\n"),
-            "rtt.csv:2:3: the time inf is not finite and positive; an unknown time is an empty field or nan");
+            "rtt.csv:2:3: the time inf is not from 1e-15 to 1e15 s; an unknown time is an empty field or nan");
   EXPECT_EQ(refusal(",a,b\na,0,1\nc,1,0\n"),
             "rtt.csv:3:1: the row of c, expected b; rows and columns have the hosts in one order");
   EXPECT_EQ(refusal(",a,b\na,0\nb,1,0\n"), "rtt.csv:2:3: the row of a has 1 times, expected 2");

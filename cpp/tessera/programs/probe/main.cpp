@@ -71,12 +71,12 @@ Status check(Crew& crew, const HostLayout& layout, const Arguments& arguments, c
                      static_cast<int>(std::ranges::count(layout.host_of_rank, host))});
   const auto checks = spot_checks(crew, layout, old, 1.0);
   const auto differences = machine::what_is_stale(*old.measurements, *old.machine.network, hosts, checks);
-  for (const auto& difference : differences) fmt::print("{}: {}\n", arguments.check, difference);
+  for (const auto& difference : differences) comm::print(fmt::format("{}: {}\n", arguments.check, difference));
   if (differences.empty()) {
-    fmt::print("{}: holds ({} hosts, {} spot checks)\n", arguments.check, hosts.size(), checks.size());
+    comm::print(fmt::format("{}: holds ({} hosts, {} spot checks)\n", arguments.check, hosts.size(), checks.size()));
     return good;
   }
-  fmt::print("{}: stale; measure again: tessera machine measure -o {}\n", arguments.check, arguments.check);
+  comm::print(fmt::format("{0}: stale; measure again: tessera machine measure -o {0}\n", arguments.check));
   return stale;
 }
 
@@ -91,7 +91,7 @@ void say_what_was_found(const machine::MachineFile& map, double seconds, const A
   if (network.hosts.size() == 1)
     fmt::print(stderr, "tessera-probe: all ranks are on one host: only its inside was measured, there is no network\n");
   fmt::print(stderr, "tessera-probe: {} hosts in {} subnets, {} of {} pairs measured in {:.0f} s; wrote {}\n", n_hosts,
-             leaves, n_measured, n_hosts * (n_hosts - 1) / 2, seconds, arguments.output);
+             leaves, n_measured, n_hosts * (n_hosts - 1) / 2, seconds, comm::printable(arguments.output));
 }
 
 Status measure(Crew& crew, const HostLayout& layout, const Arguments& arguments,
@@ -117,10 +117,10 @@ Status lead(const HostLayout& layout, const Arguments& arguments, const std::opt
   try {
     status = arguments.check.empty() ? measure(crew, layout, arguments, old) : check(crew, layout, arguments, *old);
   } catch (const InputError& error) {
-    fmt::print(stderr, "tessera-probe: error: {}\n", error.what());
+    fmt::print(stderr, "tessera-probe: error: {}\n", comm::printable(error.what()));
     status = bad_input;
   } catch (const RunError& error) {
-    fmt::print(stderr, "tessera-probe: error: {}\n", error.what());
+    fmt::print(stderr, "tessera-probe: error: {}\n", comm::printable(error.what()));
     status = failed;
   }
   std::fflush(stdout);

@@ -297,6 +297,14 @@ TESSERA_STAGE void AddForces(const Loop& loop, PairEntry j, const EntryPairs& pa
   SubtractJForces<beside>(force.x, force.y, force.z, loop.force[cluster_of(j)].value, cell);
 }
 
+/// Tells whether one of an entry's 16 pairs reaches the limit by itself. How many pairs share a lane depends on the
+/// instruction set, so nothing is summed over them.
+inline HWY_NOINLINE bool HasClash(const EntryPairs& pairs) {
+  for (const V& force_over_r : LoadAll(pairs.force_over_r).part)
+    if (!hn::AllTrue(D(), hn::Lt(hn::Abs(force_over_r), set(clash_force_over_r)))) return true;
+  return false;
+}
+
 /// Adds entries of a row. `masked` holds their masks if they have any; `table` holds the parameters of a single entry
 /// if these come from the table. Calls on_clash(e) for each entry in which two atoms are so close that the integer sums
 /// might overflow, and adds nothing of it.
@@ -314,7 +322,7 @@ HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICl
     const auto count = std::min(n - first, most);
     const auto cluster = [&](std::size_t e) -> const ClusterData& { return loop.clusters[cluster_of(j[first + e])]; };
     for (std::size_t e = 0; e < count; ++e) Measure<Masked>(loop, ci, j[first + e], pairs[e]);
-    V squares = hn::Zero(D());  // sums of squares tell that no force is too great, which takes one operation for each
+    V squares = hn::Zero(D());  // where no sum of squares is too great, no force is, which takes one operation for each
     EnergySums with_these = energies;
     for (std::size_t e = 0; e < count; ++e) {
       const P force_over_r = Interact<Choice, Masked, reciprocals, beside>(
@@ -323,10 +331,14 @@ HWY_INLINE void AddEntries(const KernelConstants& k, const Loop& loop, const ICl
       StoreAll(force_over_r, pairs[e].force_over_r);
     }
     if (HWY_UNLIKELY(!hn::AllTrue(D(), hn::Lt(squares, set(clash_force_over_r * clash_force_over_r))))) {
-      // The entries are done again one by one, to leave out those that clash.
-      if (count == 1) on_clash(first++);
-      most = 1;
-      continue;
+      if (count > 1) {  // the entries are done again one by one, to leave out those that clash
+        most = 1;
+        continue;
+      }
+      if (HasClash(pairs[0])) {
+        on_clash(first++);
+        continue;
+      }
     }
     for (std::size_t e = 0; e < count; ++e) AddForces<beside>(loop, j[first + e], pairs[e], sums);
     if constexpr (beside == Beside::energies) energies = with_these;

@@ -477,6 +477,38 @@ TEST(PairSchemes, EnergiesOfClashingAtomsAreRight) {
   });
 }
 
+// Neighbours in a lattice push with 0.8 of what is a clash, or with a little more than that. Two of the first kind in
+// one cluster pair are none, whatever lanes they share.
+TEST(PairSchemes, WhatClashesIsOnePairOnEveryInstructionSet) {
+  const auto settings = short_range(LjModifier::cut, Electrostatics::cut);
+  const double a12 = 4 * 0.3 * std::pow(3.5, 12), b6 = 4 * 0.3 * std::pow(3.5, 6);
+  for (const double part : {0.8, 1.01}) {
+    SCOPED_TRACE(part);
+    double near = 1, far = 3;  // Å
+    while (far - near > 1e-6) {
+      const double middle = 0.5 * (near + far);
+      const bool is_greater =
+          lennard_jones(settings, a12, b6, middle * middle).force_over_r > part * clash_force_over_r * pair_force_unit;
+      (is_greater ? near : far) = middle;
+    }
+    constexpr int n = 4;
+    test::Sample sample;
+    auto& system = sample.system;
+    system.box = orthorhombic(24, 24, 24);
+    system.force_field.type_name = {"P"};
+    system.force_field.type_lj = {{3.5, 0.3}};
+    system.templates = {test::molecule("ION", {"P"}, {0}, {0}, {40})};
+    system.set_instances({{0, n * n * n}});
+    for (int i = 0; i < n * n * n; ++i) {
+      Particle p;
+      p.id = i;
+      p.position = system.box.fraction({far * (i % n), far * (i / n % n), far * (i / (n * n))});
+      sample.particles.push_back(p);
+    }
+    tessera::test::for_instruction_sets([&] { return compute(sample, settings, {}); });
+  }
+}
+
 TEST(PairSchemes, NothingBeyondTheCutoff) {
   for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
     EXPECT_NE(two_ions(7.99, 1, scheme, settings.function).force[0], 0);

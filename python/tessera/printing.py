@@ -1,0 +1,29 @@
+"""Prints text that may hold words of files, names and arguments."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+# What a terminal acts on instead of showing it: control characters, separators of lines, marks that change the
+# direction of writing, and bytes of names that are no UTF-8. The engine's list is in cpp/tessera/comm/printable.cpp.
+_ACTS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str, lines: bool = False) -> str:
+    """Returns a text without characters that a terminal would act on, such as escape codes: they become \\u001b. With
+    `lines`, line ends stay."""
+    return _ACTS.sub(lambda found: found[0] if lines and found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
+
+
+def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
+    """Prints a text of one or more lines to standard output, or to standard error."""
+    click.echo(printable(text, lines=True), err=err, nl=nl)
+
+
+class Told(Exception):
+    """An exception whose text is for the user, in one line."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
