@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.text import read_bytes
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 _HEADER = re.compile(rb"^[ \t]*(\d{1,15})(?:[ \t]+(\d{1,15}))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
@@ -64,7 +65,7 @@ def read_psf(path: str | Path) -> Psf:
     """Reads a PSF. Raises `InputError` for one that is missing, cut or has Drude particles, and for unknown
     sections."""
     path = require_file(path, "PSF file")
-    data = path.read_bytes().replace(b"\r\n", b"\n")
+    data = read_bytes(path).replace(b"\r\n", b"\n")
     if not data.startswith(b"PSF"):
         raise InputError(f"{path.name} is not a PSF file: it does not start with PSF")
     flags = data[: data.find(b"\n")].upper().split()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.text import read_text
 
 _COMMENTS = ("#", "!", "&")
 
@@ -74,7 +75,7 @@ class Lines:
     def read(cls, path: str | Path, what: str, keep_comments: bool = False) -> Lines:
         path = require_file(path, what)
         lines = cls(path)
-        for number, text in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        for number, text in enumerate(read_text(path).splitlines(), 1):
             words = text.replace(",", " ").split()
             if words and (keep_comments or not words[0].startswith(_COMMENTS)):
                 lines.found.append(Line(words, text.strip(), path.name, number))

@@ -50,6 +50,8 @@ def prepare_gromacs(
     """
     report("reading the topology")
     run = RunParameters() if mdp is None else read_mdp(mdp)
+    if mdp is not None and not run.repeats and not vacuum:
+        raise InputError(f"{Path(mdp).name}: pbc = no: nothing repeats there: add --vacuum, or set pbc = xyz")
     folders = [*([] if include is None else [Path(include)]), *run.include]
     read = Topology(require_file(top, "topology file"), folders, [*defines, *run.defines], run.takes_state_a)
     report("finding parameters")

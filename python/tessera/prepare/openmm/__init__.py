@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
 from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
+from tessera.prepare.text import read_text
 from tessera.system import System
 from tessera.system.model import FloatArray, IndexArray
 
@@ -117,8 +119,9 @@ def _compare_boxes(system: FloatArray, pdb: FloatArray | None) -> list[str]:
 def _read_system(path: Path) -> Any:
     import openmm
 
+    text = read_text(path)
     try:
-        found = openmm.XmlSerializer.deserialize(path.read_text())
+        found = openmm.XmlSerializer.deserialize(text)
     except Exception as error:  # OpenMM has its own exceptions, files raise others
         raise InputError(f"cannot read {path.name} as an OpenMM System: {error}") from error
     if not isinstance(found, openmm.System):
@@ -160,8 +163,9 @@ def _read_pdb(path: Path) -> tuple[AtomNames, Coordinates]:
     from openmm import unit
     from openmm.app import PDBFile
 
+    text = read_text(path)
     try:
-        pdb = PDBFile(str(path))
+        pdb = PDBFile(io.StringIO(text))
     except Exception as error:  # OpenMM raises many kinds of exceptions
         raise InputError(f"cannot read {path.name} as a PDB: {error}") from error
     vectors = pdb.topology.getPeriodicBoxVectors()
