@@ -15,8 +15,17 @@ from tessera.system.model import FloatArray, IdArray, IndexArray
 from tessera.system.scratch import scratch
 
 #: terms without a force-field row: excluded pairs, and a topology's raw lists, of which the parameters are looked up
-#: when the templates are known; `site_parent` joins a virtual site and one of its parents, with a row of `sites`
-RAW_ATOMS = {"exclusion": 2, "raw_angle": 3, "raw_dihedral": 4, "raw_improper": 4, "raw_cmap": 8, "site_parent": 2}
+#: when the templates are known; `held` are pairs that the input itself holds at a fixed distance, and `site_parent`
+#: joins a virtual site and one of its parents, with a row of `sites`
+RAW_ATOMS = {
+    "exclusion": 2,
+    "held": 2,
+    "raw_angle": 3,
+    "raw_dihedral": 4,
+    "raw_improper": 4,
+    "raw_cmap": 8,
+    "site_parent": 2,
+}
 WIDTH = {**TERM_ATOMS, **RAW_ATOMS}
 
 
@@ -82,6 +91,10 @@ class Split:
     raw: list[dict[str, IndexArray]]  # per template: lists of `RAW_ATOMS`, local indices
     runs: IdArray  # (R,2)
     first_atom: list[int]
+
+    def held(self) -> list[IndexArray]:
+        """Returns for each template the pairs (·,2) that the input holds at a fixed distance."""
+        return [lists.get("held", np.zeros((0, 2), np.int32)) for lists in self.raw]
 
 
 def split(flat: FlatTopology) -> Split:

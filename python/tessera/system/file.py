@@ -288,6 +288,8 @@ def _write_template(group: Any, template: Template) -> None:
     hdf5.put_text_attribute(group, "name", template.name)
     group.attrs["rigid_water"] = np.int32(template.rigid_water)
     group.attrs["always_rigid"] = np.int32(template.always_rigid)
+    if template.flexible:
+        group.attrs["flexible"] = np.int32(1)
     if template.settle is not None:
         group.attrs["settle"] = np.array(template.settle, np.float64)
     for name in TEXTS:
@@ -452,4 +454,5 @@ def _read_template(group: Any) -> Template:
         rigid_water=bool(group.attrs["rigid_water"]),
         settle=None if settle is None else (float(settle[0]), float(settle[1])),
         always_rigid=bool(group.attrs["always_rigid"]),
+        flexible=bool(group.attrs.get("flexible", 0)),
     )

@@ -105,6 +105,7 @@ class Template:
     rigid_water: bool = False
     settle: tuple[float, float] | None = None  # Å: O–H, H–H
     always_rigid: bool = False
+    flexible: bool = False  # a water that is flexible in the input
 
     @property
     def n_atoms(self) -> int:

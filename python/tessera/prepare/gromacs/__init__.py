@@ -76,7 +76,9 @@ def prepare_gromacs(
     notes += pair_by_name(atoms, found, coordinates, molecules, trust_order=trust_order)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
     origin = Origin("gromacs", _rule(read), line, run.lennard_jones, coordinates=Path(coordinates).name)
-    return assemble(atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report)
+    return assemble(
+        atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report, pieces.held()
+    )
 
 
 def _check_count(read: Topology, n_found: int) -> None:
@@ -175,7 +177,7 @@ def _exclusions(read: Topology, molecule: Molecule, bonds: IdArray) -> IdArray:
 def _check_constraints(
     flat: FlatTopology, templates: list[Template], first_atom: list[int], field: ForceField
 ) -> list[str]:
-    """Returns a note where a run needs constraints, and refuses constraints that no run supports.
+    """Returns a note on bonds that every run holds, and refuses constraints that no run supports.
 
     A bond without a force represents a constraint. A run supports those inside a hydrogen group (a heavy atom and its
     hydrogens) and in rigid waters.
@@ -200,10 +202,7 @@ def _check_constraints(
             example = example or " and ".join(flat.describe(first + int(atom)) for atom in held[0])
     if not count:
         return []
-    return [
-        f"{count:,} bond(s) of [ constraints ] have no force, the first between {example}: a run needs "
-        'constraints = "h-bonds"'
-    ]
+    return [f"{count:,} bond(s) of [ constraints ] have no force, the first between {example}: every run holds them"]
 
 
 def _pieces_of(read: Topology, runs: IdArray, templates: list[Template]) -> dict[str, list[list[int]]]:

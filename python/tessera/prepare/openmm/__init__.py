@@ -97,8 +97,8 @@ def assembled(
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
     origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
-    field = converted.force_field
-    return assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report)
+    flat, field, held = converted.flat, converted.force_field, pieces.held()
+    return assemble(flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report, held)
 
 
 def _read(system: Path, pdb: Path) -> tuple[Converted, Coordinates, FloatArray]:

@@ -237,15 +237,18 @@ def _add_bonds(system: Any, flat: FlatTopology, found: Gathered, tables: Tables)
 
 def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | None:
     """Converts constraints without a bond's force, those of rigid water and of bonds to hydrogen, to bonds without a
-    force. Returns a note on the latter, which a run must constrain. Raises `InputError` for all others."""
+    force. Returns a note on the latter, which every run holds. Raises `InputError` for all others."""
     element = flat.atomic_number
     bonds = flat.terms["bond"][0].tolist()
     known = {(min(i, j), max(i, j)) for i, j in bonds}
     loose: dict[tuple[int, int], float] = {}
+    held: list[tuple[int, int]] = []
     for index in range(system.getNumConstraints()):
         i, j, distance = system.getConstraintParameters(index)
+        held.append((i, j))
         if (min(i, j), max(i, j)) not in known:
             loose[min(i, j), max(i, j)] = value(distance) * NM
+    flat.add("held", held)
     partners: dict[int, set[int]] = {}  # the heavy atoms that a hydrogen has a bond or a constraint with
     for i, j in (*bonds, *loose):
         for one, other in ((i, j), (j, i)):
@@ -268,10 +271,8 @@ def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | N
     if not outside:
         return None
     example = " and ".join(flat.describe(atom) for atom in outside[0])
-    return (
-        f"{len(outside):,} constrained bond(s) to hydrogen have no force, the first between {example}: a run needs "
-        'constraints = "h-bonds"'
-    )
+    count = f"{len(outside):,} constrained bond(s)"
+    return f"{count} to hydrogen have no force, the first between {example}: every run holds them"
 
 
 def _add_torsions(flat: FlatTopology, found: Gathered, tables: Tables) -> None:
