@@ -1,9 +1,9 @@
 """Chooses the box of an AMBER system, of which the prmtop tells the shape and the coordinates tell the size.
 
 IFBOX of a prmtop is 0 without a box, 1 for a rectangular one, 2 for a truncated octahedron and 3 for any other.
-BOX_DIMENSIONS has one angle, β, which tells the other two only of a rectangular box and of an octahedron, and edges, which
-are those of the first structure. Coordinates have edges, but not always angles: AMBER's older restarts end with three
-numbers, and some programs write 90° for any box.
+BOX_DIMENSIONS has one angle, β, which tells the other two only of a rectangular box and of an octahedron, and edges,
+which are those of the first structure. Coordinates have edges, but not always angles: AMBER's older restarts end with
+three numbers, and some programs write 90° for any box.
 """
 
 from __future__ import annotations

@@ -126,6 +126,7 @@ def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField, 
         atomic_number=np.where(given > 0, given, atomic_numbers(mass, atom_name)).astype(np.int32),
         residue_name=_texts([name for a in atoms for name in a.residue_name]),
         residue_number=np.array([number for a in atoms for number in a.residue_number], np.int32),
+        insertion=np.array([code.encode() for a in atoms for code in a.insertion], "S1"),
         segment=np.repeat(_texts([m.name for m in read.molecules]), [m.n_atoms for m in read.molecules]),
     )
     force_field = force_field_of_types(read.types, names, _rule(read))
@@ -257,6 +258,7 @@ def _expand(flat: FlatTopology, runs: IdArray, templates: list[Template], whole:
         residue_name=flat.residue_name[rows],
         residue_number=flat.residue_number[rows],
         segment=flat.segment[rows],
+        insertion=flat.insertion[rows],
     )
 
 

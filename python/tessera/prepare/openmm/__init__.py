@@ -138,7 +138,7 @@ def _residue_numbers(topology: Any) -> IndexArray:
     """Returns the PDB's residue numbers (n,) where they are decimal and differ between neighbouring residues; else they
     are counted from 1."""
     residues = list(topology.residues())
-    labels = [(r.id, r.name, r.chain.id) for r in residues]
+    labels = [(r.id, r.insertionCode, r.name, r.chain.id) for r in residues]
     plain = all(re.fullmatch(r"-?\d{1,8}", r.id) for r in residues)
     if not plain or any(a == b for a, b in itertools.pairwise(labels)):
         numbers = list(range(1, len(residues) + 1))
@@ -155,6 +155,7 @@ def names_of(topology: Any) -> AtomNames:
         residue_name=np.array([a.residue.name for a in atoms], "S8"),
         residue_number=_residue_numbers(topology),
         segment=np.array([a.residue.chain.id for a in atoms], "S8"),
+        insertion=np.array([a.residue.insertionCode.strip() for a in atoms], "S1"),
         atomic_number=np.array([a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32),
     )
 

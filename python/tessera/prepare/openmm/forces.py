@@ -55,6 +55,7 @@ class AtomNames:
     residue_number: IndexArray
     segment: NDArray[np.bytes_]
     atomic_number: IndexArray | None = None
+    insertion: NDArray[np.bytes_] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes of residues, if any
 
 
 @dataclass
@@ -89,6 +90,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
         residue_name=names.residue_name,
         residue_number=names.residue_number,
         segment=names.segment,
+        insertion=names.insertion,
     )
     notes = add_sites(flat, {i: site_of(system, i, flat) for i in range(n) if system.isVirtualSite(i)})
     check_massless(flat)
