@@ -12,6 +12,7 @@
 
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/rigid.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
@@ -256,7 +257,8 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
   std::optional<StatusLine> line;
   if (comm.is_root() && !request.json) {
     const auto note = note_of_source(config, system);
-    comm::print(describe_interactions(config, system, settings) + (note.empty() ? "" : "note: " + note + "\n"));
+    comm::print(describe_interactions(config, system, settings) + describe_rigid(system, settings.constraints) +
+                (note.empty() ? "" : "note: " + note + "\n"));
     line = line_on_standard_error(config.output.progress);
   }
   engine.timers().reset();

@@ -9,6 +9,7 @@
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/restraints.h"
+#include "tessera/app/config/rigid.h"
 #include "tessera/app/config/time_step.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/box_guard.h"
@@ -114,7 +115,8 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
        {start_note, note_of_source(config, simulation.system()), moves ? note_of_baths(config.dynamics) : std::string(),
         moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string()})
     if (!note.empty()) comm::print_note("tessera-md", note);
-  comm::print(fmt::format("{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
+  comm::print(fmt::format("{}{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
+                          describe_rigid(simulation.system(), simulation.settings().constraints),
                           moves ? describe_baths(config, simulation.settings().coupling) : "",
                           describe_restraints(config, simulation.settings())));
 }

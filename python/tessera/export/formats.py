@@ -119,7 +119,8 @@ def _write_gro(structure: Structure, path: Path) -> list[str]:
         warnings.simplefilter("ignore")
         with GROWriter(str(path)) as writer:
             writer.write(universe_of(structure).atoms)
-    return _again(structure, 99_999, 99_999)
+    notes = ["it has no columns for the insertion codes of residues"] if structure.insertion.any() else []
+    return [*_again(structure, 99_999, 99_999), *notes]
 
 
 def _cif_words(what: str, values: Iterable[str]) -> dict[str, str]:
@@ -151,10 +152,11 @@ def _write_cif(structure: Structure, path: Path) -> list[str]:
     elements = {number: Element.getByAtomicNumber(number) if number else None for number in numbers}
     topology, residues, before = Topology(), [], None
     chain: Any = None
-    for segment, name, number in zip(structure.segment, structure.residue_name, structure.residue_number.tolist()):
+    columns = (structure.segment, structure.residue_name, structure.residue_number.tolist(), structure.insertion)
+    for segment, name, number, code in zip(*columns):
         if segment != before:
             chain, before = topology.addChain(segments[segment]), segment
-        residues.append(topology.addResidue(residue_names[name], chain, str(number)))
+        residues.append(topology.addResidue(residue_names[name], chain, str(number), code))
     for name, number, residue in zip(structure.name, structure.atomic_number.tolist(), structure.residue.tolist()):
         topology.addAtom(names[name], elements[number], residues[residue])
     if structure.box is not None:
@@ -240,14 +242,14 @@ def _write_crd(structure: Structure, path: Path) -> list[str]:
         residue = structure.residue
         write_rows(
             file,
-            "%10d%10d  %-8s  %-8s%20.10f%20.10f%20.10f  %-8s  %-8d%20.10f\n",
+            "%10d%10d  %-8s  %-8s%20.10f%20.10f%20.10f  %-8s  %-8s%20.10f\n",
             np.arange(1, structure.n_atoms + 1),
             residue + 1,
             structure.residue_name[residue],
             structure.name,
             *structure.position.T,
             segment[residue],
-            structure.residue_number[residue],
+            structure.residue_labels()[residue],
             np.zeros(structure.n_atoms),
         )
     return notes

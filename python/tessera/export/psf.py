@@ -53,10 +53,10 @@ def write_psf(structure: Structure, system: System, path: Path) -> list[str]:
         # Mass is far to the right: MDAnalysis reads X-PLOR's columns by words only where its own columns are blank.
         write_rows(
             file,
-            "%10d %-8s %-8d %-8s %-8s %-6s %12.8f  %14.6f%8d\n",
+            "%10d %-8s %-8s %-8s %-8s %-6s %12.8f  %14.6f%8d\n",
             np.arange(1, structure.n_atoms + 1),
             structure.segment[residue],
-            structure.residue_number[residue],
+            structure.residue_labels()[residue],
             structure.residue_name[residue],
             structure.name,
             structure.type,

@@ -31,9 +31,10 @@ class Structure:
     charge: FloatArray  # (n,) elementary charges
     mass: FloatArray  # (n,) amu
     atomic_number: NDArray[np.int32]  # (n,) 0: unknown
-    residue: IdArray  # (n,) row of the next four
+    residue: IdArray  # (n,) row of the next five
     residue_name: Texts  # (R,)
     residue_number: IdArray  # (R,)
+    insertion: Texts  # (R,) insertion codes, mostly empty
     segment: Texts  # (R,)
     chain: Texts  # (R,) one character
     position: FloatArray  # (n,3) Å
@@ -46,11 +47,16 @@ class Structure:
     def n_atoms(self) -> int:
         return len(self.ids)
 
+    def residue_labels(self) -> Texts:
+        """Numbers of residues (R,) with their insertion codes, as texts."""
+        pairs = zip(self.residue_number.tolist(), self.insertion.tolist())
+        return np.array([f"{number}{code}" for number, code in pairs], object)
+
     def subset(self, atoms: IdArray) -> Structure:
         """These atoms (rows in order) with their residues."""
         residues, residue = np.unique(self.residue[atoms], return_inverse=True)
         by_atom = ("ids", "name", "type", "charge", "mass", "atomic_number", "position")
-        by_residue = ("residue_name", "residue_number", "segment", "chain")
+        by_residue = ("residue_name", "residue_number", "insertion", "segment", "chain")
         return Structure(
             **{name: getattr(self, name)[atoms] for name in by_atom},
             **{name: getattr(self, name)[residues] for name in by_residue},
@@ -75,7 +81,7 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
     types = _texts(system.force_field.type_name)
     n, total = system.n_atoms, int(n_residues[template].sum())
     by_atom: dict[str, Texts] = {name: np.empty(n, object) for name in ("name", "type")}
-    by_residue: dict[str, Texts] = {name: np.empty(total, object) for name in ("residue_name", "segment")}
+    by_residue: dict[str, Texts] = {name: np.empty(total, object) for name in ("residue_name", "insertion", "segment")}
     residue, number = np.empty(n, np.int64), np.empty(total, np.int64)
     for index, kind in enumerate(system.templates):
         which = np.flatnonzero(template == index)
@@ -84,6 +90,7 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
         by_atom["name"][atoms] = _texts(kind.atom_name)
         by_atom["type"][atoms] = types[kind.type]
         by_residue["residue_name"][residues] = _texts(kind.residue_name)
+        by_residue["insertion"][residues] = _texts(kind.insertion_codes)
         by_residue["segment"][residues] = _texts(kind.segment_name, NO_SEGMENT)
         residue[atoms] = first_residue[which, None] + kind.residue
         number[residues] = shift[which, None] + kind.residue_number

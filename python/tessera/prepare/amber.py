@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.prepare.amber_box import choose_box
 from tessera.prepare.amber_extra_points import add_extra_points
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import COULOMB, atomic_numbers
-from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
+from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
@@ -55,7 +56,7 @@ def prepare_amber(
     notes = of_terms + pair_by_name(flat, found, coordinates, trust_order=trust_order)
     if box is None and not vacuum:
         vacuum = raw.pointers["IFBOX"] == 0
-        notes += _choose_box(raw, found, Path(coordinates).name)
+        notes += choose_box(raw, found, Path(coordinates).name)
     notes += add_extra_points(flat, raw.texts("AMBER_ATOM_TYPE"), tables, found.position)
     check_massless(flat)
     if (n_points := len(flat.virtual_sites())) != raw.pointers["NUMEXTRA"]:
@@ -293,24 +294,3 @@ def _plain_terms(raw: Prmtop, flag: str, width: int, terms: int, kinds: int) -> 
     if len(bad):
         raise raw.wrong(flag, int(bad[0]) * (width + 1), "a term names one atom twice")
     return rows[:, :-1] - 1, rows[:, -1] - 1
-
-
-def _choose_box(raw: Prmtop, found: Coordinates, file: str) -> list[str]:
-    """Gives `found` the prmtop's box where the coordinate file has none because its format can't have one; returns
-    notes."""
-    kind = raw.pointers["IFBOX"]
-    if kind == 0:
-        unused = "" if found.box is None else f", and the box of {file} is not used"
-        return [f"{raw.name} says that nothing repeats (IFBOX = 0): the system is in vacuum{unused}"]
-    if found.box is not None:
-        return []
-    if found.name is None:  # a restart has room for a box, so its line may be missing
-        raise InputError(
-            f"{file} has no box, but {raw.name} says that the system repeats (IFBOX is {kind}): is its last line "
-            "missing? Give --box or --vacuum otherwise"
-        )
-    if kind > 2 or not raw.has("BOX_DIMENSIONS"):
-        return []
-    beta, a, b, c = raw.numbers("BOX_DIMENSIONS")
-    found.box = box_from_lengths((a, b, c), (beta, beta, beta) if kind == 2 else (90, beta, 90))
-    return [f"{file} has no box: that of {raw.name} is used"] if found.box is not None else []

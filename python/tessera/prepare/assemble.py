@@ -19,7 +19,7 @@ from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import FASTEST, times, to_fraction, too_fast
 from tessera.system.box import Placed, heights, placed, with_images
-from tessera.system.model import BOND_KINDS, FloatArray, IdArray
+from tessera.system.model import BOND_KINDS, FloatArray, IdArray, IndexArray
 from tessera.system.scratch import give_back, scratch
 
 OVERLAP = 0.1  # Å: two atoms that are closer need a minimisation
@@ -48,17 +48,18 @@ def assemble(
     vacuum: bool = False,
     notes: Sequence[str] = (),
     report: Callable[[str], None] = lambda _: None,
+    held: Sequence[IndexArray] | None = None,
 ) -> System:
-    """Makes the system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary. From
-    here on memory is bounded (`tessera.system.scratch`): of `flat` only what names atoms is left, of `coordinates`
-    nothing.
+    """Makes the system. `box` (3,3) Å overrides the file's; `vacuum` asks for none. `notes` are for the summary, and
+    `held` are the distances of each template that the input itself holds, where it says so (`complete`). From here on
+    memory is bounded (`tessera.system.scratch`): of `flat` only what names atoms is left, of `coordinates` nothing.
 
     Raises `InputError` for counts that differ, numbers that are not finite, a box that is missing,
     none or flat, and atoms on top of each other.
     """
     check_coordinates(flat, coordinates)
     place = choose_box(coordinates, box, vacuum, origin.coordinates)
-    complete(templates, field)
+    complete(templates, field, held)
     residue_numbers = number_residues(flat, coordinates, templates, runs)
     fraction, velocity = place.put(coordinates)
     coordinates.clear()

@@ -58,7 +58,8 @@ def prepare_charmm(
     report("reading parameters")
     table = read_parameters(parameters)
     report("reading the PSF")
-    flat = _flat(read_psf(psf), table)
+    topology = read_psf(psf)
+    flat = _flat(topology, table)
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
@@ -72,7 +73,7 @@ def prepare_charmm(
     lookup.raise_missing()
     names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
     origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}", coordinates=Path(coordinates).name)
-    notes = [*notes, *table.notes()]
+    notes = [*topology.notes, *notes, *table.notes()]
     system = assemble(
         flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes, report
     )
@@ -96,6 +97,7 @@ def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
         residue_name=psf.residue_name,
         residue_number=psf.residue_number,
         segment=psf.segment,
+        insertion=psf.insertion,
     )
     add_sites(flat, {lone_pair.atom: _site(lone_pair, flat) for lone_pair in psf.lone_pairs})
     check_massless(

@@ -23,6 +23,7 @@ from tessera.prepare.charmm_stream import lines_of
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.coordinates.pdb import CRYST1_COLUMNS
 from tessera.prepare.errors import InputError
+from tessera.prepare.text import read_text, without_mark
 from tessera.system import System
 from tessera.system.box import is_orthorhombic, lengths_and_angles
 from tessera.system.model import FloatArray
@@ -311,7 +312,7 @@ def _from_stream(path: Path, label: Callable[[Path], str]) -> _Cell | None:
 def _from_sysinfo(path: Path, label: Callable[[Path], str]) -> _Cell | None:
     """`{"dimensions": [a, b, c, α, β, γ]}`; some programs' hold other things only."""
     where = f"{label(path)}:1"
-    text = path.read_text("utf-8", errors="replace")
+    text = read_text(path)
     if not text.lstrip().startswith("{"):
         return _from_stream(path, label)
     try:
@@ -328,7 +329,7 @@ def _from_xsc(path: Path, label: Callable[[Path], str]) -> _Cell | None:
     """The last line of NAMD's extended system: a step, three vectors and an origin."""
     if not path.is_file():
         return None
-    lines = path.read_text("utf-8", errors="replace").rstrip().splitlines()
+    lines = read_text(path).rstrip().splitlines()
     where = f"{label(path)}:{len(lines)}"
     try:
         vectors = np.array(lines[-1].split()[1:10], np.float64).reshape(3, 3)
@@ -356,6 +357,8 @@ def _from_gro(path: Path, label: Callable[[Path], str]) -> _Cell | None:
 def _from_cryst1(path: Path, label: Callable[[Path], str]) -> _Cell | None:
     with path.open("rb") as file:
         for number, data in enumerate(file, start=1):
+            if number == 1:
+                data = without_mark(data, path.name)
             if data.startswith((b"ATOM", b"HETATM")):
                 return None
             if data.startswith(b"CRYST1"):

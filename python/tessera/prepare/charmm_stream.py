@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.text import read_text
 
 _MOST_FILES, _DEEPEST = 1000, 20  # against streams that read another twice, which reads another twice, …
 _LONGEST_VALUE = 4096  # characters, against variables that double their own value repeatedly
@@ -101,7 +102,7 @@ def lines_of(path: Path) -> list[Line]:
     out: list[Line] = []
     words: list[str] = []
     where = ""
-    for number, text in enumerate(path.read_text("utf-8", errors="replace").splitlines(), start=1):
+    for number, text in enumerate(read_text(path).splitlines(), start=1):
         if text.lstrip().startswith("*"):
             continue
         more = text.split("!")[0].split()

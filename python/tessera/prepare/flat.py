@@ -15,8 +15,17 @@ from tessera.system.model import FloatArray, IdArray, IndexArray
 from tessera.system.scratch import scratch
 
 #: terms without a force-field row: excluded pairs, and a topology's raw lists, of which the parameters are looked up
-#: when the templates are known; `site_parent` joins a virtual site and one of its parents, with a row of `sites`
-RAW_ATOMS = {"exclusion": 2, "raw_angle": 3, "raw_dihedral": 4, "raw_improper": 4, "raw_cmap": 8, "site_parent": 2}
+#: when the templates are known; `held` are pairs that the input itself holds at a fixed distance, and `site_parent`
+#: joins a virtual site and one of its parents, with a row of `sites`
+RAW_ATOMS = {
+    "exclusion": 2,
+    "held": 2,
+    "raw_angle": 3,
+    "raw_dihedral": 4,
+    "raw_improper": 4,
+    "raw_cmap": 8,
+    "site_parent": 2,
+}
 WIDTH = {**TERM_ATOMS, **RAW_ATOMS}
 
 
@@ -34,7 +43,12 @@ class FlatTopology:
     residue_number: IndexArray
     segment: NDArray[np.bytes_]
     terms: dict[str, tuple[IdArray, IdArray]] = field(default_factory=dict)
+    insertion: NDArray[np.bytes_] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes (n,) of residues, if any
     sites: Rows = field(default_factory=lambda: Rows(7))  # frame, p₁ p₂ p₃, and a parent's weights o x y
+
+    def __post_init__(self) -> None:
+        if not len(self.insertion):
+            self.insertion = np.zeros(self.n_atoms, "S1")
 
     @property
     def n_atoms(self) -> int:
@@ -59,7 +73,7 @@ class FlatTopology:
         self.type = np.zeros(0, np.int32)
         self.charge = self.mass = np.zeros(0)
         self.atomic_number = np.zeros(0, np.int32)
-        for column in ("name", "residue_name", "residue_number", "segment"):
+        for column in ("name", "residue_name", "residue_number", "segment", "insertion"):
             setattr(self, column, scratch().kept(getattr(self, column)))
 
     def virtual_sites(self) -> IdArray:
@@ -70,7 +84,7 @@ class FlatTopology:
         """Returns a text such as `CA of ALA 12 in PROA (atom 173)`."""
         segment = self.segment[atom].decode()
         inside = f" in {segment}" if segment else ""
-        residue = f"{self.residue_name[atom].decode()} {self.residue_number[atom]}"
+        residue = f"{self.residue_name[atom].decode()} {self.residue_number[atom]}{self.insertion[atom].decode()}"
         return f"{self.name[atom].decode()} of {residue}{inside} (atom {atom + 1})"
 
 
@@ -82,6 +96,10 @@ class Split:
     raw: list[dict[str, IndexArray]]  # per template: lists of `RAW_ATOMS`, local indices
     runs: IdArray  # (R,2)
     first_atom: list[int]
+
+    def held(self) -> list[IndexArray]:
+        """Returns for each template the pairs (·,2) that the input holds at a fixed distance."""
+        return [lists.get("held", np.zeros((0, 2), np.int32)) for lists in self.raw]
 
 
 def split(flat: FlatTopology) -> Split:
@@ -130,6 +148,7 @@ def _residues(flat: FlatTopology, start: IdArray) -> tuple[IdArray, IdArray]:
         (flat.residue_number[1:] != flat.residue_number[:-1])
         | (flat.residue_name[1:] != flat.residue_name[:-1])
         | (flat.segment[1:] != flat.segment[:-1])
+        | (flat.insertion[1:] != flat.insertion[:-1])
     )
     change[start] = True
     return np.cumsum(change) - 1, np.flatnonzero(change)
@@ -160,7 +179,8 @@ def _hashes(flat: FlatTopology, start: IdArray, segment_of: IdArray, residue: Id
     index = np.arange(flat.n_atoms) - start[segment_of]
     state = _mix(index.view(np.uint64))
     columns = (flat.name, flat.type, flat.charge, flat.mass, flat.residue_name, local_residue)
-    for column in columns:
+    codes = (flat.insertion,) if (flat.insertion != b"").any() else ()
+    for column in (*columns, *codes):
         for word in _words(column):
             state = _mix(state ^ word)
     out = np.add.reduceat(state, start)
@@ -216,6 +236,7 @@ def _make_template(
         residue_name=flat.residue_name[heads],
         segment_name=flat.segment[heads],
         residue_number=flat.residue_number[heads].astype(np.int32),
+        insertion=flat.insertion[heads] if (flat.insertion[heads] != b"").any() else np.zeros(0, "S1"),
         group=np.arange(rows.stop - rows.start, dtype=np.int32),
         terms={k: t for k, t in terms.items() if k in TERM_ATOMS},
         virtual_sites=_virtual_sites(flat, terms.get("site_parent")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
@@ -89,8 +91,9 @@ def _most_central(template: Template, members: IndexArray) -> int:
     return int(candidates[np.argmin(hops.max(axis=1))])
 
 
-def detect_rigid_water(template: Template, field: ForceField) -> None:
-    """Marks a water O, H, H, perhaps followed by virtual sites, and stores its two distances (Å)."""
+def detect_rigid_water(template: Template, field: ForceField, is_held: bool = False) -> None:
+    """Marks a water O, H, H, perhaps followed by virtual sites, and stores its two distances (Å). `is_held`: the input
+    itself holds all three distances."""
     n_sites = len(template.virtual_sites)
     if template.n_atoms != 3 + n_sites or tuple(template.atomic_number[:3]) != WATER or (template.mass[:3] == 0).any():
         return
@@ -103,7 +106,7 @@ def detect_rigid_water(template: Template, field: ForceField) -> None:
     oh, hh = length[0, 1], length.get((1, 2))
     angles = template.term("angle")
     central = [row for atoms, row in zip(angles.atoms, angles.parameter) if atoms[1] == 0]
-    if central:
+    if central and not (is_held and hh):
         # The angle has the exact value; the H–H "bond" of a topology often has only a rounded length.
         theta = float(field.table("angle")[central[0], 1])
         if hh is None or field.table("angle")[central[0], 0] > 0:
@@ -117,9 +120,25 @@ def detect_rigid_water(template: Template, field: ForceField) -> None:
     template.group = np.zeros(template.n_atoms, np.int32)
 
 
-def complete(templates: list[Template], field: ForceField) -> None:
-    """Sets hydrogen groups and rigid water when terms and parameters are known."""
-    for template in templates:
+def complete(templates: list[Template], field: ForceField, held: Sequence[IndexArray] | None = None) -> None:
+    """Sets hydrogen groups and rigid water when terms and parameters are known.
+
+    `held` are the pairs (·,2) of each template that the input holds at a fixed distance: a water with all three of them
+    is rigid, one with none is flexible in every run, and bonds without a force are held in every run. Where it is
+    missing, the input says nothing of constraints (CHARMM, AMBER), and every water may be rigid.
+    """
+    for index, template in enumerate(templates):
         template.group = hydrogen_groups(template)
         join_groups_of_sites(template)
-        detect_rigid_water(template, field)
+        atoms = np.flatnonzero(template.mass > 0)
+        if held is None:
+            detect_rigid_water(template, field)
+            continue
+        bonds = template.term("bond")
+        without_force = bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
+        template.always_rigid = bool((template.mass[without_force] > 0).all(axis=1).any())
+        if sorted(template.atomic_number[atoms]) == [1, 1, 8]:
+            n_held = int(np.isin(sorted_pairs(held[index]), atoms).all(axis=1).sum())
+            template.flexible = n_held == 0
+            if n_held == len(atoms):  # as many as three atoms have
+                detect_rigid_water(template, field, is_held=True)

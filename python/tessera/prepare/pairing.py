@@ -123,7 +123,7 @@ def _normal(name: str, width: int | None) -> str:
 def _residues(flat: FlatTopology, molecule: IdArray | None) -> Codes:
     """Returns the residue (n,) of each atom, counted along the topology."""
     change = np.zeros(flat.n_atoms, bool)
-    keys = [flat.residue_number, flat.segment, flat.residue_name]
+    keys = [flat.residue_number, flat.insertion, flat.segment, flat.residue_name]
     for key in keys if molecule is None else [*keys, molecule]:
         change[1:] |= key[1:] != key[:-1]
     return np.cumsum(change)

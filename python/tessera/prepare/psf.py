@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.residue_ids import read_residue_ids
+from tessera.prepare.text import read_bytes
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 _HEADER = re.compile(rb"^[ \t]*(\d{1,15})(?:[ \t]+(\d{1,15}))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)
@@ -35,6 +37,7 @@ class Psf:
 
     segment: NDArray[np.bytes_]
     residue_number: IndexArray
+    insertion: NDArray[np.bytes_]  # insertion codes, mostly empty
     residue_name: NDArray[np.bytes_]
     name: NDArray[np.bytes_]
     type: NDArray[np.bytes_]  # a name, or CHARMM's type number as text
@@ -47,6 +50,7 @@ class Psf:
     cross_terms: IdArray  # (·,8)
     exclusions: IdArray  # (·,2) explicit ones (NNB)
     lone_pairs: list[LonePair]
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def read_psf(path: str | Path) -> Psf:
     """Reads a PSF. Raises `InputError` for one that is missing, cut or has Drude particles, and for unknown
     sections."""
     path = require_file(path, "PSF file")
-    data = path.read_bytes().replace(b"\r\n", b"\n")
+    data = read_bytes(path).replace(b"\r\n", b"\n")
     if not data.startswith(b"PSF"):
         raise InputError(f"{path.name} is not a PSF file: it does not start with PSF")
     flags = data[: data.find(b"\n")].upper().split()
@@ -83,9 +87,11 @@ def read_psf(path: str | Path) -> Psf:
             raise InputError(
                 f"{path.name} is truncated: it has no section !{section} (`0 !{section}` says that there is nothing)"
             )
+    residues = read_residue_ids(columns[2], columns[1], path.name)
     return Psf(
         segment=columns[1],
-        residue_number=_leading_integers(columns[2]),
+        residue_number=residues.number,
+        insertion=residues.insertion,
         residue_name=columns[3],
         name=columns[4],
         type=columns[5],
@@ -98,6 +104,7 @@ def read_psf(path: str | Path) -> Psf:
         cross_terms=_ids(lists, b"NCRTERM"),
         exclusions=_explicit_exclusions(path, lists[b"NNB"], sections[b"NNB"].count, count),
         lone_pairs=_lone_pairs(path, sections.get(b"NUMLP"), count),
+        notes=residues.notes,
     )
 
 
@@ -250,11 +257,3 @@ def _atom_numbers(path: Path, columns: list[NDArray[np.bytes_]]) -> tuple[FloatA
         return columns[6].astype(np.float64), columns[7].astype(np.float64)
     except ValueError as error:
         raise InputError(f"{path.name}: a charge or mass is no number: {error}") from None
-
-
-def _leading_integers(text: NDArray[np.bytes_]) -> IndexArray:
-    """Returns residue numbers without their insertion codes (`52A` is 52)."""
-    unique, inverse = np.unique(text, return_inverse=True)
-    matches = [re.match(rb"-?\d+", value) for value in unique]
-    values = np.array([int(m[0]) if m else 0 for m in matches], np.int32)
-    return values[inverse]

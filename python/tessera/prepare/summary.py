@@ -10,6 +10,7 @@ import numpy as np
 from tessera.prepare.peaks import memory_text
 from tessera.system import System
 from tessera.system.box import describe_box
+from tessera.system.model import BOND_KINDS, IdArray
 
 
 def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
@@ -24,6 +25,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
             "virtual_sites": len(t.virtual_sites),
             "rigid_water": t.rigid_water,
             "always_rigid": t.always_rigid,
+            "flexible_water": t.flexible,
         }
         for t, c in zip(system.templates, count)
     ]
@@ -35,6 +37,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
         "box": system.box.tolist(),
         "periodic": system.periodic,
         "net_charge": round(system.net_charge(), 6) + 0.0,
+        "rigid": _rigid(system, count),
         "terms": {k: v for k, v in system.term_counts().items() if v},
         "types": len(system.force_field.type_name),
         "nbfix": len(system.force_field.nbfix_types),
@@ -68,6 +71,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  kinds   {', '.join(parts)}",
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",
+            f"  rigid   {_rigid_text(facts['rigid'])}",
             f"  terms   {terms or 'none'}",
             *([f"  pairs   {_pairs_text(facts['pair_potentials'])}"] if facts["pair_potentials"] else []),
             f"  time    {facts['seconds']:.1f} s",
@@ -76,6 +80,32 @@ def describe(facts: dict[str, Any]) -> str:
             *(f"  WARNING {warning}" for warning in facts["warnings"]),
         ]
     )
+
+
+def _rigid(system: System, count: IdArray) -> dict[str, int]:
+    """Returns what a run holds rigid whose run file does not give `constraints` (h-bonds)."""
+    waters = bonds = flexible = 0
+    for template, n in zip(system.templates, count.tolist()):
+        waters += n * template.rigid_water
+        is_hydrogen = (template.atomic_number == 1) & (template.mass > 0)
+        for kind in () if template.rigid_water else BOND_KINDS:
+            terms = template.term(kind)
+            held = is_hydrogen[terms.atoms].any(axis=1) & (template.mass[terms.atoms] > 0).all(axis=1)
+            if template.flexible:
+                held &= system.force_field.table(kind)[terms.parameter, 0] == 0
+            bonds += n * int(held.sum())
+        flexible += n * template.flexible
+    return {"waters": int(waters), "hydrogen_bonds": int(bonds), "flexible_waters": int(flexible)}
+
+
+def _rigid_text(rigid: dict[str, int]) -> str:
+    names = {"waters": "water", "hydrogen_bonds": "bond"}
+    parts = [f"{n:,} {names[kind]}{'' if n == 1 else 's'}" for kind, n in rigid.items() if kind in names and n]
+    if rigid["hydrogen_bonds"]:
+        parts[-1] += " to hydrogen"
+    text = f"{', '.join(parts)}, unless the run file gives constraints" if parts else "nothing"
+    flexible = rigid["flexible_waters"]
+    return f"{text}; {flexible:,} flexible water{'' if flexible == 1 else 's'} as in the input" if flexible else text
 
 
 def _pairs_text(counts: dict[str, int]) -> str:

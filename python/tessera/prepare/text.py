@@ -1,11 +1,14 @@
-"""Reads files of fixed columns with NumPy, which takes a second or two for a million lines.
+"""Reads text, and files of fixed columns with NumPy, which takes a second or two for a million lines.
 
-A file that is compressed by gzip is expanded first, with any name. Lines are counted from 0 here, and from 1 in
-messages.
+All files of text are read by `read_text` or `read_bytes`, which take the byte-order mark away that editors put before
+the first line. A file of fixed columns that is compressed by gzip is expanded first, with any name. Lines are counted
+from 0 here, and from 1 in messages.
 """
 
 from __future__ import annotations
 
+import codecs
+import io
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +21,43 @@ from numpy.typing import NDArray
 from tessera.prepare.errors import InputError, require_file
 from tessera.system.model import FloatArray, IdArray
 
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32-LE begins as the first
+_SAMPLE = 1000  # bytes by which the encoding is recognised
 _GZIP = b"\x1f\x8b"
 _OTHER_COMPRESSION = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 _EXPANDED_BYTES, _EXPANDED_A_BYTE = 64 << 20, 30  # gzip shrinks coordinates as text to a fourth, rarely to a tenth
 _BLANK_LINES = 1_000_000  # the most lines of a file with fewer than four characters a line
+
+
+def read_text(path: str | Path) -> str:
+    """Returns the text of a file in UTF-8; letters that are not are replaced. Raises `InputError`."""
+    return io.TextIOWrapper(io.BytesIO(read_bytes(path)), "utf-8", errors="replace").read()
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Returns the content of a file without a byte-order mark. Raises `InputError` for one that can't be read and for
+    text in UTF-16 or UTF-32."""
+    path = Path(path)
+    try:
+        return without_mark(path.read_bytes(), path.name)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def without_mark(data: bytes, name: str) -> bytes:
+    """Returns text without a byte-order mark. Binary data, which has zeros, may begin with the same bytes."""
+    if data.startswith(codecs.BOM_UTF8) and b"\0" not in data:
+        return data[len(codecs.BOM_UTF8) :]
+    if data.startswith(_WIDE_MARKS) and any(_is_text(data[:_SAMPLE], encoding) for encoding in ("utf-32", "utf-16")):
+        raise InputError(f"{name} is text in UTF-16 or UTF-32, expected UTF-8 or ASCII: save it in that encoding")
+    return data
+
+
+def _is_text(data: bytes, encoding: str) -> bool:
+    try:
+        return data.decode(encoding, errors="strict").isascii()
+    except UnicodeDecodeError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -52,7 +88,7 @@ def read_source(path: str | Path, what: str) -> Source:
     for mark, program in _OTHER_COMPRESSION.items():
         if data.startswith(mark):
             raise InputError(f"{path.name} is compressed by {program}: expand it first (gzip is understood)")
-    return Source(path, suffixes[-1] if suffixes else "", data)
+    return Source(path, suffixes[-1] if suffixes else "", without_mark(data, path.name))
 
 
 def is_compressed(path: Path) -> bool:

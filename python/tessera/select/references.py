@@ -52,4 +52,5 @@ def _topology(system: System) -> FlatTopology:
         residue_name=texts(structure.residue_name)[residue],
         residue_number=structure.residue_number[residue].astype(np.int32),
         segment=texts(structure.segment)[residue],
+        insertion=texts(structure.insertion)[residue].astype("S1"),
     )

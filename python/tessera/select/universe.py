@@ -44,6 +44,8 @@ def universe_of(structure: Structure) -> Any:
         ("segids", segments.astype(object)),
     ):
         universe.add_TopologyAttr(name, values)
+    if structure.insertion.any():
+        universe.add_TopologyAttr("icodes", structure.insertion)
     universe.atoms.positions = structure.position
     if structure.velocity is not None:
         universe.atoms.velocities = structure.velocity

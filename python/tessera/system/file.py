@@ -288,6 +288,11 @@ def _write_template(group: Any, template: Template) -> None:
     hdf5.put_text_attribute(group, "name", template.name)
     group.attrs["rigid_water"] = np.int32(template.rigid_water)
     group.attrs["always_rigid"] = np.int32(template.always_rigid)
+    if len(template.insertion):
+        codes = [f"{row}{code.decode()}" for row, code in enumerate(template.insertion) if code]
+        hdf5.put_text_attribute(group, "insertion_codes", " ".join(codes))
+    if template.flexible:
+        group.attrs["flexible"] = np.int32(1)
     if template.settle is not None:
         group.attrs["settle"] = np.array(template.settle, np.float64)
     for name in TEXTS:
@@ -428,6 +433,17 @@ def _read_force_field(group: Any) -> ForceField:
     )
 
 
+def _insertion(group: Any, n_residues: int) -> NDArray[Any]:
+    """Returns the insertion codes (R,) of residues, or none where no residue has one."""
+    words = _text(group.attrs.get("insertion_codes", "")).split()
+    codes = np.zeros(n_residues if words else 0, "S1")
+    for word in words:
+        if not re.fullmatch(r"\d{1,9}[!-~]", word) or int(word[:-1]) >= n_residues:
+            raise SystemFileError(f"{group.name} has {n_residues} residues and names the insertion code {word!r}")
+        codes[int(word[:-1])] = word[-1]
+    return codes
+
+
 def _read_template(group: Any) -> Template:
     texts = {k: _get_text(group, k) for k in TEXTS}
     integers = {k: _get(group, k, (0,), np.int32) for k in INTEGERS}
@@ -452,4 +468,6 @@ def _read_template(group: Any) -> Template:
         rigid_water=bool(group.attrs["rigid_water"]),
         settle=None if settle is None else (float(settle[0]), float(settle[1])),
         always_rigid=bool(group.attrs["always_rigid"]),
+        insertion=_insertion(group, len(texts["residue_name"])),
+        flexible=bool(group.attrs.get("flexible", 0)),
     )

@@ -101,10 +101,17 @@ class Template:
     rigid_water: bool = False
     settle: tuple[float, float] | None = None  # Å: O–H, H–H
     always_rigid: bool = False
+    flexible: bool = False  # a water that is flexible in the input
+    insertion: NDArray[Any] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes (R,) of residues, if any has one
 
     @property
     def n_atoms(self) -> int:
         return len(self.type)
+
+    @property
+    def insertion_codes(self) -> NDArray[Any]:
+        """The insertion code (R,) of each residue, mostly empty."""
+        return self.insertion if len(self.insertion) else np.zeros(len(self.residue_name), "S1")
 
     def term(self, kind: str) -> Terms:
         """Returns the terms of a kind; there may be none."""

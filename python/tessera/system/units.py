@@ -104,6 +104,10 @@ def _content(template: Template, first: IdArray) -> dict[str, _Rows]:
     found |= {name: _Rows(np.asarray(getattr(template, name)), residues) for name in PER_RESIDUE}
     for name in ("atom_name", "residue_name", "segment_name"):
         found[name].values = found[name].values.astype(str)
+    if len(template.insertion):
+        found["insertion"] = _Rows(np.asarray(template.insertion), residues)
+    if template.always_rigid:
+        found["always_rigid"] = _Rows(np.ones(n_units, np.int8), np.arange(n_units + 1))
     found["group"] = _relative(found["group"], first)
     found["residue"] = _relative(found["residue"], first_residue)
     number = found["residue_number"].values.astype(np.int64)
@@ -148,6 +152,8 @@ def _unit(content: dict[str, _Rows], unit: int) -> Template:
         },
         exclusions=part["exclusions"],
         virtual_sites=VirtualSites(**{n.removeprefix("site/"): v for n, v in part.items() if n.startswith("site/")}),
+        always_rigid="always_rigid" in part,
+        insertion=part.get("insertion", np.zeros(0, "S1")),
     )
 
 
@@ -217,6 +223,7 @@ def join(chain: Chain, units: list[Template]) -> Template:
     }
     parents = [s.parents for s in sites]
     columns = ((0, begins([len(s) for s in sites])), (1, first))
+    has_codes = any(len(units[unit].insertion) for unit in np.unique(sequence))
     return Template(
         name=chain.name,
         **arrays,
@@ -235,6 +242,8 @@ def join(chain: Chain, units: list[Template]) -> Template:
             parents=np.stack([joined([p[:, c] for p in parents], start) for c, start in columns], axis=1),
             weights=joined([s.weights for s in sites]),
         ),
+        insertion=joined([unit.insertion_codes for unit in units]) if has_codes else np.zeros(0, "S1"),
+        always_rigid=any(units[unit].always_rigid for unit in np.unique(sequence)),
     )
 
 
@@ -270,7 +279,7 @@ def divided(system: System) -> Divided:
     units, chains = Units(), {}
     for index, template in enumerate(system.templates):
         size = template_bytes(template)
-        if counts[index] == 0 or template.rigid_water or template.always_rigid or size < LEAST_BYTES:
+        if counts[index] == 0 or template.rigid_water or size < LEAST_BYTES:
             continue
         known = Units(list(units.units), dict(units.index_of))
         chain = split(template, known, size / 2)

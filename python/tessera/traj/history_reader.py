@@ -155,7 +155,8 @@ class History(Trajectory):
         return Structure(
             ids=self.ids, name=texts, type=texts, charge=np.array(charges), mass=np.array(masses),
             atomic_number=elements, residue=np.zeros(n, np.int64), residue_name=np.array(["MOL"], object),
-            residue_number=one + 1, segment=np.array([NO_SEGMENT], object), chain=np.array(["A"], object),
+            residue_number=one + 1, insertion=np.array([""], object), segment=np.array([NO_SEGMENT], object),
+            chain=np.array(["A"], object),
             position=np.array(self.read(0).positions, np.float64), velocity=None, box=self.box(0), title=title,
         )  # fmt: skip
 

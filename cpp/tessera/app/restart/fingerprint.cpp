@@ -79,6 +79,9 @@ class Fingerprint {
     for (const auto& run : system.instances()) runs.insert(runs.end(), {run.molecule, run.count});
     add(part, runs);
   }
+  void operator()(std::string_view part, bool is_marked, layout::Mark) {
+    if (is_marked) add(part, std::vector<int>{1});
+  }
   template <class Value>
   void operator()(std::string_view name, const Value& value, layout::Attribute attribute) {
     const auto part = attribute.part.empty() ? name : attribute.part;

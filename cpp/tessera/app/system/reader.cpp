@@ -31,7 +31,8 @@ class DatasetNames {
       add(name, {"", "/atoms", "/parameter"});
     else if constexpr (std::is_same_v<Layout, SiteTable>)
       add(name, {"", "/atom", "/frame", "/position", "/parents", "/weights"});
-    else if constexpr (!std::is_same_v<Layout, Attribute> && !std::is_same_v<Layout, SettleLengths>)
+    else if constexpr (!std::is_same_v<Layout, Attribute> && !std::is_same_v<Layout, Mark> &&
+                       !std::is_same_v<Layout, SettleLengths>)
       add(name, {""});
   }
   bool contains(const std::string& name) const { return names_.contains(name); }

@@ -200,6 +200,10 @@ class Filler {
   void operator()(std::string_view name, bool& flag, layout::Attribute attribute) const {
     if (is_there(name, attribute)) flag = file_.attribute<std::int64_t>(object(), std::string(name)).at(0) != 0;
   }
+  void operator()(std::string_view name, bool& flag, layout::Mark) const {
+    flag = file_.has_attribute(object(), std::string(name)) &&
+           file_.attribute<std::int64_t>(object(), std::string(name)).at(0) != 0;
+  }
   void operator()(std::string_view name, double& number, layout::Attribute) const {
     number = file_.attribute<double>(object(), std::string(name)).at(0);
   }

@@ -19,6 +19,7 @@ struct Attribute {
   bool may_be_absent = false;
   std::string_view part = {};  // of the fingerprint, where it is not the attribute's own name
 };
+struct Mark {};     // an attribute that is there where it is 1: without it a fingerprint is as before there was one
 struct AnyRows {};  // a table with any number of rows
 struct Scalars {    // one value a row
   std::size_t rows;
@@ -91,6 +92,7 @@ void visit_template(Template& molecule, const model::ForceField& field, Visitor&
   visit("virtual_site", molecule.virtual_sites, SiteTable{n});
   visit("rigid_water", molecule.rigid_water, Attribute{true});
   visit("always_rigid", molecule.always_rigid, Attribute{true, "rigid_water"});
+  visit("flexible", molecule.is_flexible, Mark{});
   visit("settle", molecule, SettleLengths{});
 }
 

@@ -49,7 +49,7 @@ using Pair = std::array<std::int32_t, 2>;
 std::map<Pair, double> constrained_bonds(const model::ForceField& field, const model::Template& molecule,
                                          ConstraintMode mode, bool is_rigid_water) {
   std::map<Pair, double> bonds;
-  if (mode == ConstraintMode::none) return bonds;
+  if (mode == ConstraintMode::none && !molecule.always_rigid) return bonds;
   model::for_each_kind_of_bond([&](auto kind) {
     const auto& terms = molecule.terms[kind];
     for (std::size_t t = 0; t < terms.atoms.size(); ++t) {
@@ -61,8 +61,12 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
         continue;
       }
       if (molecule.is_virtual_site(i) || molecule.is_virtual_site(j)) continue;  // its place is known without
-      if (mode == ConstraintMode::h_bonds && !is_hydrogen(molecule, i) && !is_hydrogen(molecule, j)) continue;
-      const double length = field.parameters[kind].at(at(terms.parameter[t])).r0;
+      const auto& [k, length] = field.parameters[kind].at(at(terms.parameter[t]));
+      if (!molecule.always_rigid || k != 0) {
+        if (mode == ConstraintMode::none) continue;
+        const bool has_hydrogen = is_hydrogen(molecule, i) || is_hydrogen(molecule, j);
+        if (mode == ConstraintMode::h_bonds && (!has_hydrogen || (molecule.is_flexible && k != 0))) continue;
+      }
       if (!(length > 0)) {
         refuse(molecule, "the bond of " + describe(molecule, i) + " and " + describe(molecule, j) + " has length " +
                              std::to_string(length) + " A, expected a positive number");
@@ -112,9 +116,6 @@ SettleParameters settle_of(const model::Template& molecule) {
 TemplateConstraints make_template_constraints(const model::ForceField& field, const model::Template& molecule,
                                               ConstraintMode mode) {
   TemplateConstraints result;
-  if (molecule.always_rigid && !molecule.rigid_water) {
-    refuse(molecule, "always_rigid is set without rigid_water; only waters can be rigid bodies");
-  }
   result.is_rigid_water = molecule.rigid_water && (mode != ConstraintMode::none || molecule.always_rigid);
   auto bonds = constrained_bonds(field, molecule, mode, result.is_rigid_water);
   for (const auto& [pair, length] : bonds) {

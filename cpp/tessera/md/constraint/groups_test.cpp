@@ -166,7 +166,26 @@ TEST(Groups, RefusesWhatCannotBeKept) {
   model::Template odd = water(true, false);
   odd.water_hh = 0;
   EXPECT_NE(message_of(odd, ConstraintMode::h_bonds).find("TIP3"), std::string::npos);
-  EXPECT_NE(message_of(water(false, true), ConstraintMode::none).find("always_rigid"), std::string::npos);
+}
+
+TEST(Groups, WaterThatIsFlexibleInTheInputStaysSo) {
+  model::Template t = molecule("SOL", {8, 1, 1}, {0, 0, 0});
+  for (std::int32_t h : {1, 2}) bond(t, 0, h, 2);
+  t.is_flexible = true;
+  EXPECT_EQ(make_template_constraints(field(), t, ConstraintMode::h_bonds).n_constraints, 0);
+  EXPECT_GT(make_template_constraints(field(), t, ConstraintMode::all_bonds).n_constraints, 0);
+  t.is_flexible = false;
+  EXPECT_GT(make_template_constraints(field(), t, ConstraintMode::h_bonds).n_constraints, 0);
+}
+
+TEST(Groups, BondsThatTheInputHoldsAreHeldInEveryRun) {
+  model::Template t = molecule("SOL", {8, 1, 1}, {0, 0, 0});
+  bond(t, 0, 1, 3);  // without a force
+  bond(t, 0, 2, 2);
+  EXPECT_EQ(make_template_constraints(field(), t, ConstraintMode::none).n_constraints, 0);
+  t.always_rigid = true;
+  EXPECT_EQ(make_template_constraints(field(), t, ConstraintMode::none).n_constraints, 1);
+  EXPECT_EQ(make_template_constraints(field(), t, ConstraintMode::h_bonds).n_constraints, 2);
 }
 
 TEST(Groups, CountsOfASystem) {

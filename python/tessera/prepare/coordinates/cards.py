@@ -92,9 +92,12 @@ def _read_amber(text: Text) -> Coordinates:
     velocity = _block(text, 2 + lines, n) * AMBER_PS if has_velocities else None
     if has_box:
         last = len(text) - 1
-        numbers = text.words(last, (3, 6), "the box")
+        numbers = text.words(last, (3, 4, 6), "the box")
+        # One angle is that of AMBER before version 7, which has the others from the prmtop.
+        angles = {3: (90.0, 90.0, 90.0), 4: (90.0, numbers[-1], 90.0), 6: tuple(numbers[3:])}[len(numbers)]
         try:
-            return Coordinates(position, box_from_lengths(numbers[:3], numbers[3:] or (90.0,) * 3), velocity)
+            box = box_from_lengths(numbers[:3], angles)
+            return Coordinates(position, box, velocity, has_angles=len(numbers) == 6)
         except InputError as error:
             raise text.wrong(last, str(error)) from None
     last_row = (position if velocity is None else velocity / AMBER_PS)[-1]
@@ -147,7 +150,8 @@ def read_netcdf(source: Source) -> Coordinates:
     box = None
     if "cell_lengths" in found:
         box = box_from_lengths(found["cell_lengths"], found.get("cell_angles", (90.0, 90.0, 90.0)))
-    return Coordinates(position, box, None if velocity is None else velocity * AMBER_PS)
+    found_velocity = None if velocity is None else velocity * AMBER_PS
+    return Coordinates(position, box, found_velocity, has_angles="cell_angles" in found)
 
 
 def _netcdf(data: bytes) -> dict[str, Any]:

@@ -26,6 +26,7 @@ class Coordinates:
     name_width: int | None = None  # characters that the format has room for
     residue: np.ndarray | None = None  # (n,) residue labels with insertion codes
     residue_number: IndexArray | None = None  # (n,) or `NO_NUMBER`
+    has_angles: bool = True  # False: the file gives no angles of its box, which are taken as 90°
 
     def label(self, name: np.ndarray, residue: np.ndarray, width: int | None = None) -> Coordinates:
         """Sets the names and returns this object."""

@@ -71,7 +71,8 @@ def read_mmcif(source: Source) -> Coordinates:
         codes = column("pdbx_PDB_ins_code")
         residue = [number + code.strip("?.") for number, code in zip(residue, codes)]
     name = [text.strip("\"'") if text[0] in "\"'" else text for text in column("auth_atom_id", "label_atom_id")]
-    return Coordinates(position, _cell(lines, source.name)).label(_texts(name), _texts(residue))
+    has_angles = sum(line.startswith("_cell.angle_") for line in lines) == 3
+    return Coordinates(position, _cell(lines, source.name), has_angles=has_angles).label(_texts(name), _texts(residue))
 
 
 def _texts(words: list[str]) -> np.ndarray:

@@ -50,6 +50,8 @@ def prepare_gromacs(
     """
     report("reading the topology")
     run = RunParameters() if mdp is None else read_mdp(mdp)
+    if mdp is not None and not run.repeats and not vacuum:
+        raise InputError(f"{Path(mdp).name}: pbc = no: nothing repeats there: add --vacuum, or set pbc = xyz")
     folders = [*([] if include is None else [Path(include)]), *run.include]
     read = Topology(require_file(top, "topology file"), folders, [*defines, *run.defines], run.takes_state_a)
     report("finding parameters")
@@ -74,7 +76,9 @@ def prepare_gromacs(
     notes += pair_by_name(atoms, found, coordinates, molecules, trust_order=trust_order)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
     origin = Origin("gromacs", _rule(read), line, run.lennard_jones, coordinates=Path(coordinates).name)
-    return assemble(atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report)
+    return assemble(
+        atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report, pieces.held()
+    )
 
 
 def _check_count(read: Topology, n_found: int) -> None:
@@ -122,6 +126,7 @@ def _convert(read: Topology, tables: Tables) -> tuple[FlatTopology, ForceField, 
         atomic_number=np.where(given > 0, given, atomic_numbers(mass, atom_name)).astype(np.int32),
         residue_name=_texts([name for a in atoms for name in a.residue_name]),
         residue_number=np.array([number for a in atoms for number in a.residue_number], np.int32),
+        insertion=np.array([code.encode() for a in atoms for code in a.insertion], "S1"),
         segment=np.repeat(_texts([m.name for m in read.molecules]), [m.n_atoms for m in read.molecules]),
     )
     force_field = force_field_of_types(read.types, names, _rule(read))
@@ -173,7 +178,7 @@ def _exclusions(read: Topology, molecule: Molecule, bonds: IdArray) -> IdArray:
 def _check_constraints(
     flat: FlatTopology, templates: list[Template], first_atom: list[int], field: ForceField
 ) -> list[str]:
-    """Returns a note where a run needs constraints, and refuses constraints that no run supports.
+    """Returns a note on bonds that every run holds, and refuses constraints that no run supports.
 
     A bond without a force represents a constraint. A run supports those inside a hydrogen group (a heavy atom and its
     hydrogens) and in rigid waters.
@@ -198,10 +203,7 @@ def _check_constraints(
             example = example or " and ".join(flat.describe(first + int(atom)) for atom in held[0])
     if not count:
         return []
-    return [
-        f"{count:,} bond(s) of [ constraints ] have no force, the first between {example}: a run needs "
-        'constraints = "h-bonds"'
-    ]
+    return [f"{count:,} bond(s) of [ constraints ] have no force, the first between {example}: every run holds them"]
 
 
 def _pieces_of(read: Topology, runs: IdArray, templates: list[Template]) -> dict[str, list[list[int]]]:
@@ -256,6 +258,7 @@ def _expand(flat: FlatTopology, runs: IdArray, templates: list[Template], whole:
         residue_name=flat.residue_name[rows],
         residue_number=flat.residue_number[rows],
         segment=flat.segment[rows],
+        insertion=flat.insertion[rows],
     )
 
 

@@ -9,39 +9,63 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, nearest, plain
 from tessera.prepare.gromacs.types import numbers_of
+from tessera.prepare.text import read_text
 from tessera.system import LennardJones
 
 _NM = 10.0  # Å
-_OFF = {"no", "none", "off", "0", "0.0", ""}
-#: options that change the interactions and have no counterpart, with their meaning and the values that switch them off
+_NAMED_OFF = {"no", "none", "off", ""}
+#: options that change the interactions and have no counterpart, with their meaning
 _REFUSED = {
-    "free-energy": ("free-energy perturbation", _OFF),
-    "implicit-solvent": ("implicit solvent", _OFF),
-    "nwall": ("walls", _OFF),
-    "qmmm": ("QM/MM", _OFF),
-    "energygrp-excl": ("exclusions between groups", _OFF),
-    "energygrp-table": ("tables between groups", _OFF),
-    "morse": ("Morse bonds", _OFF),
-    "periodic-molecules": ("molecules that go through the box", _OFF),
-    "pull": ("pulling", _OFF),
-    "awh": ("a biasing potential", _OFF),
-    "rotation": ("enforced rotation", _OFF),
-    "electric-field-x": ("an electric field", _OFF),
-    "electric-field-y": ("an electric field", _OFF),
-    "electric-field-z": ("an electric field", _OFF),
-    "epsilon-r": ("a dielectric constant other than 1", {"1", "1.0", "1.", "1.00", ""}),
+    "free-energy": "free-energy perturbation",
+    "implicit-solvent": "implicit solvent",
+    "nwall": "walls",
+    "QMMM": "QM/MM",
+    "qmmm-cp2k-active": "QM/MM",
+    "energygrp-excl": "exclusions between groups",
+    "energygrp-table": "tables between groups",
+    "morse": "Morse bonds",
+    "periodic-molecules": "molecules that go through the box",
+    "pull": "pulling",
+    "awh": "a biasing potential",
+    "colvars-active": "a biasing potential",
+    "density-guided-simulation-active": "a biasing potential",
+    "nnpot-active": "a potential of a neural network",
+    "rotation": "enforced rotation",
+    "electric-field-x": "an electric field",
+    "electric-field-y": "an electric field",
+    "electric-field-z": "an electric field",
+    "E-x": "an electric field",
+    "E-y": "an electric field",
+    "E-z": "an electric field",
+    "epsilon-surface": "a medium around the periodic images",
+    "accelerate": "acceleration of groups",
+    "cos-acceleration": "acceleration of groups",
+    "deform": "deformation of the box",
+    "swapcoords": "swapping of molecules",
+    "simulated-tempering": "simulated tempering",
+    "adress": "adaptive resolution",
 }
-#: modifier of Lennard-Jones by vdwtype and vdw-modifier
+#: options of which GROMACS knows more values than have a counterpart, and those that have one
+_ONLY = {
+    "epsilon-r": ("1", "a dielectric constant other than 1"),
+    "pbc": ("xyz no", "a system that repeats in some directions only"),
+    "ewald-geometry": ("3d", "Ewald sums of a layer"),
+}
+#: modifier of Lennard-Jones by vdw-modifier, in plain letters
 _MODIFIERS = {
     "none": "cut",
-    "potential-shift": "cut",
-    "potential-shift-verlet": "cut",
-    "force-switch": "force-switch-gromacs",
-    "potential-switch": "quintic-switch",
+    "potentialshift": "cut",
+    "potentialshiftverlet": "cut",
+    "forceswitch": "force-switch-gromacs",
+    "potentialswitch": "quintic-switch",
 }
-_OLD_TYPES = {"switch": "potential-switch", "shift": "force-switch"}
+_OLD_TYPES = {"switch": "potentialswitch", "shift": "forceswitch"}
 _TAILS = {"no": False, "enerpres": True, "ener": True, "allenerpres": True, "allener": True}
+_MESHES = ("pme", "p3mad", "ewald")
+_COULOMB = (*_MESHES, "cutoff", "reactionfield", "generalizedreactionfield", "reactionfieldzero", "reactionfieldnec",
+            "poisson", "switch", "shift", "pmeswitch")  # fmt: skip
 
 
 @dataclass
@@ -52,48 +76,79 @@ class RunParameters:
     defines: list[str] = field(default_factory=list)
     include: list[Path] = field(default_factory=list)
     takes_state_a: bool = False  # the file switches free-energy perturbation off
+    repeats: bool = True
     notes: list[str] = field(default_factory=list)
 
 
 def read_mdp(path: str | Path) -> RunParameters:
-    """Reads the file. Raises `InputError` for a line that is no option and for options without a counterpart."""
+    """Reads the file. Raises `InputError` for a line that is no option of GROMACS and for options without a
+    counterpart."""
     path = require_file(path, "mdp file")
     options = _options(path)
-    for name, (what, off) in _REFUSED.items():
-        value, where = options.get(name, ("", ""))
-        if not off.issuperset(value.lower().split()):
+    for name, what in _REFUSED.items():
+        value, where = _given(options, name)
+        if not all(map(_is_off, value.split())):
+            raise InputError(f"{where}: {name} = {value}: {what} is not supported")
+    for name, (values, what) in _ONLY.items():
+        value, where = _given(options, name)
+        if value and plain(value) not in values.split() and not ("1" in values.split() and _is_one(value)):
             raise InputError(f"{where}: {name} = {value}: {what} is not supported")
     lennard_jones, notes = _lennard_jones(options, path.name)
     return RunParameters(
         lennard_jones,
         _flags(options, "define", "-D"),
         [path.parent / folder for folder in _flags(options, "include", "-I")],
-        "free-energy" in options,
-        notes + _electrostatics(options, path.name, lennard_jones.cutoff),
+        plain("free-energy") in options,
+        plain(_given(options, "pbc")[0]) != "no",
+        [*notes, *_electrostatics(options, path.name, lennard_jones.cutoff), *_of_a_run(options, path.name)],
     )
 
 
-_Options = dict[str, tuple[str, str]]  # value and place by name; names have hyphens and lower case
+_Options = dict[str, tuple[str, str]]  # value and place by plain name
 
 
 def _options(path: Path) -> _Options:
     options: _Options = {}
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         text, where = line.split(";", 1)[0].strip(), f"{path.name}:{number}"
         if not text:
             continue
-        name, separator, value = text.partition("=")
-        name = name.strip().lower().replace("_", "-")
+        given, separator, value = text.partition("=")
+        given = given.strip()
+        name = plain(given)
         if not separator or not name:
             raise InputError(f"{where}: expected NAME = VALUE, found {text[:60]!r}")
+        if not is_known(name):
+            like = nearest(name)
+            mend = f"did you mean {like}?" if like else "remove the line, or make it a comment with ;"
+            raise InputError(f"{where}: GROMACS has no option {given[:60]!r}: {mend}")
         if name in options:
-            raise InputError(f"{where}: {name} is given twice, first at {options[name][1]}")
+            raise InputError(f"{where}: {KNOWN.get(name, given)} is given twice, first at {options[name][1]}")
         options[name] = (" ".join(value.split()), where)
     return options
 
 
+def _given(options: _Options, name: str) -> tuple[str, str]:
+    """Returns the value of an option and its place; both are empty where it is not given."""
+    return options.get(plain(name), ("", ""))
+
+
+def _is_off(word: str) -> bool:
+    try:
+        return plain(word) in _NAMED_OFF or float(word) == 0
+    except ValueError:
+        return False
+
+
+def _is_one(word: str) -> bool:
+    try:
+        return float(word) == 1
+    except ValueError:
+        return False
+
+
 def _flags(options: _Options, name: str, flag: str) -> list[str]:
-    value, where = options.get(name, ("", ""))
+    value, where = _given(options, name)
     words = value.split()
     for word in words:
         if not word.startswith(flag) or len(word) == len(flag):
@@ -103,7 +158,7 @@ def _flags(options: _Options, name: str, flag: str) -> list[str]:
 
 def _length(options: _Options, name: str, default: str) -> float:
     """Returns a length in Å, which is in nm in the file."""
-    value, where = options.get(name, ("", ""))
+    value, where = _given(options, name)
     try:
         length = float(value or default)
     except ValueError:
@@ -113,28 +168,27 @@ def _length(options: _Options, name: str, default: str) -> float:
     return round(_NM * length, 9)
 
 
-def _choice(options: _Options, name: str, default: str) -> tuple[str, str]:
-    value, where = options.get(name, ("", ""))
-    return (value or default).lower().replace("_", "-"), where
+def _choice(options: _Options, name: str, default: str) -> tuple[str, str, str]:
+    """Returns a value in plain letters, as it is given, and its place."""
+    value, where = _given(options, name)
+    return plain(value or default), value or default, where
 
 
 def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
-    kind, where = _choice(options, "vdwtype", "cut-off")
-    modifier, modifier_where = _choice(options, "vdw-modifier", "potential-shift")
+    kind, given, where = _choice(options, "vdwtype", "cut-off")
+    modifier, given_modifier, modifier_where = _choice(options, "vdw-modifier", "potential-shift")
     if kind in _OLD_TYPES:
         modifier = _OLD_TYPES[kind]
     elif kind == "pme":
         return _mesh(options, file)
-    elif kind not in ("cut-off", "cutoff"):
-        raise InputError(
-            f"{where}: vdwtype = {options['vdwtype'][0]} is not supported, expected cut-off, PME, switch or shift"
-        )
+    elif kind != "cutoff":
+        raise InputError(f"{where}: vdwtype = {given} is not supported, expected cut-off, PME, switch or shift")
     if modifier not in _MODIFIERS:
-        expected = ", ".join(m for m in _MODIFIERS if not m.endswith("verlet"))
-        raise InputError(f"{modifier_where}: vdw-modifier = {modifier}, expected {expected}")
-    correction, where = _choice(options, "dispcorr", "no")
+        expected = "none, potential-shift, force-switch or potential-switch"
+        raise InputError(f"{modifier_where}: vdw-modifier = {given_modifier}, expected {expected}")
+    correction, given, where = _choice(options, "DispCorr", "no")
     if correction not in _TAILS:
-        raise InputError(f"{where}: DispCorr = {correction}, expected no, EnerPres, Ener, AllEnerPres or AllEner")
+        raise InputError(f"{where}: DispCorr = {given}, expected no, EnerPres, Ener, AllEnerPres or AllEner")
     cutoff, switch = _length(options, "rvdw", "1.0"), 0.0
     if _MODIFIERS[modifier] != "cut":
         switch = _length(options, "rvdw-switch", "0")
@@ -142,25 +196,28 @@ def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str
             raise InputError(f"{file}: rvdw-switch = {switch / _NM:g} nm is not below rvdw = {cutoff / _NM:g} nm")
     lennard_jones = LennardJones(_MODIFIERS[modifier], cutoff, switch, _TAILS[correction])
     notes = [_taken(lennard_jones, file)]
-    if modifier.startswith("potential-shift"):
+    if modifier.startswith("potentialshift"):
         notes.append(f"{file}: GROMACS shifts Lennard-Jones to 0 at the cut-off: the same forces, other energies")
     if correction not in ("no", "enerpres"):
-        notes.append(f"{file}: DispCorr = {correction} is taken as EnerPres")
+        notes.append(f"{file}: DispCorr = {given} is taken as EnerPres")
     return lennard_jones, notes
 
 
 def _mesh(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
     """Returns Lennard-Jones with its dispersion on a mesh (vdwtype = PME)."""
-    rule, where = _choice(options, "lj-pme-comb-rule", "geometric")
+    rule, given, where = _choice(options, "lj-pme-comb-rule", "geometric")
     if rule != "geometric":
-        raise InputError(f"{where}: lj-pme-comb-rule = {rule} is not supported, expected Geometric")
-    correction, where = _choice(options, "dispcorr", "no")
+        raise InputError(f"{where}: lj-pme-comb-rule = {given} is not supported, expected Geometric")
+    modifier, given, where = _choice(options, "vdw-modifier", "potential-shift")
+    if modifier not in ("none", "potentialshift", "potentialshiftverlet"):
+        raise InputError(f"{where}: vdw-modifier = {given} with vdwtype = PME, expected none or potential-shift")
+    correction, given, where = _choice(options, "DispCorr", "no")
     if correction != "no":
-        raise InputError(f"{where}: DispCorr = {correction}, expected no with vdwtype = PME, which leaves nothing out")
+        raise InputError(f"{where}: DispCorr = {given}, expected no with vdwtype = PME, which leaves nothing out")
     lennard_jones = LennardJones("pme", _length(options, "rvdw", "1.0"))
     notes = [_taken(lennard_jones, file)]
-    tolerance, where = options.get("ewald-rtol-lj", ("0.001", ""))
-    if numbers_of([tolerance], f"{where}: ewald-rtol-lj") != (0.001,):
+    tolerance, where = _given(options, "ewald-rtol-lj")
+    if tolerance and numbers_of([tolerance], f"{where}: ewald-rtol-lj") != (0.001,):
         notes.append(f"{file}: ewald-rtol-lj is {tolerance}: set pme.lj_tolerance = {tolerance} in the run file")
     return lennard_jones, notes
 
@@ -172,10 +229,30 @@ def _taken(lj: LennardJones, file: str) -> str:
 
 
 def _electrostatics(options: _Options, file: str, cutoff: float) -> list[str]:
-    kind, _ = _choice(options, "coulombtype", "cut-off")
+    kind, given, where = _choice(options, "coulombtype", "cut-off")
+    if kind not in _COULOMB:
+        raise InputError(f"{where}: coulombtype = {given} is not supported, expected PME, P3M-AD, Ewald or cut-off")
+    if kind not in _MESHES:
+        return [f"{file}: coulombtype is {given.lower()}; a run has PME unless its run file says otherwise"]
+    if _given(options, "rcoulomb")[0] and _length(options, "rcoulomb", "1.0") != cutoff:
+        return [f"{file}: rcoulomb and rvdw differ; a run has one cut-off, that of Lennard-Jones"]
+    return []
+
+
+def _of_a_run(options: _Options, file: str) -> list[str]:
+    """Returns notes on what a run file has to say so that a run moves the same system."""
     notes = []
-    if kind not in ("pme", "p3m-ad", "ewald"):
-        notes.append(f"{file}: coulombtype is {kind}; a run has PME unless its run file says otherwise")
-    elif "rcoulomb" in options and _length(options, "rcoulomb", "1.0") != cutoff:
-        notes.append(f"{file}: rcoulomb and rvdw differ; a run has one cut-off, that of Lennard-Jones")
+    held, given, where = _choice(options, "constraints", "h-bonds")
+    if held not in ("none", "hbonds", "allbonds", "hangles", "allangles"):
+        expected = "none, h-bonds, all-bonds, h-angles or all-angles"
+        raise InputError(f"{where}: constraints = {given}, expected {expected}")
+    if held in ("none", "allbonds"):
+        notes.append(f'{file}: constraints is {given}: set dynamics.constraints = "{given.lower()}" in the run file')
+    elif held != "hbonds":
+        notes.append(f"{file}: constraints is {given}, which has no counterpart; a run holds bonds to hydrogen")
+    factor, where = _given(options, "mass-repartition-factor")
+    if factor and not _is_one(factor):
+        notes.append(f"{file}: mass-repartition-factor is {factor}: set dynamics.hydrogen_mass in the run file")
+    if frozen := _given(options, "freezegrps")[0]:
+        notes.append(f"{file}: {frozen} is frozen: set dynamics.fixed in the run file")
     return notes

@@ -8,6 +8,7 @@ the memory.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tessera.prepare.errors import InputError, require_file
+from tessera.prepare.text import read_bytes
 
 _LONGEST = 4095  # characters of a line, GROMACS' own limit
 _DEEPEST, _MOST_FILES = 64, 10_000  # depth of nested files, and number of files
@@ -126,10 +128,7 @@ class Preprocessor:
             )
         if len(self._names) >= _MOST_FILES:
             raise InputError(f"{self._path.name} includes more than {_MOST_FILES:,} files")
-        try:
-            file = path.open(encoding="utf-8", errors="replace", newline="\n")
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from None
+        file = io.TextIOWrapper(io.BytesIO(read_bytes(path)), "utf-8", errors="replace", newline="\n")
         self._stack.append(_Open(file, len(self._names), path.parent))
         self._names.append(path.name)
 

@@ -60,6 +60,7 @@ class TermGatherer:
         """Adds all terms of a molecule, of which atoms begin at `first`. Returns its chemical bonds (m,2), with atoms
         from 0."""
         joined: list[IdArray] = []
+        held: list[IdArray] = []
         readers: dict[str, Callable[[Group], Found]] = {
             "bonds": self._bonds,
             "settles": self._settles,
@@ -74,12 +75,15 @@ class TermGatherer:
                 for (kind, row), lines, atoms in reader(group):
                     index = self._tables[kind].add(*row)
                     self._terms.setdefault(kind, []).append((self._n_lines + lines, first + atoms, index))
+                    if section in ("settles", "constraints"):
+                        held.append(first + atoms)
                 if (section, group.function) in _CHEMICAL:
                     joined.append(group.atoms)
                 elif section == "settles":  # where there are two, GROMACS takes the first
                     joined.append(np.stack([group.atoms[:, 0], group.atoms[:, 0] + 1], axis=1))
                 last = max(last, int(group.rows.max()) + 1)
             self._n_lines += last
+        self._flat.add("held", np.concatenate([np.zeros((0, 2), np.int64), *held]))
         self._hold_once()
         for kind, parts in self._terms.items():
             lines = np.concatenate([p[0] for p in parts])

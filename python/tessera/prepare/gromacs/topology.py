@@ -97,6 +97,7 @@ class MoleculeAtoms:
     name: list[str] = field(default_factory=list)
     residue_name: list[str] = field(default_factory=list)
     residue_number: list[int] = field(default_factory=list)
+    insertion: list[str] = field(default_factory=list)  # codes, mostly empty
     charge: list[float] = field(default_factory=list)
     mass: list[float] = field(default_factory=list)
 
@@ -259,7 +260,12 @@ class Topology:
                 f"{self.at(place)}: expected atom {molecule.n_atoms + 1} of {molecule.name}, found {words[0]}"
             )
         kind = self._atom_type(words[1], place)
-        number = words[2] if words[2][-1:].isdigit() else words[2][:-1]  # without an insertion code (a letter)
+        code = "" if words[2][-1:].isdigit() else words[2][-1:]
+        number = words[2].removesuffix(code)
+        if not code.isascii():
+            raise InputError(
+                f"{self.at(place)}: the residue {words[2]} ends with {code!r}, expected a digit or a letter"
+            )
         integer_of(words[5], "a charge group", self.at(place))
         numbers = numbers_of(words[6:8], self.at(place))
         atoms = molecule.atoms
@@ -267,6 +273,7 @@ class Topology:
         atoms.name.append(words[4])
         atoms.residue_name.append(words[3])
         atoms.residue_number.append(integer_of(number, "a residue's number", self.at(place)))
+        atoms.insertion.append(code)
         atoms.charge.append(numbers[0] if numbers else kind.charge)
         atoms.mass.append(numbers[1] if len(numbers) > 1 else kind.mass)
         if kind.is_not_an_atom:

@@ -6,6 +6,7 @@ coordinates.
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.openmm.external import run_file_text, write_restraints
 from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
 from tessera.prepare.openmm.names import names_of_elements
+from tessera.prepare.text import read_text
 from tessera.system import System
 from tessera.system.model import FloatArray, IndexArray
 
@@ -105,7 +107,9 @@ def assembled(
     origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
     field = converted.force_field
     position = where.position.copy() if converted.restraints else where.position
-    system = assemble(converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report)
+    system = assemble(
+        converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report, pieces.held()
+    )
     if converted.restraints and output is not None:
         write_restraints(system, converted.restraints, position, output)
     elif converted.restraints:
@@ -136,8 +140,9 @@ def _compare_boxes(system: FloatArray, pdb: FloatArray | None) -> list[str]:
 def _read_system(path: Path) -> Any:
     import openmm
 
+    text = read_text(path)
     try:
-        found = openmm.XmlSerializer.deserialize(path.read_text())
+        found = openmm.XmlSerializer.deserialize(text)
     except Exception as error:  # OpenMM has its own exceptions, files raise others
         raise InputError(f"cannot read {path.name} as an OpenMM System: {error}") from error
     if not isinstance(found, openmm.System):
@@ -154,7 +159,7 @@ def _residue_numbers(topology: Any) -> IndexArray:
     """Returns the PDB's residue numbers (n,) where they are decimal and differ between neighbouring residues; else they
     are counted from 1."""
     residues = list(topology.residues())
-    labels = [(r.id, r.name, r.chain.id) for r in residues]
+    labels = [(r.id, r.insertionCode, r.name, r.chain.id) for r in residues]
     plain = all(re.fullmatch(r"-?\d{1,8}", r.id) for r in residues)
     if not plain or any(a == b for a, b in itertools.pairwise(labels)):
         numbers = list(range(1, len(residues) + 1))
@@ -171,6 +176,7 @@ def names_of(topology: Any) -> AtomNames:
         residue_name=np.array([a.residue.name for a in atoms], "S8"),
         residue_number=_residue_numbers(topology),
         segment=np.array([a.residue.chain.id for a in atoms], "S8"),
+        insertion=np.array([a.residue.insertionCode.strip() for a in atoms], "S1"),
         atomic_number=np.array([a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32),
     )
 
@@ -181,12 +187,12 @@ def _read_places(path: Path, system: Any) -> tuple[AtomNames, Coordinates, bool]
     from openmm import unit
     from openmm.app import PDBFile, PDBxFile
 
-    start = path.read_bytes()[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start.startswith(b"<"):
-        return names_of_elements(system), _read_state(path, system), True
-    is_mmcif = path.suffix.lower() in (".cif", ".mmcif") or start.startswith(b"data_")
+    text = read_text(path)
+    if text.lstrip().startswith("<"):
+        return names_of_elements(system), _read_state(path, text, system), True
+    is_mmcif = path.suffix.lower() in (".cif", ".mmcif") or text.lstrip().startswith("data_")
     try:
-        file = (PDBxFile if is_mmcif else PDBFile)(str(path))
+        file = (PDBxFile if is_mmcif else PDBFile)(io.StringIO(text))
     except Exception as error:  # OpenMM raises many kinds of exceptions
         raise InputError(f"cannot read {path.name} as {'an mmCIF' if is_mmcif else 'a PDB'}: {error}") from error
     vectors = file.topology.getPeriodicBoxVectors()
@@ -196,12 +202,12 @@ def _read_places(path: Path, system: Any) -> tuple[AtomNames, Coordinates, bool]
     return names_of(file.topology), Coordinates(np.round(position, 10 if is_mmcif else 3), box), False
 
 
-def _read_state(path: Path, system: Any) -> Coordinates:
+def _read_state(path: Path, text: str, system: Any) -> Coordinates:
     import openmm
     from openmm import unit
 
     try:
-        state = openmm.XmlSerializer.deserialize(path.read_text())
+        state = openmm.XmlSerializer.deserialize(text)
         if not isinstance(state, openmm.State):
             raise InputError(f"{path.name} holds a {type(state).__name__}, expected a PDB, an mmCIF or an OpenMM State")
         position = np.asarray(state.getPositions(asNumpy=True).value_in_unit(unit.angstrom))

@@ -59,6 +59,7 @@ class AtomNames:
     residue_number: IndexArray
     segment: NDArray[np.bytes_]
     atomic_number: IndexArray | None = None
+    insertion: NDArray[np.bytes_] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes of residues, if any
 
 
 @dataclass
@@ -94,6 +95,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
         residue_name=names.residue_name,
         residue_number=names.residue_number,
         segment=names.segment,
+        insertion=names.insertion,
     )
     notes = add_sites(flat, {i: site_of(system, i, flat) for i in range(n) if system.isVirtualSite(i)})
     check_massless(flat, _advice_on_fixed(flat))
@@ -282,15 +284,18 @@ def _add_bonds(system: Any, flat: FlatTopology, found: Gathered, tables: Tables)
 
 def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | None:
     """Converts constraints without a bond's force, those of rigid water and of bonds to hydrogen, to bonds without a
-    force. Returns a note on the latter, which a run must constrain. Raises `InputError` for all others."""
+    force. Returns a note on the latter, which every run holds. Raises `InputError` for all others."""
     element = flat.atomic_number
     bonds = [pair for kind in BOND_KINDS for pair in flat.terms[kind][0].tolist()]
     known = {(min(i, j), max(i, j)) for i, j in bonds}
     loose: dict[tuple[int, int], float] = {}
+    held: list[tuple[int, int]] = []
     for index in range(system.getNumConstraints()):
         i, j, distance = system.getConstraintParameters(index)
+        held.append((i, j))
         if (min(i, j), max(i, j)) not in known:
             loose[min(i, j), max(i, j)] = value(distance) * NM
+    flat.add("held", held)
     partners: dict[int, set[int]] = {}  # the heavy atoms that a hydrogen has a bond or a constraint with
     for i, j in (*bonds, *loose):
         for one, other in ((i, j), (j, i)):
@@ -315,10 +320,8 @@ def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | N
     if not outside:
         return None
     example = " and ".join(flat.describe(atom) for atom in outside[0])
-    return (
-        f"{len(outside):,} constrained bond(s) to hydrogen have no force, the first between {example}: a run needs "
-        'constraints = "h-bonds"'
-    )
+    count = f"{len(outside):,} constrained bond(s)"
+    return f"{count} to hydrogen have no force, the first between {example}: every run holds them"
 
 
 def _add_torsions(flat: FlatTopology, found: Gathered, tables: Tables) -> None:

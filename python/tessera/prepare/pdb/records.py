@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tessera.prepare.errors import InputError
+from tessera.prepare.text import read_bytes
 
 WATERS = {"HOH", "WAT", "H2O", "DOD", "TIP", "TIP3", "TP3", "SOL"}
 _KEPT = ("SEQRES", "SSBOND", "CONECT", "MODRES")  # other records that libraries use
@@ -54,7 +55,7 @@ class _Atom:
 
 def read_records(path: Path, keep_water: bool) -> Records:
     """Reads the first model. Raises `InputError` where the file is no PDB, or an atom is there twice."""
-    data = path.read_bytes()
+    data = read_bytes(path)
     if data.startswith(b"\x1f\x8b"):
         raise InputError(f"{path.name} is compressed: unpack it first (gunzip)")
     lines = data.decode("latin-1").splitlines()
