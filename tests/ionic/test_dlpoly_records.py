@@ -189,6 +189,7 @@ def test_the_new_style_has_any_order(
             r"Ewald's precision is 0.125, expected a number above 0",
         ),
         (CONTROL.replace("precision 1d-6", "precision -1d-6"), r"Ewald's precision is -1e-06"),
+        (CONTROL.replace("500.0", "-500.0"), r"CONTROL has a temperature of -500 K, expected at least 0"),
         (CONTROL.replace("steps 20", "stepz 20"), r"line 4: unknown directive 'stepz'"),
         (CONTROL.replace("steps 20", "no index"), r"no index: not supported; remove the indices"),
         (CONTROL.replace("steps 20", "no idea"), r"unknown directive 'no idea'"),
