@@ -74,6 +74,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
     mass = np.array([value(system.getParticleMass(i)) for i in range(n)])
     gathered = Gathered()
     for force in system.getForces():
+        _check_particles(force, n)
         _read_force(force, gathered)
     if gathered.charge is None:
         raise InputError("the System has no NonbondedForce, so its atoms have no charges")
@@ -103,6 +104,13 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
             "of NonbondedForce and CustomNonbondedForce one is periodic and the other is not: not supported"
         )
     return Converted(flat, force_field, gathered.lennard_jones, gathered.notes, gathered.periodic == {True})
+
+
+def _check_particles(force: Any, n: int) -> None:
+    """Raises `InputError` where a force that has parameters for each particle has them for more or fewer."""
+    kind = type(force).__name__
+    if kind in ("NonbondedForce", "CustomNonbondedForce") and force.getNumParticles() != n:
+        raise InputError(f"the System has {n:,} particles, and its {kind} parameters for {force.getNumParticles():,}")
 
 
 def _read_force(force: Any, out: Gathered) -> None:
