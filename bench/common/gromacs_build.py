@@ -34,9 +34,9 @@ def build(common: Common, instruction_set: str) -> Path:
     gmx = built(common, instruction_set)
     if gmx.exists():
         return gmx
-    if missing := [tool for tool in TOOLS if shutil.which(tool) is None]:
+    if missing := what_is_missing():
         raise click.ClickException(
-            f"building GROMACS needs {', '.join(missing)}: apt-get install dpkg-dev cmake ninja-build g++"
+            f"building GROMACS needs {', '.join(missing)}: apt-get install dpkg-dev cmake ninja-build g++ libfftw3-dev"
         )
     folder = gmx.parents[1]
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,6 +45,17 @@ def build(common: Common, instruction_set: str) -> Path:
     _run(["cmake", "-S", source, "-B", folder, "-G", "Ninja", f"-DGMX_SIMD={SETS[instruction_set]}", *OPTIONS], folder)
     _run(["ninja", "-C", folder, "gmx"], folder)
     return gmx
+
+
+def what_is_missing() -> list[str]:
+    """Returns the tools and libraries that GROMACS is built with and that are not installed."""
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if "g++" not in missing:
+        words = ["g++", "-x", "c", "-", "-o", "/dev/null", "-lfftw3f"]
+        text = "#include <fftw3.h>\nint main(void) { return fftwf_version[0] == 0; }\n"
+        if subprocess.run(words, input=text, capture_output=True, text=True, check=False).returncode != 0:
+            missing.append("FFTW in single precision")
+    return missing
 
 
 def unpacked_source(common: Common) -> Path:

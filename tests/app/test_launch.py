@@ -273,3 +273,16 @@ def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path) -
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "a.toml --check --ranks 2\n"
+
+
+@pytest.mark.parametrize(("limit", "refused"), [(1 << 20, True), (1 << 30, False)])
+def test_files_that_may_not_grow(place: Path, monkeypatch: pytest.MonkeyPatch, limit: int, refused: bool) -> None:
+    """Where its ranks can't make the files in which they share memory, Open MPI's mpirun waits for ever."""
+    script(place / "path" / "mpirun", OPEN_MPI)
+    monkeypatch.setattr(launch.resource, "getrlimit", lambda _: (limit, limit))
+    if refused:
+        with pytest.raises(launch.LaunchError, match=r"files may have at most 1,048,576 bytes here \(ulimit -f\)"):
+            launch.engine_command(["run.toml"], ranks=2)
+        assert launch.engine_command(["run.toml"], threads=3)
+    else:
+        assert launch.engine_command(["run.toml"], ranks=2)

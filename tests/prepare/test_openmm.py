@@ -342,6 +342,23 @@ def test_what_is_refused_by_name(tmp_path: Path, change: Callable[[openmm.System
         prepared(tmp_path, system)
 
 
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_force_of_more_or_fewer_particles_is_refused(tmp_path: Path, change: int) -> None:
+    """OpenMM checks this where it makes a Context, not where it reads a file."""
+    system = butane()
+    system.getForce(2).addParticle(0.0, 0.34, 0.4)
+    if change < 0:
+        system = butane()
+        system.addParticle(12.0)
+    paths = written(tmp_path, system)
+    if change < 0:
+        lines = paths[1].read_text().splitlines()
+        lines.insert(-1, lines[-2].replace("    5", "    6", 1).replace("C5", "C6").replace("6.000", "9.000"))
+        paths[1].write_text("\n".join([*lines, ""]))
+    with pytest.raises(InputError, match=r"the System has \d particles, and its NonbondedForce parameters for \d"):
+        prepare_openmm_files(*paths)
+
+
 def test_an_improper_that_is_not_wrapped_counts_about_zero(tmp_path: Path) -> None:
     system = butane()
     torsion(system, "k*(theta-theta0)^2", 0.0)

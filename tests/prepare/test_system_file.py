@@ -288,3 +288,39 @@ def test_checking_and_writing_take_little_more_memory_than_the_system(tmp_path: 
     small, large = beyond(1_500_000), beyond(4_500_000)
     for before, after in zip(small, large):  # of all atoms: blocks, masks, and fractions along one vector
         assert after - before < 3_000_000 * 20, (small, large)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "word"),
+    [
+        ("runs", [[0, 10**9]], "its molecules have"),
+        ("runs", [[7, 1]], "its runs name no template"),
+        ("runs", [[0, -1]], "its runs name no template, or count no molecules"),
+        ("residue_numbers", [[0, 10**9, 1, 1]], "it numbers 1,000,000,000 molecules"),
+        ("id", "twice", "not those of each atom once"),
+    ],
+)
+def test_senseless_numbers_are_refused_before_memory_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object, word: str
+) -> None:
+    """Of a file that is sealed: its checksums are right."""
+    from tessera.system import file as module
+
+    system = dhfr()
+    path = tmp_path / "senseless.tsr"
+    monkeypatch.setattr(module, "check_system", lambda *_, **__: None)
+    monkeypatch.setattr(module.checked_file, "check", lambda *_, **__: None)
+    write(system, path)
+    with h5py.File(path, "r+") as file:
+        if name == "id":
+            ids = file["coordinates/id"][...]
+            ids[1] = ids[0]
+            file["coordinates/id"][...] = ids
+        else:
+            if name in file["instances"]:
+                del file["instances"][name]
+            else:
+                file.attrs["n_names"] = int(file.attrs["n_names"]) + 1
+            file["instances"].create_dataset(name, data=np.array(value, np.int64))
+    with pytest.raises(SystemFileError, match=word):
+        read(path)

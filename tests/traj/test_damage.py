@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tessera.checked_file import DamagedFileError
+from tessera.checked_file import DamagedFileError, checksum
 from tessera.commands.traj import traj as command
 from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
+from tessera.traj.manifest import START
 from traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, write_segment
 
 ATOMS = 30
@@ -249,3 +250,43 @@ def test_a_machine_that_stopped(folder: Path) -> None:
 def test_numbers_that_are_not_finite_are_what_was_written(tmp_path: Path) -> None:
     folder = write_segment(tmp_path / "a.segments", range(1), 1, encodings=[FLOAT32])
     assert check(folder).ok
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("every", "[" * 100_000 + "]" * 100_000),
+        ("system_atoms", "1" + "0" * 400),
+        ("system_atoms", "1e400"),
+        ("system_atoms", "3"),
+        ("after_step", "-" + "9" * 30),
+        ("timestep", "NaN"),
+        ("timestep", "1" + "0" * 400),
+        ("ids", "[[0, 1, 1, 1" + "0" * 400 + "]]"),
+        ("ids", "{}"),
+        ("parts", '[{"file": "a\\u0000b", "first": 0, "atoms": 30}]'),
+        ("parts", '[{"file": "\\u001b[31m/b", "first": 0, "atoms": 30}]'),
+        ("parts", '[{"file": 7, "first": 0, "atoms": 30}]'),
+        ("quantities", "7"),
+        ("encodings", "[7]"),
+    ],
+)  # fmt: skip
+def test_a_manifest_that_is_sealed_but_senseless(folder: Path, key: str, value: str) -> None:
+    """Its checksums are right; one line names the file, and no command breaks."""
+    path = folder / "segment-0000.manifest"
+    content = path.read_bytes()
+    magic, json_bytes, _, entry_bytes, _ = START.unpack_from(content)
+    text = content[START.size : START.size + json_bytes].decode().rstrip()
+    mark = f'"{key}": '
+    begin = text.index(mark) + len(mark)
+    _, end = json.JSONDecoder().raw_decode(text, begin)
+    changed = (text[:begin] + value + text[end:]).encode()
+    changed += b" " * (-len(changed) % 8)
+    head = START.pack(magic, len(changed), checksum(changed), entry_bytes, 0)
+    head = head[:-8] + checksum(head[:-8]).to_bytes(8, "little")
+    path.write_bytes(head + changed + content[START.size + json_bytes :])
+    for name in ("info", "verify"):
+        done = run(name, folder)
+        assert done.exit_code == 1, done.exception
+        assert "segment-0000.manifest" in done.output and "does not understand" in done.output
+        assert "\x1b" not in done.output

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <hwy/cache_control.h>
+#include <pthread.h>
 
 #include <system_error>
 
@@ -32,9 +33,23 @@ void wait_while(const std::atomic<Value>& value, Value old) {
   while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
 }
 
+/// How many forks, since this code was loaded, have made this process.
+std::atomic<std::uint32_t> forks{0};
+
+void count_forks() {
+  [[maybe_unused]] static const int once =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int size) {
+  count_forks();
+  start(size);
+}
+
+void ThreadPool::start(int size) {
+  forks_ = forks.load(std::memory_order_relaxed);
   try {
     for (int thread = 1; thread < size; ++thread) workers_.emplace_back([this, thread] { work(thread); });
   } catch (const std::system_error& error) {
@@ -48,7 +63,17 @@ ThreadPool::ThreadPool(int size) {
 
 ThreadPool::~ThreadPool() { end(); }
 
+bool ThreadPool::is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
+
+/// Threads of another process can neither be joined nor detached, so what names them is kept for ever.
+void ThreadPool::forget_workers() {
+  static auto& forgotten = *new std::vector<std::vector<std::thread>>;
+  forgotten.push_back(std::exchange(workers_, {}));
+  generation_ = 0, running_ = 0, failed_ = false;
+}
+
 void ThreadPool::end() {
+  if (is_of_parent()) return forget_workers();
   stop_ = true;
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
@@ -65,6 +90,11 @@ void ThreadPool::execute(int thread) {
 
 void ThreadPool::run(const std::function<void(int)>& function) {
   if (workers_.empty()) return function(0);
+  if (is_of_parent()) {
+    const int threads = size();
+    forget_workers();
+    start(threads);
+  }
   function_ = &function;
   running_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_release);

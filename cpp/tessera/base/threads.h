@@ -25,7 +25,7 @@ class ThreadPool {
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Runs function(thread) on every thread, 0 ≤ thread < size(); returns when all are done. The first exception thrown
-  /// by any of them is thrown again here.
+  /// by any of them is thrown again here. A process that was forked since has none of the threads: it starts its own.
   void run(const std::function<void(int)>& function);
 
   /// Runs function(begin, end) over [0, n) in one contiguous share a thread.
@@ -42,11 +42,15 @@ class ThreadPool {
   }
 
  private:
+  void start(int size);
+  bool is_of_parent() const;
+  void forget_workers();
   void work(int thread);
   void execute(int thread);
   void end();
 
   std::vector<std::thread> workers_;
+  std::uint32_t forks_ = 0;  // that had made the process in which the workers were started
   const std::function<void(int)>* function_ = nullptr;
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<int> running_{0};

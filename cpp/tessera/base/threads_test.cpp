@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -124,6 +125,32 @@ TEST(ThreadPool, SaysHowManyThreadsTheSystemHas) {
   setrlimit(RLIMIT_AS, &before);
   EXPECT_NE(said.find("of 4000 threads can be started; ask for fewer"), std::string::npos) << said;
 }
+
+#ifndef __SANITIZE_THREAD__  // which ends a child that starts threads
+TEST(ThreadPool, WorksInAForkedProcess) {
+  ThreadPool pool(3), unused(2);
+  const auto sum_of = [](ThreadPool& threads) {
+    std::atomic<std::int64_t> sum{0};
+    threads.parallel_for(100, [&](std::int64_t begin, std::int64_t end) {
+      for (auto i = begin; i < end; ++i) sum += i;
+    });
+    return sum.load();
+  };
+  EXPECT_EQ(sum_of(pool), 4950);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(300);  // instead of hanging
+    const bool is_right = sum_of(pool) == 4950 && sum_of(pool) == 4950 && pool.size() == 3;
+    pool.~ThreadPool();
+    unused.~ThreadPool();
+    _exit(is_right ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(sum_of(pool), 4950);
+}
+#endif
 
 }  // namespace
 }  // namespace tessera

@@ -130,7 +130,7 @@ def box_options(function: Callable[..., None]) -> Callable[..., None]:
     with_box = click.option(
         "--box-angles",
         nargs=3,
-        type=Finite(),
+        type=float,
         default=None,
         metavar="ALPHA BETA GAMMA",
         help="Angles of the box of --box in degrees, of B and C, A and C, A and B; default: 90. A is along x.",
@@ -138,7 +138,7 @@ def box_options(function: Callable[..., None]) -> Callable[..., None]:
     return click.option(
         "--box",
         nargs=3,
-        type=Finite(),
+        type=float,
         default=None,
         metavar="A B C",
         help="Edges of the box in Å; default: those of the input. Required, or --vacuum, if the input has no box.",

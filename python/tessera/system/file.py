@@ -18,6 +18,7 @@ from tessera import checked_file
 from tessera.files import replaced
 from tessera.ranks import ALONE, Ranks
 from tessera.system import hdf5
+from tessera.system.arrays import IdArray
 from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order
 from tessera.system.errors import SystemFileError
 from tessera.system.model import (
@@ -388,14 +389,39 @@ def _read_system(file: Any, has_atoms: bool) -> System:
         fraction=fraction,
         velocity=velocity,
     )
-    return of_whole_molecules(
-        system, _get(instances, "chains", (0, 2), np.int64), list(_get_text(instances, "chain_name"))
-    )
+    chains = _get(instances, "chains", (0, 2), np.int64)
+    _check_counts(system, len(file["coordinates/id"]), chains)
+    return of_whole_molecules(system, chains, list(_get_text(instances, "chain_name")))
+
+
+def _check_counts(system: System, n_rows: int, chains: IdArray) -> None:
+    """Raises `ValueError` where molecules, chains and rows of coordinates do not go together, before anything is made
+    of so many."""
+    kinds, counts = system.runs[:, 0], system.runs[:, 1]
+    if len(kinds) and not (0 <= kinds.min() <= kinds.max() < len(system.templates) and counts.min() > 0):
+        raise ValueError("its runs name no template, or count no molecules")
+    n_atoms = sum(system.templates[kind].n_atoms * count for kind, count in system.runs.tolist())
+    if n_atoms != n_rows:
+        raise ValueError(f"its molecules have {n_atoms:,} atoms, and there are coordinates of {n_rows:,}")
+    n_molecules, end = int(counts.sum()), 0
+    for first, count, *_ in system.residue_numbers.tolist():
+        if first < end or not 0 < count <= n_molecules - first:
+            raise ValueError(f"it numbers {count:,} molecules from {first:,} of {n_molecules:,}")
+        end = first + count
+    end = 0
+    for first, count in chains.tolist():
+        if first < end or not 0 < count <= len(kinds) - first:
+            raise ValueError(f"it makes a chain of {count:,} runs from {first:,} of {len(kinds):,}")
+        end = first + count
 
 
 def _read_atoms(group: Any) -> tuple[NDArray[np.int32], FloatArray | None]:
     """Returns fractions and velocities in the order of ids."""
     ids = group["id"][...]
+    is_there = np.zeros(len(ids), bool)
+    is_there[ids] = True
+    if not is_there.all() or (ids < 0).any():
+        raise ValueError("its coordinates are not those of each atom once")
     fraction = np.empty((len(ids), 3), np.int32)
     fraction[ids] = group["fraction"][...]
     if "velocity" not in group:

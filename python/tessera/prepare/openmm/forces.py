@@ -80,6 +80,7 @@ def convert(system: Any, names: AtomNames, rule: str = "lorentz-berthelot") -> C
     mass = np.array([value(system.getParticleMass(i)) for i in range(n)])
     gathered = Gathered()
     for force in system.getForces():
+        _check_particles(force, n)
         _read_force(force, gathered)
     if gathered.charge is None:
         raise InputError("the System has no NonbondedForce, so its atoms have no charges")
@@ -123,6 +124,13 @@ def _advice_on_fixed(flat: FlatTopology) -> str:
         ": OpenMM does not move such atoms. Give them their masses in the System, and hold them by "
         f'dynamics.fixed = "{selection_of(np.flatnonzero(still))}" in the run file'
     )
+
+
+def _check_particles(force: Any, n: int) -> None:
+    """Raises `InputError` where a force that has parameters for each particle has them for more or fewer."""
+    kind = type(force).__name__
+    if kind in ("NonbondedForce", "CustomNonbondedForce") and force.getNumParticles() != n:
+        raise InputError(f"the System has {n:,} particles, and its {kind} parameters for {force.getNumParticles():,}")
 
 
 def _read_force(force: Any, out: Gathered) -> None:
