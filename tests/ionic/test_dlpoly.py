@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from ionic.dlpoly_cases import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 from tessera.commands.prepare import prepare
-from tessera.prepare.dlpoly import constraints_of, frozen_ranges, prepare_dlpoly
+from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control, read_control
 from tessera.prepare.dlpoly.field import read_field
@@ -203,42 +203,36 @@ OH, HOH = ("bonds 2", "harm 1 2 1059.162 1.012", "harm 1 3 1059.162 1.012"), ("a
 
 
 @pytest.mark.parametrize(
-    ("terms", "constraints", "rigid", "note"),
+    ("terms", "rigid", "held", "flexible", "note"),
     [
-        ((*OH, *HOH), "none", False, "flexible: bonds to hydrogen"),
-        ((*OH, *HOH, "constraints units 0"), "none", False, "flexible: bonds to hydrogen"),
-        (("bonds 3", *OH[1:], "harm 2 3 200 1.6"), "none", False, "flexible: bonds to hydrogen"),
-        (("constraints 3", "1 2 1.0", "1 3 1.0", "2 3 1.633"), "none", True, "rigid: 4 waters"),
-        (("constraints 3", "1 2 1.0", "1 3 1.0", "2 3 1.633", *HOH), "none", True, "rigid: 4 waters"),
-        (("constraints 2", "1 2 1.0", "1 3 1.0", *HOH), "h-bonds", False, "held: bonds to hydrogen"),
-        (HOH, "none", False, ""),
-        (("bonds 2", "harm 1 2 0 1", "harm 1 3 0 1", *HOH), "none", False, ""),
+        ((*OH, *HOH), False, False, True, "flexible: bonds to hydrogen"),
+        ((*OH, *HOH, "constraints units 0"), False, False, True, "flexible: bonds to hydrogen"),
+        (("bonds 3", *OH[1:], "harm 2 3 200 1.6"), False, False, True, "flexible: bonds to hydrogen"),
+        (("constraints 3", "1 2 1.0", "1 3 1.0", "2 3 1.633"), True, True, False, "rigid: 4 waters"),
+        (("constraints 3", "1 2 1.0", "1 3 1.0", "2 3 1.633", *HOH), True, True, False, "rigid: 4 waters"),
+        (("constraints 2", "1 2 1.0", "1 3 1.0", *HOH), False, True, False, "held: bonds to hydrogen"),
+        (("constraints 1", "1 2 1.0", "bonds 1", OH[2], *HOH), False, True, True, "held: bonds to hydrogen"),
+        (HOH, False, False, False, ""),
+        (("bonds 2", "harm 1 2 0 1", "harm 1 3 0 1", *HOH), False, False, False, ""),
     ],
 )
 def test_water_is_as_rigid_as_field_says(
-    tmp_path: Path, terms: tuple[str, ...], constraints: str, rigid: bool, note: str
+    tmp_path: Path, terms: tuple[str, ...], rigid: bool, held: bool, flexible: bool, note: str
 ) -> None:
+    """In every run: what constraints hold is held, and what has a potential is flexible."""
     system = molecules(tmp_path, WATER, terms, ("OW OW lj 0.1554 3.1656",))
     template = system.templates[0]
-    assert (template.rigid_water, template.always_rigid) == (rigid, rigid)
+    assert (template.rigid_water, template.always_rigid, template.flexible) == (rigid, held, flexible)
     assert template.settle == ((1.0, 1.633) if rigid else None)
-    assert constraints_of(system) == constraints
     assert any(text.startswith(note) for text in system.notes)
-    assert any("leaves bonds to hydrogen flexible" in text for text in system.warnings) == note.startswith("flexible")
 
 
-def test_the_run_file_holds_what_field_holds(tmp_path: Path) -> None:
-    water = "\n".join(["water", "nummols 1", "atoms 3", *WATER])
+def test_the_run_file_holds_nothing_else(tmp_path: Path) -> None:
     molecules(tmp_path, WATER, (*OH, *HOH), ("OW OW lj 0.1554 3.1656",))
     (tmp_path / "CONTROL").write_text(CONTROL.replace("restart scale\n", ""))
     result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
     assert result.exit_code == 0, result.output
     assert tomllib.loads((tmp_path / "x.toml").read_text())["dynamics"]["constraints"] == "none"
-    both = field_text(3, ("OW OW lj 1 3",), "kcal", WATER, ("constraints 2", "1 2 1.0", "1 3 1.0", *HOH))
-    both = both.replace("molecules 1", "molecules 2").replace("vdw 1", "\n".join([water, *OH, "finish", "vdw 1"]))
-    (tmp_path / "FIELD").write_text(both)
-    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
-    assert result.exit_code == 2 and "line 11: this constraint holds a bond to hydrogen, and line 23" in result.output
 
 
 def test_terms_of_a_molecule(tmp_path: Path) -> None:

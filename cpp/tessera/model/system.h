@@ -67,7 +67,7 @@ struct Template {
   std::string name;
   bool rigid_water = false;   // atoms 0, 1, 2 are O, H, H
   bool always_rigid = false;  // has no flexible form: bonds without a force, and a rigid water, are rigid in every run
-  bool is_flexible = false;   // a water that is flexible in the input: `h-bonds` leaves its bonds with a force alone
+  bool is_flexible = false;   // in the input: `h-bonds` leaves its bonds with a force alone
   double water_oh = 0, water_hh = 0;
 
   std::vector<std::string> atom_name;

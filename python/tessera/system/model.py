@@ -101,7 +101,7 @@ class Template:
     rigid_water: bool = False
     settle: tuple[float, float] | None = None  # Å: O–H, H–H
     always_rigid: bool = False
-    flexible: bool = False  # a water that is flexible in the input
+    flexible: bool = False  # flexible in the input: `h-bonds` leaves its bonds with a force alone
     insertion: NDArray[Any] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes (R,) of residues, if any has one
 
     @property

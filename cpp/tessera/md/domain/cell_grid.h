@@ -53,7 +53,7 @@ struct CellDemands {
   double bonded_reach = 0;   // how far apart the atoms of a bonded term may be
   double mesh_reach = 0;     // half the support of the mesh's spline
   double buffer = 0;         // how far two atoms together may move between searches
-  std::string widest_group;  // the virtual site to which the radius is due, for messages; empty where there is none
+  std::string widest_group = {};  // the virtual site to which the radius is due, for messages; empty where there is none
 
   /// Returns the least width of a cell that satisfies all demands.
   double least_width() const;

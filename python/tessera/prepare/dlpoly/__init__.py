@@ -19,11 +19,11 @@ from tessera.prepare.dlpoly.field import Field, read_field
 from tessera.prepare.dlpoly.potentials import make_force_field
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.molecule import hydrogen_groups, sorted_pairs
+from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.numbering import selection_of
 from tessera.prepare.rows import Tables
-from tessera.system import LennardJones, System
-from tessera.system.model import FloatArray
+from tessera.system import ForceField, LennardJones, System, Template
+from tessera.system.model import FloatArray, IndexArray
 
 _BOLTZMANN = 0.831451115  # amu Å²/ps²/K, of DL_POLY
 
@@ -71,58 +71,38 @@ def prepare_dlpoly(
     line = f"prepare dlpoly: {Path(field).name} {Path(config).name}"
     origin = Origin("dl_poly", "lorentz-berthelot", line, lennard_jones, coordinates=Path(config).name)
     vacuum = coordinates.box is None
+    held = [_without_force(template, force_field) for template in pieces.templates]
     system = assemble(
-        flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report
+        flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report, held
     )
-    _hold_as_field_says(system)
+    for template in system.templates:
+        template.flexible = not template.rigid_water and _has_flexible_hydrogen(template, force_field)
     _say_what_is_rigid(system, rigid)
-    if control is None:
-        _warn_of_own_run_file(system, rigid, found)
+    if control is None and (frozen := frozen_ranges(found)):
+        system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
     return system
 
 
-def _hold_as_field_says(system: System) -> None:
-    """Makes those waters rigid that have three constraints in FIELD, and no others."""
-    for template in system.templates:
-        if not template.rigid_water:
-            continue
-        bonds = template.term("bond")
-        k, length = system.force_field.table("bond")[bonds.parameter].T
-        held = {tuple(sorted(pair)): r for pair, r in zip(bonds.atoms[k == 0].tolist(), length[k == 0].tolist())}
-        template.always_rigid = template.rigid_water = len(held) == 3
-        if template.rigid_water:  # an angle beside the constraints says nothing of lengths
-            template.settle = held[0, 1], held[1, 2]
-        else:
-            template.settle, template.group = None, hydrogen_groups(template)
+def _without_force(template: Template, field: ForceField) -> IndexArray:
+    """Returns the pairs (·,2) that constraints of FIELD hold: these are bonds without a force."""
+    bonds = template.term("bond")
+    return bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
+
+
+def _has_flexible_hydrogen(template: Template, field: ForceField) -> bool:
+    bonds = template.term("bond")
+    moves = bonds.atoms[field.table("bond")[bonds.parameter, 0] != 0]
+    return bool((template.atomic_number[moves] == 1).any())
 
 
 def _say_what_is_rigid(system: System, rigid: Rigid) -> None:
     if rigid.waters:
         system.notes.append(f"rigid: {rigid.waters:,} waters, by their constraints in FIELD")
     if rigid.held:
-        system.notes.append('held: bonds to hydrogen, by constraints in FIELD, with constraints = "h-bonds"')
+        system.notes.append("held: bonds to hydrogen, by constraints in FIELD")
     if rigid.flexible:
         line = rigid.flexible[0]
-        system.notes.append(
-            f'flexible: bonds to hydrogen, the first in line {line.number} of {line.file}, with constraints = "none"'
-        )
-
-
-def _warn_of_own_run_file(system: System, rigid: Rigid, found: Field) -> None:
-    """Adds warnings on what a run file must say that is not made of a CONTROL."""
-    if rigid.flexible:
-        system.warnings.append(
-            'FIELD leaves bonds to hydrogen flexible: set constraints = "none" in [dynamics] of the run file'
-        )
-    if frozen := frozen_ranges(found):
-        system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
-
-
-def constraints_of(system: System) -> str:
-    """Returns what `constraints` of a run file must be: bonds without a force are constraints of FIELD."""
-    bonds = [template.term("bond").parameter for template in system.templates if not template.rigid_water]
-    held = any((system.force_field.table("bond")[rows, 0] == 0).any() for rows in bonds)
-    return "h-bonds" if held else "none"
+        system.notes.append(f"flexible: bonds to hydrogen, the first in line {line.number} of {line.file}")
 
 
 def frozen_ranges(found: Field) -> str:

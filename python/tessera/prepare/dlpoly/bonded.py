@@ -32,7 +32,7 @@ class Rigid:
 
 def add_terms(found: Field, flat: FlatTopology, tables: Tables, force_field: ForceField) -> Rigid:
     """Adds the terms of all molecules to `flat`, and returns what is rigid. Raises `InputError` for keys without a
-    counterpart, by their line, and where no run can hold what FIELD holds and nothing else."""
+    counterpart, by their line."""
     first, rigid = 0, Rigid()
     for molecule in found.molecules:
         size = len(molecule.sites)
@@ -46,11 +46,6 @@ def add_terms(found: Field, flat: FlatTopology, tables: Tables, force_field: For
         rigid.waters += molecule.count * converted.is_rigid_water
         rigid.held += converted.held()
         rigid.flexible += converted.flexible()
-    if rigid.held and rigid.flexible:
-        raise rigid.held[0].wrong(
-            f"this constraint holds a bond to hydrogen, and line {rigid.flexible[0].number} gives one a potential: a "
-            "run holds all bonds to hydrogen (beside rigid water) or none; write them all in one way"
-        )
     return rigid
 
 
@@ -156,7 +151,7 @@ class _Converted:
         return [] if self.is_rigid_water else [line for _, _, _, line in self.molecule.constraints]
 
     def flexible(self) -> list[Line]:
-        """Returns the records of bonds that constraints = "h-bonds" would hold, though they have a potential."""
+        """Returns the records of bonds of hydrogens that have a potential."""
         if self.is_rigid_water:
             return []
         held = {frozenset((i, j)) for i, j, _, _ in self.molecule.constraints}

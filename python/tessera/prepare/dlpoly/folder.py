@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tessera.files import replaced
-from tessera.prepare.dlpoly import constraints_of, frozen_ranges, prepare_dlpoly
+from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
 from tessera.prepare.dlpoly.field import read_field
 from tessera.prepare.dlpoly.run_file import run_file_of
@@ -49,7 +49,7 @@ def prepare_dlpoly_folder(
     name = Path(os.path.relpath(output, run_file.parent)).as_posix()
     frozen = frozen_ranges(read_field(field))
     has_velocities = system.velocity is not None
-    text = run_file_of(settings, name, has_velocities, system.periodic, frozen, constraints_of(system))
+    text = run_file_of(settings, name, has_velocities, system.periodic, frozen)
     with replaced(run_file) as temporary:
         Path(temporary).write_text(text)
     system.notes.append(f"{run_file} is the run that {settings.name} describes")

@@ -10,11 +10,8 @@ from tessera.prepare.errors import InputError
 _THERMOSTATS = {"hoover": "nose-hoover", "lang": "langevin", "ber": "berendsen"}
 
 
-def run_file_of(
-    control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str, constraints: str = "none"
-) -> str:
-    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection;
-    `constraints` are those of FIELD.
+def run_file_of(control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str) -> str:
+    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection.
 
     Raises `InputError` for ensembles without a counterpart.
     """
@@ -37,7 +34,7 @@ def run_file_of(
     lines.append(f'velocities = "{"generate" if generates else "file"}"')
     if control.seed:
         lines.append(f"seed = {control.seed}")
-    lines.append(f'constraints = "{constraints}"')
+    lines.append('constraints = "none"  # beside those of FIELD, which the system holds in every run')
     lines.append(f"com_removal_every = {1 if control.removes_momentum else 0}")
     if frozen:
         lines.append(f'fixed = "{frozen}"')
