@@ -30,6 +30,13 @@ RANKS = (2, 3, 5, 7, 12)
 #: Seconds after which what a test starts is taken for hanging, the same everywhere. No verdict depends on speed: what
 #: takes a minute on an idle machine ends in time on one that is ten times slower.
 HANGS = 900.0
+#: those with tests that read what the same launches printed (one_launch.py)
+ONE_LAUNCH = (
+    "tests/grid/test_eigen.py",
+    "tests/grid/test_grid.py",
+    "tests/grid/test_poisson.py",
+    "tests/parallel/test_fft.py",
+)
 NO_DATA = "no reference data: set TESSERA_DATA to the folder that holds them"
 
 # Python programs that tests start import the sources of this checkout, and plots need no screen.
@@ -216,7 +223,6 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not hasattr(config, "workerinput"):  # pytest-xdist does not show what its workers refuse; tests/campaigns does
         check_slow(items)
@@ -224,9 +230,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         alone = isinstance(item, pytest.Function) and hasattr(item, "callspec") and item.callspec.params.get("mpi")
         if "mpi" in getattr(item, "fixturenames", ()) and alone != "serial":
             item.add_marker("mpi")
-        # What a file's tests share is made once: one worker runs them all.
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Gives all tests of a file to one worker, and all that share launches, so that what they share is made once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return "one launch" if file in ONE_LAUNCH else file
+
+    return ByFile(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

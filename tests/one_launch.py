@@ -18,9 +18,6 @@ from conftest import LIBRARIES, mpirun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-#: marks tests that read what the same launches printed, so that one worker of pytest-xdist runs them all
-shared = pytest.mark.xdist_group("one launch")
-
 
 def _cases(ranks: int) -> dict[str, list[dict[str, Any]]]:
     from grid import test_eigen, test_grid, test_poisson

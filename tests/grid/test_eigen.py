@@ -65,7 +65,6 @@ def expected() -> list[list[float]]:
     return [run(one, None) for one in cases()]
 
 
-@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_same_states_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[float]]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "eigen")
@@ -215,7 +214,6 @@ assert said(lambda: grid.eigenstates(v, 2)) is None
 """
 
 
-@one_launch.shared
 def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
     lines = one_launch.messages(run_program, mpi, "eigen")
     assert len(lines) == 5 and all("expected" in line or "has (" in line for line in lines)

@@ -71,7 +71,6 @@ def expected() -> list[str]:
     return found
 
 
-@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[str]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "grid")
@@ -141,7 +140,6 @@ assert said(lambda: apply(x)) is None
 """
 
 
-@one_launch.shared
 def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
     lines = one_launch.messages(run_program, mpi, "grid")
     assert len(lines) == 5 and all("expected" in line or "different" in line or "has (" in line for line in lines)

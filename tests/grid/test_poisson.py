@@ -64,7 +64,6 @@ def expected() -> list[list[str]]:
     return [run(one, None) for one in cases()]
 
 
-@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[str]]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "poisson")
@@ -211,7 +210,6 @@ assert said(lambda: solve(rho)) is None
 """
 
 
-@one_launch.shared
 def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
     lines = one_launch.messages(run_program, mpi, "poisson")
     assert len(lines) == 4 and all("expected" in line or "has (" in line for line in lines)

@@ -72,7 +72,6 @@ def expected() -> list[list[str]]:
     return found
 
 
-@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[str]]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "fft")
@@ -106,7 +105,6 @@ assert said(lambda: t.forward(x)) is None
 """
 
 
-@one_launch.shared
 def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
     differ, kind, shape, dtype, infinite, threads, batch, machine, ragged, no_array, read_only, too_many = (
         one_launch.messages(run_program, mpi, "fft")
@@ -133,7 +131,6 @@ CASES_AFTER_ERRORS: list[Case] = [
 ]
 
 
-@one_launch.shared
 @in_turns(*RANKS, also=(1, 4, 6, 8))
 def test_after_an_error_transforms_go_on(run_program: Run, mpi: str, ranks: int) -> None:
     """A transform that one rank can't begin leaves nothing behind that disturbs a later transform."""
