@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -79,6 +80,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
     if (comm.is_root()) fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
     return status;
   }
+  if (std::isnan(max_hours)) throw InputError("--max-hours is nan, expected a number of hours");
   if (version) {
     print_on_root(comm, fmt::format("tessera {} ({}, {})\n", TESSERA_VERSION, comm::Communicator::library_version(),
                                     instruction_set()));

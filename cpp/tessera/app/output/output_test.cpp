@@ -191,7 +191,7 @@ TEST(Report, HoldsAllLegsOfARun) {
   EXPECT_EQ(note, "");
   ASSERT_EQ(legs.size(), 1u);
   EXPECT_EQ(legs[0]["first_step"], 3000);
-  for (const char* text : {"{", "[]", "{\"a\": 1}"}) {
+  for (const char* text : {"{", "[]", "{\"a\": 1}", "{\"legs\": [7]}", "{\"legs\": [{\"last_step\": null}]}"}) {
     std::ofstream(path) << text;
     note.clear();
     EXPECT_TRUE(read_legs(path, note).empty());

@@ -120,8 +120,12 @@ nlohmann::json read_legs(const std::string& path, std::string& note) {
   }
   try {
     const auto report = nlohmann::json::parse(file);
-    if (const auto legs = report.find("legs"); legs != report.end() && legs->is_array()) return *legs;
-    return nlohmann::json::array({leg_of(report)});  // of an earlier version
+    const auto found = report.find("legs");
+    if (found == report.end() || !found->is_array())
+      return nlohmann::json::array({leg_of(report)});  // an earlier version
+    for (const auto& leg : *found)
+      for (const auto* key : {"first_step", "last_step", "wall_seconds"}) (void)leg.at(key).get<double>();
+    return *found;
   } catch (const nlohmann::json::exception&) {
     note = fmt::format("{} can't be understood: the new report holds this leg of the run alone", path);
     return nlohmann::json::array();

@@ -86,6 +86,7 @@ Summary read_summary(const std::string& folder, const std::string& name) {
   if (file.read_at(&start, sizeof start, 0) != sizeof start || start.checksum != checksum_of(start) ||
       std::string_view(start.magic.data(), magic.size()) != magic)
     refuse("its beginning");
+  if (start.json_bytes > static_cast<std::uint64_t>(file.size())) refuse("its description");
   std::string text(start.json_bytes, ' ');
   if (file.read_at(text.data(), text.size(), sizeof start) != text.size() || checksum_of(text) != start.json_checksum)
     refuse("its description");
@@ -100,8 +101,8 @@ Summary read_summary(const std::string& folder, const std::string& name) {
   }
   const auto n_quantities = json.at("quantities").size();
   const auto n_payloads = n_quantities * sizes.size();
-  std::vector<std::byte> entry(start.entry_bytes);
   if (start.entry_bytes != static_cast<std::uint64_t>(entry_bytes(n_payloads))) refuse("its description");
+  std::vector<std::byte> entry(start.entry_bytes);
   for (auto at = static_cast<std::int64_t>(sizeof start + start.json_bytes);
        file.read_at(entry.data(), entry.size(), at) == entry.size(); at += std::ssize(entry)) {
     const auto content = std::span(entry).first(entry.size() - 8);
@@ -175,6 +176,8 @@ FolderContent read_folder(const std::string& folder) {
       found[*number] = read_summary(folder, name);
     } catch (const InputError& error) {
       content.problems.push_back(fmt::format("{}/{}: {}", folder, name, error.what()));
+    } catch (const nlohmann::json::exception&) {  // of a description whose checksum is right
+      content.problems.push_back(fmt::format("{}/{}: its description makes no sense", folder, name));
     }
   }
   // From the newest to the oldest: a leg takes the place of what earlier legs hold of its steps.
