@@ -71,7 +71,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  kinds   {', '.join(parts)}",
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",
-            f"  rigid   {_rigid_text(facts['rigid'])}",
+            *([f"  rigid   {_rigid_text(facts['rigid'])}"] if not facts["terms"].keys().isdisjoint(BOND_KINDS) else []),
             f"  terms   {terms or 'none'}",
             *([f"  pairs   {_pairs_text(facts['pair_potentials'])}"] if facts["pair_potentials"] else []),
             f"  time    {facts['seconds']:.1f} s",

@@ -108,8 +108,9 @@ def test_a_run_holds_what_the_input_holds(held: str, tmp_path: Path, run_engine:
     assert _marks(read(tmp_path / "w.tsr").templates[0]) == _marks(system.templates[0])
     for mode in ("h-bonds", "none"):
         (tmp_path / "run.toml").write_text(
-            f'[input]\nsystem = "w.tsr"\n[interactions]\nelectrostatics = "cut"\ncutoff = 6.0\n[dynamics]\nsteps = 1\n'
-            f'timestep = 0.5\nensemble = "nve"\nconstraints = "{mode}"\n[output]\nfolder = "{mode}"\n'
+            f'\ufeff[input]\nsystem = "w.tsr"\n[interactions]\nelectrostatics = "cut"\ncutoff = 6.0\n'  # with a mark
+            f'[dynamics]\nsteps = 1\ntimestep = 0.5\nensemble = "nve"\nconstraints = "{mode}"\n'
+            f'[output]\nfolder = "{mode}"\n'
         )
         told = run_engine(tmp_path / "run.toml").stdout
         expected = {0: "nothing", 2: "4 bonds", 3: "2 waters"}[HELD[held][1]]
