@@ -54,6 +54,8 @@ def molecules(draw: st.DrawFn) -> Template:
         group=group.astype(np.int32),
         terms=terms,
         exclusions=pairs,
+        always_rigid=draw(st.booleans()),
+        insertion=rng.choice([b"", b"A"], len(sizes)).astype("S1") if draw(st.booleans()) else np.zeros(0, "S1"),
         virtual_sites=VirtualSites(
             atom=site.astype(np.int32),
             frame=np.zeros(len(site), np.int32),
@@ -78,6 +80,8 @@ def assert_same(one: Template, other: Template) -> None:
     assert {tuple(p) for p in one.exclusions.tolist()} == {tuple(p) for p in other.exclusions.tolist()}
     assert len(one.exclusions) == len(other.exclusions)
     assert one.virtual_sites == other.virtual_sites
+    assert one.always_rigid == other.always_rigid
+    assert np.array_equal(one.insertion_codes, other.insertion_codes)
 
 
 @settings(deadline=None, max_examples=60)

@@ -89,6 +89,7 @@ def others(dataset: h5py.Dataset, place: tuple[int, ...]) -> Iterator[object]:
 def of_attributes() -> Iterator[Change]:
     yield "template name", "templates/name", lambda s: setattr(s.templates[0], "name", "other")
     yield "always rigid", "templates/rigid_water", lambda s: setattr(s.templates[0], "always_rigid", True)
+    yield "flexible", "templates/flexible", lambda s: setattr(s.templates[0], "flexible", True)
     yield "coulomb_constant", "coulomb_constant", lambda s: setattr(s, "coulomb_constant", s.coulomb_constant + 1e-9)
     yield "lj_rule", "lj_rule", lambda s: setattr(s, "lj_rule", "geometric")
     yield "periodic", "periodic", lambda s: setattr(s, "periodic", True)

@@ -2,6 +2,11 @@
 
 A prmtop may hold CHARMM's force field (CHAMBER): Urey–Bradley terms, harmonic impropers and Lennard-Jones parameters of
 1-4 pairs then have sections of their own, and charges are multiplied by the square root of CHARMM's Coulomb constant.
+
+IFBOX of a prmtop is 0 without a box, 1 for a rectangular one, 2 for a truncated octahedron and 3 for any other.
+BOX_DIMENSIONS has one angle, β, which tells the other two only of a rectangular box and of an octahedron, and edges,
+which are those of the first structure. Coordinates have edges, but not always angles: AMBER's older restarts end with
+three numbers, and some programs write 90° for any box.
 """
 
 from __future__ import annotations
@@ -11,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tessera.prepare.amber_box import choose_box
 from tessera.prepare.amber_extra_points import add_extra_points
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import COULOMB, atomic_numbers
-from tessera.prepare.coordinates import read_coordinates
+from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
@@ -25,10 +29,17 @@ from tessera.prepare.prmtop import Prmtop
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import check_massless
 from tessera.system import System
+from tessera.system.box import lengths_and_angles
 from tessera.system.model import FloatArray, IdArray
 
 _DEFAULT_SCEE, _DEFAULT_SCNB = 1.2, 2.0  # where the prmtop has no factors, as before AMBER 11
 _AMBER_CHARGE = 18.2223  # factor of charges in a prmtop: the square root of AMBER's Coulomb constant
+_RIGHT = (90.0, 90.0, 90.0)
+_OCTAHEDRON = 109.4712206344907  # degrees: the cosine is −1/3
+_ANGLE_DIGITS, _EDGE_DIGITS = 0.02, 0.02  # degrees and Å: CRYST1 has two decimals of angles
+_MEND = "give --box A B C with --box-angles ALPHA BETA GAMMA, or a file with six numbers of the box"
+
+_Angles = tuple[float, ...]
 
 
 def prepare_amber(
@@ -56,7 +67,7 @@ def prepare_amber(
     notes = of_terms + pair_by_name(flat, found, coordinates, trust_order=trust_order)
     if box is None and not vacuum:
         vacuum = raw.pointers["IFBOX"] == 0
-        notes += choose_box(raw, found, Path(coordinates).name)
+        notes += _choose_box(raw, found, Path(coordinates).name)
     notes += add_extra_points(flat, raw.texts("AMBER_ATOM_TYPE"), tables, found.position)
     check_massless(flat)
     if (n_points := len(flat.virtual_sites())) != raw.pointers["NUMEXTRA"]:
@@ -294,3 +305,67 @@ def _plain_terms(raw: Prmtop, flag: str, width: int, terms: int, kinds: int) -> 
     if len(bad):
         raise raw.wrong(flag, int(bad[0]) * (width + 1), "a term names one atom twice")
     return rows[:, :-1] - 1, rows[:, -1] - 1
+
+
+def _choose_box(raw: Prmtop, found: Coordinates, file: str) -> list[str]:
+    """Gives `found` the box that the prmtop and the coordinate file together describe; returns notes. Raises
+    `InputError` where they contradict each other, and where a restart, which has room for a box, has none."""
+    kind = raw.pointers["IFBOX"]
+    if kind == 0:
+        unused = "" if found.box is None else f", and the box of {file} is not used"
+        return [f"{raw.name} says that nothing repeats (IFBOX = 0): the system is in vacuum{unused}"]
+    beta, *edges = raw.numbers("BOX_DIMENSIONS").tolist() if raw.has("BOX_DIMENSIONS") else [0.0] * 4
+    if found.box is not None:
+        return _with_angles(raw, found, file, kind, beta)
+    if found.name is None:
+        raise InputError(
+            f"{file} has no box, but {raw.name} says that the system repeats (IFBOX is {kind}): is its last line "
+            "missing? Give --box or --vacuum otherwise"
+        )
+    angles = _angles_of(kind, beta)
+    if angles is None or not raw.has("BOX_DIMENSIONS"):
+        return []
+    found.box = box_from_lengths(edges, angles)
+    return [f"{file} has no box: that of {raw.name} is used"] if found.box is not None else []
+
+
+def _angles_of(kind: int, beta: float) -> _Angles | None:
+    """Returns the angles of a box in degrees that the prmtop tells; none where β does not tell the others."""
+    if _same((beta,), (_OCTAHEDRON,)):
+        return (beta,) * 3
+    if kind == 2:
+        return (_OCTAHEDRON,) * 3
+    return _RIGHT if kind == 1 and beta in (0.0, 90.0) else None
+
+
+def _same(one: _Angles, other: _Angles) -> bool:
+    return np.allclose(one, other, rtol=0, atol=_ANGLE_DIGITS)
+
+
+def _with_angles(raw: Prmtop, found: Coordinates, file: str, kind: int, beta: float) -> list[str]:
+    """Compares the angles of the box of `found` with the prmtop's, and gives it these where it has none or 90°."""
+    assert found.box is not None
+    a, b, c, *angles_in_file = lengths_and_angles(found.box).tolist()
+    given = tuple(angles_in_file)
+    angles = _angles_of(kind, beta)
+    where = f"{raw.name} says IFBOX = {kind}" + (f" and the angle {beta:g}°" if raw.has("BOX_DIMENSIONS") else "")
+    if angles is None:
+        if not found.has_angles:
+            raise InputError(f"{file} has no angles of the box, and {where}, which does not tell them all: {_MEND}")
+        if beta == 0 or any(_same((x,), (beta,)) for x in given):
+            return []
+    elif found.has_angles and _same(given, angles):
+        return []
+    elif not _same(given, _RIGHT) and not (not found.has_angles and _same(given[1:2], angles[1:2])):
+        angles = None
+    if angles is None:
+        text = ", ".join(f"{x:.6g}" for x in given)
+        raise InputError(f"{file} has a box with the angles {text}°, but {where}: {_MEND}")
+    if kind == 2 and max(a, b, c) - min(a, b, c) > _EDGE_DIGITS:
+        box = f"{a:g} × {b:g} × {c:g} Å"
+        raise InputError(f"{file} has a box of {box}, but {where}: a truncated octahedron has equal edges; {_MEND}")
+    found.box = box_from_lengths((a, b, c), angles)
+    if angles == _RIGHT:
+        return []
+    lacks = "has angles of 90°" if found.has_angles else "has no angles"
+    return [f"the box of {file} {lacks}: those of {raw.name} are taken, {', '.join(f'{x:g}' for x in angles)}°"]

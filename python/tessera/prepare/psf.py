@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.prepare.coordinates.residue_ids import read_residue_ids
 from tessera.prepare.errors import InputError, require_file
-from tessera.prepare.residue_ids import read_residue_ids
 from tessera.prepare.text import read_bytes
 from tessera.system.model import FloatArray, IdArray, IndexArray
 

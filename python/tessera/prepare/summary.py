@@ -71,7 +71,7 @@ def describe(facts: dict[str, Any]) -> str:
             f"  kinds   {', '.join(parts)}",
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",
-            f"  rigid   {_rigid_text(facts['rigid'])}",
+            *([f"  rigid   {_rigid_text(facts['rigid'])}"] if not facts["terms"].keys().isdisjoint(BOND_KINDS) else []),
             f"  terms   {terms or 'none'}",
             *([f"  pairs   {_pairs_text(facts['pair_potentials'])}"] if facts["pair_potentials"] else []),
             f"  time    {facts['seconds']:.1f} s",
@@ -83,19 +83,27 @@ def describe(facts: dict[str, Any]) -> str:
 
 
 def _rigid(system: System, count: IdArray) -> dict[str, int]:
-    """Returns what a run holds rigid whose run file does not give `constraints` (h-bonds)."""
-    waters = bonds = flexible = 0
+    """Returns what a run holds rigid whose run file does not give `constraints` (h-bonds), and how much of it every run
+    holds."""
+    waters = bonds = flexible = always = 0
     for template, n in zip(system.templates, count.tolist()):
         waters += n * template.rigid_water
+        always += n * (template.rigid_water and template.always_rigid)
         is_hydrogen = (template.atomic_number == 1) & (template.mass > 0)
         for kind in () if template.rigid_water else BOND_KINDS:
             terms = template.term(kind)
             held = is_hydrogen[terms.atoms].any(axis=1) & (template.mass[terms.atoms] > 0).all(axis=1)
-            if template.flexible:
-                held &= system.force_field.table(kind)[terms.parameter, 0] == 0
+            without_force = held & (system.force_field.table(kind)[terms.parameter, 0] == 0)
+            held = without_force if template.flexible else held
+            always += n * int(without_force.sum()) * template.always_rigid
             bonds += n * int(held.sum())
         flexible += n * template.flexible
-    return {"waters": int(waters), "hydrogen_bonds": int(bonds), "flexible_waters": int(flexible)}
+    return {
+        "waters": int(waters),
+        "hydrogen_bonds": int(bonds),
+        "flexible_waters": int(flexible),
+        "in_every_run": int(always),
+    }
 
 
 def _rigid_text(rigid: dict[str, int]) -> str:
@@ -103,7 +111,10 @@ def _rigid_text(rigid: dict[str, int]) -> str:
     parts = [f"{n:,} {names[kind]}{'' if n == 1 else 's'}" for kind, n in rigid.items() if kind in names and n]
     if rigid["hydrogen_bonds"]:
         parts[-1] += " to hydrogen"
-    text = f"{', '.join(parts)}, unless the run file gives constraints" if parts else "nothing"
+    others = rigid["waters"] + rigid["hydrogen_bonds"] - rigid["in_every_run"]
+    when = f"{others:,} of them unless the run file gives constraints" if others else "in every run"
+    when = "unless the run file gives constraints" if not rigid["in_every_run"] else when
+    text = f"{', '.join(parts)}, {when}" if parts else "nothing"
     flexible = rigid["flexible_waters"]
     return f"{text}; {flexible:,} flexible water{'' if flexible == 1 else 's'} as in the input" if flexible else text
 

@@ -11,7 +11,7 @@ from tessera.prepare.amber import prepare_amber
 from tessera.prepare.errors import InputError
 from tessera.system.box import lengths_and_angles
 
-REPORTS = Path(__file__).parents[1] / "reports/octahedron"
+REPORTS = Path(__file__).parents[2] / "reports/octahedron"
 BETA = 109.471219
 OCTAHEDRON = [BETA] * 3
 

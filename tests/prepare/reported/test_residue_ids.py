@@ -12,12 +12,12 @@ from tessera.export.configuration import read_configuration
 from tessera.export.files import write_all
 from tessera.export.structure import structure_of
 from tessera.prepare.charmm import prepare_charmm
+from tessera.prepare.coordinates.residue_ids import read_residue_ids
 from tessera.prepare.errors import InputError
-from tessera.prepare.residue_ids import read_residue_ids
 from tessera.select.universe import selected
 from tessera.system import read, write
 
-REPORTS = Path(__file__).parents[1] / "reports/hex_resid"
+REPORTS = Path(__file__).parents[2] / "reports/hex_resid"
 
 
 def _read(*segments: str) -> list[str]:

@@ -18,7 +18,7 @@ from tessera.prepare.pdb.records import read_records
 from tessera.prepare.text import read_text, without_mark
 from tessera.system import System
 
-REPORTS = Path(__file__).parents[1] / "reports"
+REPORTS = Path(__file__).parents[2] / "reports"
 GROMACS = ("plain.mdp", "argon.top", "atoms.itp", "argon.gro")
 CHARMM = ("h2o.psf", "h2o.pdb", "water.prm")
 AMBER = ("salt.prmtop", "six.inpcrd")
