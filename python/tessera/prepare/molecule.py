@@ -142,3 +142,14 @@ def complete(templates: list[Template], field: ForceField, held: Sequence[IndexA
             template.flexible = n_held == 0
             if n_held == len(atoms):  # as many as three atoms have
                 detect_rigid_water(template, field, is_held=True)
+
+
+def keep_flexible(templates: list[Template], field: ForceField, held: Sequence[IndexArray]) -> None:
+    """Marks molecules in which bonds to hydrogen have a force and are not among the pairs (·,2) that the input holds:
+    these are flexible in every run but one with `constraints = "all-bonds"`."""
+    for template, pairs in zip(templates, held, strict=True):
+        bonds = template.term("bond")
+        moves = sorted_pairs(bonds.atoms[field.table("bond")[bonds.parameter, 0] != 0])
+        moves = moves[(template.atomic_number[moves] == 1).any(axis=1)]
+        known = set(map(tuple, sorted_pairs(pairs).tolist()))
+        template.flexible = not template.rigid_water and any(tuple(pair) not in known for pair in moves.tolist())

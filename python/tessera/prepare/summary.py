@@ -25,7 +25,7 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
             "virtual_sites": len(t.virtual_sites),
             "rigid_water": t.rigid_water,
             "always_rigid": t.always_rigid,
-            "flexible_water": t.flexible,
+            "flexible": t.flexible,
         }
         for t, c in zip(system.templates, count)
     ]
@@ -101,7 +101,7 @@ def _rigid(system: System, count: IdArray) -> dict[str, int]:
     return {
         "waters": int(waters),
         "hydrogen_bonds": int(bonds),
-        "flexible_waters": int(flexible),
+        "flexible_molecules": int(flexible),
         "in_every_run": int(always),
     }
 
@@ -115,8 +115,8 @@ def _rigid_text(rigid: dict[str, int]) -> str:
     when = f"{others:,} of them unless the run file gives constraints" if others else "in every run"
     when = "unless the run file gives constraints" if not rigid["in_every_run"] else when
     text = f"{', '.join(parts)}, {when}" if parts else "nothing"
-    flexible = rigid["flexible_waters"]
-    return f"{text}; {flexible:,} flexible water{'' if flexible == 1 else 's'} as in the input" if flexible else text
+    flexible = rigid["flexible_molecules"]
+    return f"{text}; {flexible:,} flexible molecule{'' if flexible == 1 else 's'} as in the input" if flexible else text
 
 
 def _pairs_text(counts: dict[str, int]) -> str:

@@ -16,6 +16,7 @@ from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, Template, read, write
 
 REPORTS = Path(__file__).parents[2] / "reports"
+PEPTIDE = Path(__file__).parents[3] / "examples" / "peptide" / "peptide.pdb"
 NAMES = {"O": "OW 1 SOL OW 1 -0.834 15.9994", "H": "HW 1 SOL HW1 1 0.417 1.008", "h": "HW 1 SOL HW2 1 0.417 1.008"}
 PLACE = {"O": (0.0, 0.0, 0.0), "H": (0.957, 0.0, 0.0), "h": (-0.24, 0.927, 0.0)}  # Å
 BONDS = "[ bonds ]\n{O} {H} 1 0.1012 443153.38\n{O} {h} 1 0.1012 443153.38\n[ angles ]\n{H} {O} {h} 1 113.24 317.5656\n"
@@ -91,6 +92,15 @@ def test_water_of_openmm(constraints: Any, rigid: bool, n_held: int, springs: bo
         assert water.always_rigid is (n_held > 0)
 
 
+@pytest.mark.parametrize(("constraints", "flexible"), [(None, True), (app.HBonds, False)])
+def test_molecules_of_openmm_are_as_flexible_as_the_system(constraints: Any, flexible: bool) -> None:
+    pdb = app.PDBFile(str(PEPTIDE))
+    system = app.ForceField("amber14-all.xml").createSystem(pdb.topology, constraints=constraints)
+    (peptide,) = tessera.prepare_openmm(system, pdb.topology, pdb.positions).templates
+    assert peptide.flexible is flexible
+    assert peptide.always_rigid is not flexible
+
+
 def test_water_of_charmm_may_be_rigid_though_it_has_forces() -> None:
     (water,) = prepare_charmm(REPORTS / "hex_resid/h2o.psf", REPORTS / "hex_resid/h2o.pdb",
                               [REPORTS / "hex_resid/water.prm"]).templates  # fmt: skip
@@ -114,5 +124,5 @@ def test_a_run_holds_what_the_input_holds(held: str, tmp_path: Path, run_engine:
         )
         told = run_engine(tmp_path / "run.toml").stdout
         expected = {0: "nothing", 2: "4 bonds", 3: "2 waters"}[HELD[held][1]]
-        flexible = "; 2 flexible waters as in the input" if held == "nothing" else ""
+        flexible = "; 2 flexible molecules as in the input" if held == "nothing" else ""
         assert f'rigid: {expected} (constraints = "{mode}"){flexible}' in told

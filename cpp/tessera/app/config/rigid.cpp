@@ -14,8 +14,8 @@ std::string describe_rigid(const model::System& system, md::constraint::Constrai
     const auto& molecule = system.templates[kind];
     const auto& held = constraints[kind];
     constexpr std::int64_t of_a_water = 3;
-    if (held.settle) waters += run.count;
-    bonds += run.count * (held.n_constraints - (held.settle ? of_a_water : 0));
+    if (held.is_rigid_water) waters += run.count;
+    bonds += run.count * (held.n_constraints - (held.is_rigid_water ? of_a_water : 0));
     if (molecule.is_flexible && held.n_constraints == 0) flexible += run.count;
     model::for_each_kind_of_bond(
         [&](auto bond) { all_bonds += run.count * static_cast<std::int64_t>(molecule.terms[bond].atoms.size()); });
@@ -28,7 +28,7 @@ std::string describe_rigid(const model::System& system, md::constraint::Constrai
   if (bonds > 0) text += (text.empty() ? "" : ", ") + counted(bonds, "bond");
   return fmt::format("rigid: {} (constraints = \"{}\"){}\n", text.empty() ? "nothing" : text,
                      md::constraint::constraint_mode_names.at(static_cast<std::size_t>(mode)),
-                     flexible == 0 ? "" : fmt::format("; {} as in the input", counted(flexible, "flexible water")));
+                     flexible == 0 ? "" : fmt::format("; {} as in the input", counted(flexible, "flexible molecule")));
 }
 
 }  // namespace tessera::app

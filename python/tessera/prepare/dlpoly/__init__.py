@@ -19,7 +19,7 @@ from tessera.prepare.dlpoly.field import Field, read_field
 from tessera.prepare.dlpoly.potentials import make_force_field
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.molecule import sorted_pairs
+from tessera.prepare.molecule import keep_flexible, sorted_pairs
 from tessera.prepare.numbering import selection_of
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField, LennardJones, System, Template
@@ -75,8 +75,7 @@ def prepare_dlpoly(
     system = assemble(
         flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report, held
     )
-    for template in system.templates:
-        template.flexible = not template.rigid_water and _has_flexible_hydrogen(template, force_field)
+    keep_flexible(system.templates, force_field, held)
     _say_what_is_rigid(system, rigid)
     if control is None and (frozen := frozen_ranges(found)):
         system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
@@ -87,12 +86,6 @@ def _without_force(template: Template, field: ForceField) -> IndexArray:
     """Returns the pairs (·,2) that constraints of FIELD hold: these are bonds without a force."""
     bonds = template.term("bond")
     return bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
-
-
-def _has_flexible_hydrogen(template: Template, field: ForceField) -> bool:
-    bonds = template.term("bond")
-    moves = bonds.atoms[field.table("bond")[bonds.parameter, 0] != 0]
-    return bool((template.atomic_number[moves] == 1).any())
 
 
 def _say_what_is_rigid(system: System, rigid: Rigid) -> None:

@@ -21,7 +21,7 @@ from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
 from tessera.prepare.gromacs.topology import Molecule, Topology
 from tessera.prepare.gromacs.virtual_sites import WITHOUT_VSITE, read_virtual_sites
-from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, sorted_pairs
+from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, keep_flexible, sorted_pairs
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import Site, add_sites, check_massless
@@ -76,9 +76,12 @@ def prepare_gromacs(
     notes += pair_by_name(atoms, found, coordinates, molecules, trust_order=trust_order)
     line = f"prepare gromacs: {Path(top).name} {Path(coordinates).name}"
     origin = Origin("gromacs", _rule(read), line, run.lennard_jones, coordinates=Path(coordinates).name)
-    return assemble(
+    system = assemble(
         atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report, pieces.held()
     )
+    if run.is_flexible:
+        keep_flexible(system.templates, force_field, pieces.held())
+    return system
 
 
 def _check_count(read: Topology, n_found: int) -> None:

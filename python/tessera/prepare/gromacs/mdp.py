@@ -77,6 +77,7 @@ class RunParameters:
     include: list[Path] = field(default_factory=list)
     takes_state_a: bool = False  # the file switches free-energy perturbation off
     repeats: bool = True
+    is_flexible: bool = False  # no bonds are constraints but those of the topology
     notes: list[str] = field(default_factory=list)
 
 
@@ -100,6 +101,7 @@ def read_mdp(path: str | Path) -> RunParameters:
         [path.parent / folder for folder in _flags(options, "include", "-I")],
         plain("free-energy") in options,
         plain(_given(options, "pbc")[0]) != "no",
+        plain(_given(options, "constraints")[0]) == "none",
         [*notes, *_electrostatics(options, path.name, lennard_jones.cutoff), *_of_a_run(options, path.name)],
     )
 
@@ -246,9 +248,9 @@ def _of_a_run(options: _Options, file: str) -> list[str]:
     if held not in ("none", "hbonds", "allbonds", "hangles", "allangles"):
         expected = "none, h-bonds, all-bonds, h-angles or all-angles"
         raise InputError(f"{where}: constraints = {given}, expected {expected}")
-    if held in ("none", "allbonds"):
-        notes.append(f'{file}: constraints is {given}: set dynamics.constraints = "{given.lower()}" in the run file')
-    elif held != "hbonds":
+    if held == "allbonds":
+        notes.append(f'{file}: constraints is {given}: set dynamics.constraints = "all-bonds" in the run file')
+    elif held not in ("none", "hbonds"):
         notes.append(f"{file}: constraints is {given}, which has no counterpart; a run holds bonds to hydrogen")
     factor, where = _given(options, "mass-repartition-factor")
     if factor and not _is_one(factor):

@@ -20,7 +20,7 @@ from tessera.prepare.contained import contained
 from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
-from tessera.prepare.molecule import sorted_pairs
+from tessera.prepare.molecule import keep_flexible, sorted_pairs
 from tessera.prepare.openmm.external import run_file_text, write_restraints
 from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
 from tessera.prepare.openmm.names import names_of_elements
@@ -94,9 +94,11 @@ def assembled(
     file: str = "the System",
     report: Callable[[str], None] = lambda _: None,
     output: Path | None = None,
+    says_what_is_held: bool = True,
 ) -> System:
     """Makes the system of what `convert` has read, and writes a run file beside `output` where it holds restraints.
-    `file` names the coordinates in messages."""
+    `file` names the coordinates in messages. `says_what_is_held`: bonds to hydrogen that the System does not constrain
+    are flexible in every run."""
     notes = list(converted.notes)
     if not converted.periodic and box is None and not vacuum:
         vacuum = True
@@ -110,6 +112,8 @@ def assembled(
     system = assemble(
         converted.flat, pieces.templates, pieces.runs, field, where, origin, box, vacuum, notes, report, pieces.held()
     )
+    if says_what_is_held:
+        keep_flexible(system.templates, field, pieces.held())
     if converted.restraints and output is not None:
         write_restraints(system, converted.restraints, position, output)
     elif converted.restraints:

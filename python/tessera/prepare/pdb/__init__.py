@@ -79,7 +79,7 @@ def prepare_pdb(
     )
     found.lennard_jones = choice.lennard_jones
     line = f"prepare pdb: {path.name} {force_field} {solvent.water}"
-    return assembled(found, Coordinates(position, box), line, file=path.name, report=report)
+    return assembled(found, Coordinates(position, box), line, file=path.name, report=report, says_what_is_held=False)
 
 
 def build(
