@@ -15,8 +15,8 @@ from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tr
 from prepare.mutations import damaged, outcome, same, without_lines
 from prepare.peers import energies
 from tessera.prepare.amber import prepare_amber
+from tessera.prepare.amber.prmtop import Prmtop
 from tessera.prepare.errors import InputError
-from tessera.prepare.prmtop import Prmtop
 from tessera.system import System, write
 
 PRMTOP, INPCRD = SMALL / "alanine-dipeptide-implicit.prmtop", SMALL / "alanine-dipeptide-implicit.inpcrd"

@@ -94,9 +94,11 @@ def test_water_of_openmm(constraints: Any, rigid: bool, n_held: int, springs: bo
 
 @pytest.mark.parametrize(("constraints", "flexible"), [(None, True), (app.HBonds, False)])
 def test_molecules_of_openmm_are_as_flexible_as_the_system(constraints: Any, flexible: bool) -> None:
-    pdb = app.PDBFile(str(PEPTIDE))
-    system = app.ForceField("amber14-all.xml").createSystem(pdb.topology, constraints=constraints)
-    (peptide,) = tessera.prepare_openmm(system, pdb.topology, pdb.positions).templates
+    pdb, field = app.PDBFile(str(PEPTIDE)), app.ForceField("amber14-all.xml")
+    model = app.Modeller(pdb.topology, pdb.positions)
+    model.addHydrogens(field)
+    system = field.createSystem(model.topology, constraints=constraints)
+    (peptide,) = tessera.prepare_openmm(system, model.topology, model.positions).templates
     assert peptide.flexible is flexible
     assert peptide.always_rigid is not flexible
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tessera.prepare.amber_extra_points import add_extra_points
+from tessera.prepare.amber.extra_points import add_extra_points
+from tessera.prepare.amber.prmtop import Prmtop
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import COULOMB, atomic_numbers
 from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
@@ -25,7 +26,6 @@ from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
 from tessera.prepare.molecule import sorted_pairs
 from tessera.prepare.pairing import pair_by_name
-from tessera.prepare.prmtop import Prmtop
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import check_massless
 from tessera.system import System
