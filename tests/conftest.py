@@ -237,7 +237,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Gives all tests of a file to one worker, and all that share launches, so that what they share is made once."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFile(LoadScopeScheduling):
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::")[0]
             return "one launch" if file in ONE_LAUNCH else file
