@@ -28,7 +28,7 @@ struct Energies {
   double pressure = 0;   // bar; 0 without a box
   double density = 0;    // g/cm³; 0 without a box
   double conserved = 0;  // kcal/mol: the total energy and what baths hold, which the integrator conserves
-  Box box;
+  Box box;               // 0 in a vacuum
   double potential() const {
     double sum = 0;
     for (const double t : term) sum += t;

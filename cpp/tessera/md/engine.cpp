@@ -88,9 +88,10 @@ void Engine::set_state(Snapshot snapshot) {
         fmt::format("the velocities of this state stand half a step before, and {} takes them at whole steps: start "
                     "from a state of the same integrator",
                     settings_.integrator));
+  if (!system_.is_periodic) fit_frame(snapshot);
   const bool is_same_box = snapshot.search_box == state_.search_box && snapshot.box == state_.box;
   static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(snapshot));
-  if (!is_same_box) lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_));
+  if (!is_same_box || !system_.is_periodic) lay_out(plan_for(state_.search_box));
   place(std::move(static_cast<Particles&>(snapshot)));
 }
 
@@ -115,18 +116,19 @@ Snapshot Engine::snapshot(std::int64_t begin, std::int64_t end) const {
 
 void Engine::set_bricks(domain::Decomposition bricks) {
   Snapshot own = snapshot();
-  lay_out(plan_for_ranks(system_, settings_, state_.search_box, comm_, threads_, std::move(bricks)));
+  lay_out(plan_for(state_.search_box, std::move(bricks)));
   place(std::move(static_cast<Particles&>(own)));
 }
 
 void Engine::set_box(const Box& box) {
   if (!settings_.fixed.empty())
     throw InputError("the box can't change while atoms are fixed (dynamics.fixed), as it would move them");
+  if (!system_.is_periodic) throw InputError("a vacuum has no box to set: its frame follows the atoms");
   plan_cells(summary_of(system_), settings_, box);
   layout_->motion.set_box(box);
   auto own = snapshot();
   search_here(own);
-  lay_out(plan_for_ranks(system_, settings_, box, comm_, threads_));
+  lay_out(plan_for(box));
   static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(own));
   place(std::move(static_cast<Particles&>(own)));
 }
@@ -160,7 +162,10 @@ void Engine::rebuild_lists() {
 /// Atoms to the cells that they are in now, and all that follows from that.
 void Engine::search() {
   state_.last_search = state_.step;
-  if (!(state_.search_box == state_.box)) follow_box();
+  if (!system_.is_periodic)
+    follow_atoms_of_vacuum();
+  else if (!(state_.search_box == state_.box))
+    follow_box();
   layout_->domain.rebuild();
   rebuild_lists();
 }
@@ -183,16 +188,86 @@ void Engine::follow_box() {
   }
   auto own = snapshot();
   search_here(own);
-  lay_out(plan_for_ranks(system_, settings_, state_.box, comm_, threads_));
+  lay_out(plan_for(state_.box));
   layout_->domain.distribute(std::move(static_cast<Particles&>(own)));
+}
+
+Plan Engine::plan_for(const Box& box, std::optional<domain::Decomposition> bricks) const {
+  return plan_for_ranks(system_, settings_, box, comm_, threads_, std::move(bricks), extent_);
+}
+
+/// In a vacuum frame and cells are those of where the atoms are, whatever they were before.
+void Engine::follow_atoms_of_vacuum() {
+  auto own = vacuum::nowhere;
+  for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s)
+    if (!domain().is_padding(s)) own.add(state_.position[at(s)]);
+  extent_ = vacuum::extent_of_all(own, comm_);
+  const auto before = state_.box;
+  const auto [doublings, is_full] = vacuum::fit(state_.box, extent_, settings_.pair.range(), settings_.buffer);
+  for (auto& position : state_.position) position = vacuum::halved(position, doublings);
+  state_.search_box = state_.box;
+  if (is_full && !beyond_frame_.empty()) throw RunError(beyond_frame_);  // on every rank
+  if (is_full) beyond_frame_ = fmt::format("step {}: {}", state_.step, describe_outermost(snapshot()));
+  const auto cells = plan_cells(summary_of(system_, extent_), settings_, state_.box);
+  auto& now = layout_->plan.cells;
+  if (state_.box == before && cells.grid.whole() == now.grid.whole() && now.grid.contains(cells.grid)) {
+    now.range = cells.range;
+    now.buffer = cells.buffer;
+    layout_->forces.set_most_reach(0.5 * cells.buffer);
+    return;
+  }
+  auto atoms = snapshot();
+  search_here(atoms);
+  lay_out(plan_for(state_.box));
+  layout_->domain.distribute(std::move(static_cast<Particles&>(atoms)));
+}
+
+/// Lets the frame of a state be that of its last search. A checkpoint of this program needs no change.
+void Engine::fit_frame(Snapshot& snapshot) {
+  auto own = vacuum::nowhere;
+  for (const auto& atom : snapshot.atoms) own.add(atom.position);
+  auto extent = vacuum::extent_of_all(own, comm_);
+  const auto [doublings, is_full] = vacuum::fit(snapshot.box, extent, settings_.pair.range(), settings_.buffer);
+  snapshot.search_box = snapshot.box;
+  for (auto& atom : snapshot.atoms) {
+    const auto now = vacuum::halved(atom.position + atom.displacement, doublings);
+    atom.position = vacuum::halved(atom.position, doublings);
+    atom.displacement = now - atom.position;
+  }
+  if (is_full) throw InputError(describe_outermost(snapshot));  // on every rank
+  extent_ = extent;
+  beyond_frame_.clear();
+}
+
+/// Names the atom of all ranks that is furthest from the middle of the frame along an axis. Collective.
+std::string Engine::describe_outermost(const Snapshot& own) const {
+  struct Outermost {
+    double distance = -1;  // Å
+    std::int64_t atom = -1;
+  };
+  std::vector<Outermost> outermost(1);
+  const auto offer = [&](const Outermost& one) {
+    auto& most = outermost.front();
+    if (one.distance > most.distance || (one.distance == most.distance && one.atom < most.atom)) most = one;
+  };
+  for (const auto& atom : own.atoms) {
+    const Vec3 r = own.box.cartesian(atom.position + atom.displacement);
+    offer({std::max({std::abs(r.x), std::abs(r.y), std::abs(r.z)}), atom.id});
+  }
+  for (const auto& block : comm_.all_gather(comm::bytes_of(outermost)))
+    for (const auto& one : comm::values_of<Outermost>(block)) offer(one);
+  return fmt::format(
+      "{} is {:.0f} Å from the middle of the vacuum, where positions would be rounded to more than 10⁻⁵ Å: remove what "
+      "has flown away, or hold it with a restraint",
+      system_.describe(outermost.front().atom), outermost.front().distance);
 }
 
 /// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
 /// list's single precision. Å.
 double Engine::allowed_displacement(const Box& box) const {
   const double least_scale = std::min(1.0, least_stretch(deformation(state_.search_box, box)));
-  const auto& [grid, group_radius, buffer] = plan().cells;
-  const double furthest = settings_.pair.range() + buffer + 2 * group_radius;
+  const auto& [grid, range, group_radius, buffer] = plan().cells;
+  const double furthest = range + buffer + 2 * group_radius;
   return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;
 }
 

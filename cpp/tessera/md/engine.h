@@ -5,6 +5,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,9 @@ class Engine {
   double work_seconds() const { return work_seconds_; }
   /// What holds this rank's memory between steps.
   std::vector<MemoryUse> memory() const;
+  /// Says which atom has left the longest frame that a vacuum may have; empty where none has. The run can go on to the
+  /// next search, and must end before.
+  const std::string& beyond_frame() const { return beyond_frame_; }
 
  private:
   /// What follows from a plan.
@@ -117,6 +121,10 @@ class Engine {
   void rebuild_lists();
   void search();
   void follow_box();
+  void follow_atoms_of_vacuum();
+  void fit_frame(Snapshot& snapshot);
+  std::string describe_outermost(const Snapshot& own) const;
+  Plan plan_for(const Box& box, std::optional<domain::Decomposition> bricks = std::nullopt) const;
   bool is_search_due() const { return state_.step - state_.last_search >= settings_.search_every; }
   double allowed_displacement() const { return allowed_displacement(state_.box); }
   double allowed_displacement(const Box& box) const;
@@ -145,7 +153,9 @@ class Engine {
   Timers timers_;
   double work_seconds_ = 0;
   std::int64_t n_searches_ = 0, n_pair_lists_before_ = 0, degrees_of_freedom_ = 0, energies_step_ = 0;
-  std::string blow_up_;  // what this rank found
+  std::string blow_up_;                       // what this rank found
+  vacuum::Extent extent_ = vacuum::anywhere;  // of the atoms of a vacuum at the last search
+  std::string beyond_frame_;
   /// What ranks tell each other in a step, the greatest of all ranks: how far an atom has moved since the last search
   /// (the bits of its square, Å²), and whether a rank has blown up or needs a new pair list.
   enum : std::size_t { displacement2, has_blown_up, needs_list };

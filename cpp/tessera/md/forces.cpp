@@ -235,7 +235,7 @@ Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_free
 
   energies.temperature = 2 * energies.kinetic / (static_cast<double>(degrees_of_freedom) * units::boltzmann);
   const double trace = energies.virial[0] + energies.virial[1] + energies.virial[2];
-  energies.box = domain_.state().box;
+  energies.box = system_.is_periodic ? domain_.state().box : Box({}, {}, {});
   if (system_.is_periodic) {
     energies.pressure = (2 * energies.kinetic + trace) / (3 * volume) * units::bar;
     energies.density = system_.total_mass() / volume * units::density;

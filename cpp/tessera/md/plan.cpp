@@ -18,9 +18,10 @@ constexpr double bonded_reach = 4.5;
 bool has_mesh(const EngineSettings& settings) { return settings.pair.electrostatics == pair::Electrostatics::pme; }
 
 /// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
-domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Box& box) {
+domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Box& box,
+                                 double range) {
   return {
-      .list_range = settings.pair.range() + settings.buffer,
+      .list_range = range + settings.buffer,
       .group_radius = system.group_radius,
       .bonded_reach = bonded_reach,
       .mesh_reach = has_mesh(settings) ? pme::spline_reach(box.heights(), settings.pme_grid, settings.pme_order) : 0,
@@ -43,16 +44,21 @@ void check_cutoff(const EngineSettings& settings, const Box& box) {
 
 }  // namespace
 
-SystemSummary summary_of(const model::System& system) {
-  return {system.is_periodic, group_radius(system), virtual_site::site_group_reach(system).of};
+SystemSummary summary_of(const model::System& system, const vacuum::Extent& atoms) {
+  return {system.is_periodic, group_radius(system), virtual_site::site_group_reach(system).of, atoms};
 }
 
 CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box) {
+  const auto& atoms = system.atoms;
   if (system.is_periodic) check_cutoff(settings, box);
-  const auto demands = cell_demands(system, settings, box);
-  const auto grid = domain::plan_cell_grid(box, demands);
+  const double range = system.is_periodic ? settings.pair.range() : vacuum::range(atoms, box, settings.pair.range());
+  const auto demands = cell_demands(system, settings, box, range);
+  const Fraction lower{atoms.lower[0], atoms.lower[1], atoms.lower[2]},
+      upper{atoms.upper[0], atoms.upper[1], atoms.upper[2]};
+  const auto grid =
+      system.is_periodic ? domain::plan_cell_grid(box, demands) : domain::plan_vacuum_grid(box, demands, lower, upper);
   const double spare = domain::spare_buffer(grid, demands);
-  return {grid, system.group_radius, settings.buffer + std::min(spare, settings.buffer)};
+  return {grid, range, system.group_radius, settings.buffer + std::min(spare, settings.buffer)};
 }
 
 Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Box& box, const comm::RankLine& line,
@@ -60,6 +66,7 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
   Plan plan;
   plan.cells = plan_cells(system, settings, box);
   plan.bricks = bricks ? std::move(*bricks) : domain::plan_decomposition(plan.cells.grid, line);
+  if (!system.is_periodic) plan.cells.grid = plan.bricks.grid();  // which may reach further
   if (has_mesh(settings))
     plan.mesh = pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, box.heights(),
                               plan.cells.grid.n, plan.bricks.bricks(), plan.cells.margin(), plan_transform);
@@ -67,7 +74,8 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
 }
 
 Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
-                    const comm::Communicator& comm, ThreadPool& threads, std::optional<domain::Decomposition> bricks) {
+                    const comm::Communicator& comm, ThreadPool& threads, std::optional<domain::Decomposition> bricks,
+                    const vacuum::Extent& atoms) {
   const auto line = bricks             ? bricks->line()
                     : settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
                                        : comm::RankLine::as_numbered(comm.size());
@@ -80,7 +88,7 @@ Plan plan_for_ranks(const model::System& system, const EngineSettings& settings,
     agreed = agree(comm, threads, problem, request, {}, settings.fft_wisdom_file);
     return agreed.plan;
   };
-  auto plan = make_plan(summary_of(system), settings, box, line, plan_transform, std::move(bricks));
+  auto plan = make_plan(summary_of(system, atoms), settings, box, line, plan_transform, std::move(bricks));
   plan.exchange = agreed.exchange;
   plan.wires = agreed.wires;
   return plan;

@@ -16,6 +16,7 @@
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/md/settings.h"
+#include "tessera/md/vacuum/frame.h"
 #include "tessera/model/system.h"
 
 namespace tessera::md {
@@ -25,12 +26,14 @@ struct SystemSummary {
   bool is_periodic = true;
   double group_radius = 0;   // Å: how far an atom may be from the key atom of its hydrogen group, whose cell it is in
   std::string widest_group;  // the virtual site that this is due to; empty where there are none
+  vacuum::Extent atoms = vacuum::anywhere;  // of a vacuum
 };
-SystemSummary summary_of(const model::System& system);
+SystemSummary summary_of(const model::System& system, const vacuum::Extent& atoms = vacuum::anywhere);
 
 /// The cell grid of a box, the same on any ranks.
 struct CellPlan {
   domain::CellGrid grid;
+  double range = 0;         // Å: how far two atoms that interact may be from each other at a search
   double group_radius = 0;  // Å
   double buffer = 0;  // Å: how far two atoms together may move between searches: what was asked for, and up to as much
                       // again where the cells have room for it
@@ -58,10 +61,11 @@ CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings,
 Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Box& box, const comm::RankLine& line,
                const TransformPlanner& plan_transform, std::optional<domain::Decomposition> bricks = std::nullopt);
 
-/// The same for the ranks of a communicator, by the map of the machine: one plan on all ranks. Throws InputError, also
-/// as comm::wires_of_ranks does. Collective.
+/// The same for the ranks of a communicator, by the map of the machine, and in a vacuum for atoms of this extent: one
+/// plan on all ranks. Throws InputError, also as comm::wires_of_ranks does. Collective.
 Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
                     const comm::Communicator& comm, ThreadPool& threads,
-                    std::optional<domain::Decomposition> bricks = std::nullopt);
+                    std::optional<domain::Decomposition> bricks = std::nullopt,
+                    const vacuum::Extent& atoms = vacuum::anywhere);
 
 }  // namespace tessera::md

@@ -142,6 +142,7 @@ class System {
   std::vector<Template> templates;
   Box box;
   bool is_periodic = true;
+  Vec3 origin;  // Å: of the input's coordinates, of which the middle of the box is this; 0 where the box repeats
   std::string coulomb_source, source;
   LjTruncation lj_truncation;  // of the source
 

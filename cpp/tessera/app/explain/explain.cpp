@@ -97,7 +97,7 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
   for (int rank = 0; rank < ranks && looked_at < 64; ++rank) {
     if (plan.bricks.brick(rank).size() != layout.most_cells) continue;
     ++looked_at;
-    layout.most_peers = std::max(layout.most_peers, md::domain::plan_halo(plan.bricks, rank).peers.size());
+    layout.most_peers = std::max(layout.most_peers, md::domain::find_halo_peers(plan.bricks, rank).size());
   }
   const auto contents = md::contents_of(system, settings);
   const int largest = md::find_largest_rank(contents, settings, plan, threads);

@@ -44,8 +44,8 @@ double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_ce
   const int counted = std::min(bricks.ranks(), most_halos_to_count);
   machine::ExchangeLoad positions(wires), forces(wires);
   for (int rank = 0; rank < counted; ++rank)
-    for (const auto& peer : md::domain::plan_halo(bricks, rank).peers) {
-      const double atoms = static_cast<double>(peer.send.size()) * atoms_per_cell;
+    for (const auto& peer : md::domain::find_halo_peers(bricks, rank)) {
+      const double atoms = static_cast<double>(peer.send) * atoms_per_cell;
       if (peer.rank == rank || atoms == 0) continue;
       positions.add(rank, peer.rank, position_bytes * atoms);
       forces.add(peer.rank, rank, force_bytes * atoms);

@@ -1,4 +1,5 @@
-// Ends a run in good order before its box becomes too small for the cut-off.
+// Ends a run in good order before its box becomes too small for the cut-off, or its atoms leave the longest frame that
+// a vacuum may have.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,6 +25,11 @@ class BoxGuard final : public Observer {
   /// The engine notices a box that is too small in the middle of a step, where no checkpoint can be written. So the run
   /// ends while the box still has room to shrink once more.
   void after_step(Simulation& simulation) override {
+    if (const auto& beyond = simulation.engine().beyond_frame(); !beyond.empty()) {
+      problem_ = fmt::format("{}; its checkpoint is written", beyond);
+      simulation.stop();
+      return;
+    }
     const auto& box = simulation.engine().state().box;
     if (box == box_) return;
     box_ = box;

@@ -22,7 +22,8 @@ std::vector<double> measured_costs(const Domain& domain, double seconds) {
     for (std::size_t d = 0; d < 3; ++d) costs[begin[d] + at(domain.cell[at(c)][d] - brick.lower[d])] += cost;
     sum += cost;
   }
-  for (auto& cost : costs) cost *= seconds / sum;
+  if (sum > 0)  // a rank of a vacuum may have no cells
+    for (auto& cost : costs) cost *= seconds / sum;
   return costs;
 }
 

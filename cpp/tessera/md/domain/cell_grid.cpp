@@ -9,6 +9,13 @@
 
 namespace tessera::md::domain {
 
+namespace {
+
+/// Narrower cells leave a narrow buffer, and sorting atoms more often takes longer than narrow cells save.
+constexpr double useful_width = 8;  // Å
+
+}  // namespace
+
 double CellDemands::least_width() const { return std::max(least_width_for_motion(), bonded_reach + 2 * group_radius); }
 
 double CellDemands::least_width_for_motion() const {
@@ -27,9 +34,8 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
   const auto heights = box.heights();
   const double shortest = *std::min_element(heights.begin(), heights.end());
   double width = demands.least_width();
-  // Narrow cells leave a narrow buffer, and sorting atoms more often takes longer than narrow cells save. Where there
-  // are few cells, ranks need them.
-  constexpr double useful_width = 8, many_cells = 7;  // Å; along a vector
+  // Where there are few cells, ranks need them.
+  constexpr double many_cells = 7;  // along a vector
   if (shortest >= many_cells * std::max(width, useful_width)) width = std::max(width, useful_width);
   for (std::size_t d = 0; d < 3; ++d) {
     grid.n[d] = static_cast<std::int64_t>(std::floor(heights[d] / width));
@@ -37,8 +43,8 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
     if (grid.n[d] < 2 && !demands.widest_group.empty() && demands.least_width() > demands.least_width_for_motion())
       throw InputError(
           fmt::format("{}, less than two cells of {:.3f} Å, as the virtual site {} and the atoms that it follows are "
-                      "up to {:.2f} Å from each other and stay in one cell; use a larger box (in vacuum: more room "
-                      "around the molecule), or define the site by atoms that are nearer",
+                      "up to {:.2f} Å from each other and stay in one cell; use a larger box, "
+                      "or define the site by atoms that are nearer",
                       describe_height(box, d), demands.least_width(), demands.widest_group, demands.group_radius));
     if (grid.n[d] < 2 && 2 * demands.mesh_reach + demands.buffer > demands.list_range)
       throw InputError(
@@ -56,6 +62,37 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
     grid.width[d] = heights[d] / static_cast<double>(grid.n[d]);
   }
   grid.volume = box.divided(grid.n).volume();
+  return grid;
+}
+
+CellGrid plan_vacuum_grid(const Box& frame, const CellDemands& demands, const Fraction& lower, const Fraction& upper) {
+  CellGrid grid;
+  grid.is_periodic = false;
+  const auto edges = frame.edges();
+  const double width = std::max(demands.least_width(), useful_width);
+  for (std::size_t d = 0; d < 3; ++d) {
+    grid.n[d] = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(edges[d] / width)));
+    grid.width[d] = edges[d] / static_cast<double>(grid.n[d]);
+  }
+  grid.volume = frame.divided(grid.n).volume();
+  const auto from = grid.cell_of(lower), to = grid.cell_of(upper), whole = grid.n;
+  for (std::size_t d = 0; d < 3; ++d) {  // with a cell more on each side, so that atoms seldom leave the grid
+    grid.first[d] = std::max<std::int64_t>(0, from[d] - 1);
+    grid.n[d] = std::min(whole[d], to[d] + 2) - grid.first[d];
+    grid.outside[d] = whole[d] - grid.n[d];
+  }
+  return grid;
+}
+
+CellGrid with_cells(CellGrid grid, std::int64_t least) {
+  const auto whole = grid.whole();
+  while (grid.size() < least && grid.n != whole)
+    for (std::size_t d = 0; d < 3; ++d) {
+      const auto end = std::min(whole[d], grid.first[d] + grid.n[d] + 1);
+      grid.first[d] = std::max<std::int64_t>(0, grid.first[d] - 1);
+      grid.n[d] = end - grid.first[d];
+      grid.outside[d] = whole[d] - grid.n[d];
+    }
   return grid;
 }
 

@@ -14,21 +14,41 @@
 
 namespace tessera::md::domain {
 
+/// A vacuum has cells where its atoms are: of those that its frame is cut into, a part without neighbours beyond its
+/// faces. Which part does not matter to results.
 struct CellGrid {
   Index3 n{1, 1, 1};              // cells along each box vector
   std::array<double, 3> width{};  // Å, of a cell between opposite faces: its edges in an orthorhombic box
   double volume = 0;              // Å³, of a cell
+  Index3 first{0, 0, 0};          // of the cells that the box is cut into, the first of the grid
+  Index3 outside{0, 0, 0};        // of these, how many the grid leaves out
+  bool is_periodic = true;
 
+  /// Returns how many cells the box is cut into along each vector.
+  Index3 whole() const { return {n[0] + outside[0], n[1] + outside[1], n[2] + outside[2]}; }
   std::int64_t size() const { return n[0] * n[1] * n[2]; }
   std::int64_t flat(const Index3& cell) const { return (cell[0] * n[1] + cell[1]) * n[2] + cell[2]; }
   Index3 unflat(std::int64_t index) const { return {index / (n[1] * n[2]), index / n[2] % n[1], index % n[2]}; }
   /// Returns the cell that contains a position.
-  Index3 cell_of(const Fraction& f) const { return {along(f.x, n[0]), along(f.y, n[1]), along(f.z, n[2])}; }
+  Index3 cell_of(const Fraction& f) const {
+    const auto cells = whole();
+    return {along(f.x, cells[0]) - first[0], along(f.y, cells[1]) - first[1], along(f.z, cells[2]) - first[2]};
+  }
   /// Returns the fractional position of a cell's centre.
   Fraction centre(const Index3& cell) const {
-    return {middle(cell[0], n[0]), middle(cell[1], n[1]), middle(cell[2], n[2])};
+    const auto cells = whole();
+    return {middle(cell[0] + first[0], cells[0]), middle(cell[1] + first[1], cells[1]),
+            middle(cell[2] + first[2], cells[2])};
   }
-  /// Returns the cell wrapped into the grid.
+  bool contains(const Index3& cell) const { return IndexBox{{0, 0, 0}, n}.contains(cell); }
+  /// Whether another part of the same cells of a frame lies within.
+  bool contains(const CellGrid& other) const {
+    const auto part = [](const CellGrid& grid) {
+      return IndexBox{grid.first, {grid.first[0] + grid.n[0], grid.first[1] + grid.n[1], grid.first[2] + grid.n[2]}};
+    };
+    return intersection(part(*this), part(other)) == part(other);
+  }
+  /// Returns the cell wrapped into the grid of a box that repeats.
   Index3 wrapped(const Index3& cell) const {
     Index3 w;
     for (int d = 0; d < 3; ++d) w[d] = ((cell[d] % n[d]) + n[d]) % n[d];
@@ -48,12 +68,13 @@ struct CellGrid {
 
 /// Lists the lengths that a cell must be wide enough for between any two opposite faces, Å.
 struct CellDemands {
-  double list_range = 0;     // cut-off plus buffer
-  double group_radius = 0;   // how far an atom may be from its hydrogen group's key atom
-  double bonded_reach = 0;   // how far apart the atoms of a bonded term may be
-  double mesh_reach = 0;     // half the support of the mesh's spline
-  double buffer = 0;         // how far two atoms together may move between searches
-  std::string widest_group = {};  // the virtual site to which the radius is due, for messages; empty where there is none
+  double list_range = 0;    // cut-off plus buffer
+  double group_radius = 0;  // how far an atom may be from its hydrogen group's key atom
+  double bonded_reach = 0;  // how far apart the atoms of a bonded term may be
+  double mesh_reach = 0;    // half the support of the mesh's spline
+  double buffer = 0;        // how far two atoms together may move between searches
+  std::string widest_group =
+      {};  // the virtual site to which the radius is due, for messages; empty where there is none
 
   /// Returns the least width of a cell that satisfies all demands.
   double least_width() const;
@@ -68,6 +89,12 @@ std::string describe_height(const Box& box, std::size_t d);
 /// are so wide, and whose number along each vector is even or 3. Throws InputError if the box is too small for two
 /// cells along some vector.
 CellGrid plan_cell_grid(const Box& box, const CellDemands& demands);
+
+/// Returns the grid of a vacuum in this frame, around the cells of atoms whose fractions are between these corners.
+CellGrid plan_vacuum_grid(const Box& frame, const CellDemands& demands, const Fraction& lower, const Fraction& upper);
+
+/// Returns the same grid of a vacuum with at least so many cells, where the frame has them.
+CellGrid with_cells(CellGrid grid, std::int64_t least);
 
 /// Returns how much further than `demands.buffer` two atoms together may move between searches before the grid would
 /// need fewer cells, Å.

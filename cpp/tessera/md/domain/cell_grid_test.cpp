@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "tessera/base/error.h"
 
@@ -140,6 +141,47 @@ TEST(CellGrid, NumbersAndWrapsCells) {
   EXPECT_EQ(grid.unflat(1), (Index3{0, 0, 1}));
   EXPECT_EQ(grid.wrapped({-1, 4, 11}), (Index3{2, 0, 1}));
   EXPECT_EQ(grid.wrapped({-7, -8, -1}), (Index3{2, 0, 4}));
+}
+
+/// Returns the corners around two places anywhere in a frame's middle quarter.
+std::pair<Fraction, Fraction> draw_corners(std::mt19937_64& random) {
+  std::uniform_int_distribution<std::int32_t> place(-(1 << 29), (1 << 29) - 1);
+  const auto draw = [&] { return Fraction{place(random), place(random), place(random)}; };
+  const auto p = draw(), q = draw();
+  return {{std::min(p.x, q.x), std::min(p.y, q.y), std::min(p.z, q.z)},
+          {std::max(p.x, q.x), std::max(p.y, q.y), std::max(p.z, q.z)}};
+}
+
+// Whichever part of the frame's cells a grid has, an atom is in the same one.
+TEST(PlanVacuumGrid, IsThePartAroundTheAtoms) {
+  std::mt19937_64 random(4);
+  const CellDemands demands = {.list_range = 12, .group_radius = 1.1};
+  const auto frame = orthorhombic(150, 410, 4000);
+  constexpr std::int32_t eighth = 1 << 29;
+  const auto all = plan_vacuum_grid(frame, demands, {-eighth, -eighth, -eighth}, {eighth - 1, eighth - 1, eighth - 1});
+  for (int i = 0; i < 1000; ++i) {
+    const auto [lower, upper] = draw_corners(random);
+    const auto grid = plan_vacuum_grid(frame, demands, lower, upper);
+    EXPECT_EQ(grid.whole(), all.whole());
+    EXPECT_TRUE(all.contains(grid));
+    for (const auto& corner : {lower, upper}) {
+      const auto cell = grid.cell_of(corner);
+      EXPECT_TRUE(grid.contains(cell));
+      EXPECT_EQ(grid.centre(cell), all.centre(all.cell_of(corner)));
+    }
+    for (const double width : grid.width) EXPECT_GE(width, std::max(demands.least_width(), 8.0));
+  }
+}
+
+TEST(WithCells, GrowsUntilThereAreEnough) {
+  const auto grid = plan_vacuum_grid(orthorhombic(400, 400, 400), {.list_range = 12}, {0, 0, 0}, {0, 0, 0});
+  EXPECT_EQ(grid.n, (Index3{3, 3, 3}));
+  EXPECT_EQ(with_cells(grid, 27).n, grid.n);
+  const auto grown = with_cells(grid, 28);
+  EXPECT_EQ(grown.n, (Index3{5, 5, 5}));
+  EXPECT_EQ(grown.whole(), grid.whole());
+  EXPECT_TRUE(grown.contains(grid));
+  EXPECT_EQ(with_cells(grid, 1'000'000'000).n, grid.whole());
 }
 
 }  // namespace

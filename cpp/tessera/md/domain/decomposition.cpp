@@ -165,7 +165,8 @@ Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& lin
   return decomposition;
 }
 
-Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line) {
+Decomposition plan_decomposition(const CellGrid& of_atoms, const comm::RankLine& line) {
+  const auto grid = of_atoms.is_periodic ? of_atoms : with_cells(of_atoms, line.size());
   BrickCost alike{{{0, 0, 0}, grid.n}, {}};
   for (std::size_t d = 0; d < 3; ++d)
     alike.by_layer[d].assign(static_cast<std::size_t>(grid.n[d]),
@@ -205,10 +206,22 @@ void for_grown(const CellGrid& grid, const IndexBox& brick, Function&& function)
       for (std::int64_t z = grown.lower[2]; z < grown.upper[2]; ++z) function(grid.wrapped({x, y, z}));
 }
 
+/// Puts those of other hosts first, and begins behind the rank's own number.
+template <class Peer>
+void put_in_turn(std::vector<Peer>& peers, const Decomposition& decomposition, int rank) {
+  const auto& host = decomposition.host_of_rank();
+  const auto turn = [&](const Peer& peer) {
+    const bool is_near = host[static_cast<std::size_t>(peer.rank)] == host[static_cast<std::size_t>(rank)];
+    return std::pair(is_near, (peer.rank - rank + decomposition.ranks()) % decomposition.ranks());
+  };
+  std::sort(peers.begin(), peers.end(), [&](const auto& a, const auto& b) { return turn(a) < turn(b); });
+}
+
 }  // namespace
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank) {
   const auto& grid = decomposition.grid();
+  TESSERA_CHECK(grid.is_periodic);
   const auto& mine = decomposition.brick(rank);
   std::map<int, std::set<std::int64_t>> needed;
   for_grown(grid, mine, [&](const Index3& cell) {
@@ -226,13 +239,32 @@ HaloPlan plan_halo(const Decomposition& decomposition, int rank) {
     });
     for (const auto flat : wanted) entry.send.push_back(grid.unflat(flat));
   }
-  const auto& host = decomposition.host_of_rank();
-  const auto turn = [&](const HaloPlan::Peer& peer) {
-    const bool is_near = host[static_cast<std::size_t>(peer.rank)] == host[static_cast<std::size_t>(rank)];
-    return std::pair(is_near, (peer.rank - rank + decomposition.ranks()) % decomposition.ranks());
-  };
-  std::sort(plan.peers.begin(), plan.peers.end(), [&](const auto& a, const auto& b) { return turn(a) < turn(b); });
+  put_in_turn(plan.peers, decomposition, rank);
   return plan;
+}
+
+IndexBox with_halo(const CellGrid& grid, const IndexBox& brick) {
+  IndexBox grown = brick;
+  for (std::size_t d = 0; d < 3; ++d) --grown.lower[d], ++grown.upper[d];
+  return intersection(grown, {{0, 0, 0}, grid.n});
+}
+
+std::vector<HaloPeer> find_halo_peers(const Decomposition& decomposition, int rank) {
+  std::vector<HaloPeer> peers;
+  if (decomposition.grid().is_periodic) {
+    for (const auto& peer : plan_halo(decomposition, rank).peers)
+      peers.push_back({peer.rank, std::ssize(peer.send), std::ssize(peer.receive)});
+    return peers;
+  }
+  const auto& brick = decomposition.brick(rank);
+  const auto halo = with_halo(decomposition.grid(), brick);
+  for (int peer = 0; peer < decomposition.ranks(); ++peer) {
+    const auto& its = decomposition.brick(peer);
+    if (const auto needed = intersection(halo, its).size(); peer != rank && needed > 0)
+      peers.push_back({peer, intersection(with_halo(decomposition.grid(), its), brick).size(), needed});
+  }
+  put_in_turn(peers, decomposition, rank);
+  return peers;
 }
 
 std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick) {
@@ -243,12 +275,11 @@ std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick) {
 
 HaloCells count_halo(const Decomposition& decomposition, int rank, const std::vector<int>& host_of_rank) {
   HaloCells count;
-  for (const auto& peer : plan_halo(decomposition, rank).peers) {
-    const auto cells = static_cast<std::int64_t>(peer.receive.size());
+  for (const auto& peer : find_halo_peers(decomposition, rank)) {
     const bool is_other =
         host_of_rank[static_cast<std::size_t>(peer.rank)] != host_of_rank[static_cast<std::size_t>(rank)];
-    count.all += cells;
-    count.from_other_hosts += is_other ? cells : 0;
+    count.all += peer.receive;
+    count.from_other_hosts += is_other ? peer.receive : 0;
   }
   return count;
 }

@@ -54,7 +54,7 @@ class Decomposition {
 /// Halves bricks recursively, with ranks in proportion to costs, for any number of ranks up to the number of cells. The
 /// line of ranks is halved along with the bricks, between subnets or hosts where possible, so that most neighbours have
 /// a fast connection. Throws InputError, which names the possible numbers of ranks. `costs` belong to bricks that cover
-/// the grid, such as those of another decomposition of it.
+/// the grid, such as those of another decomposition of it. A vacuum's grid grows to have a cell for each rank.
 Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line, std::span<const BrickCost> costs);
 /// Plans a decomposition in which all cells cost the same.
 Decomposition plan_decomposition(const CellGrid& grid, const comm::RankLine& line);
@@ -64,7 +64,18 @@ Decomposition plan_decomposition(const CellGrid& grid, int ranks);
 /// Returns the cost of the cells of a box.
 double cost_of(const IndexBox& box, std::span<const BrickCost> costs);
 
-/// Lists the layer of cells around a rank's brick with their owners, and which ranks need which of this rank's cells.
+/// Lists the ranks that own cells in the layer around a rank's brick, those of other hosts, which take longest, first;
+/// each rank starts with a different one.
+struct HaloPeer {
+  int rank;
+  std::int64_t send, receive;  // cells
+};
+std::vector<HaloPeer> find_halo_peers(const Decomposition& decomposition, int rank);
+/// Returns a brick of a vacuum with the layer of cells around it.
+IndexBox with_halo(const CellGrid& grid, const IndexBox& brick);
+
+/// Lists the layer of cells around a rank's brick with their owners, and which ranks need which of this rank's cells,
+/// in a box that repeats.
 struct HaloPlan {
   struct Peer {
     int rank;

@@ -362,5 +362,27 @@ TEST(PlanHalo, IsTheWrappedLayerAndBothSidesAgree) {
     }
 }
 
+// Also where there are fewer atoms than ranks; neighbours agree on what they exchange.
+TEST(Decomposition, AVacuumHasACellForEachRank) {
+  const auto grid = plan_vacuum_grid(orthorhombic(400, 400, 400), {.list_range = 12}, {0, 0, 0}, {0, 0, 0});
+  for (const int ranks : {1, 2, 3, 5, 27, 28, 100, 500}) {
+    const auto plan = plan_decomposition(grid, ranks);
+    EXPECT_TRUE(plan.grid().contains(grid));
+    for (int rank = 0; rank < ranks; ++rank) {
+      EXPECT_GE(plan.brick(rank).size(), 1);
+      std::int64_t halo = 0;
+      for (const auto& peer : find_halo_peers(plan, rank)) {
+        halo += peer.receive;
+        const auto back = find_halo_peers(plan, peer.rank);
+        const auto found = std::find_if(back.begin(), back.end(), [&](const auto& p) { return p.rank == rank; });
+        ASSERT_NE(found, back.end());
+        EXPECT_EQ(found->send, peer.receive);
+        EXPECT_EQ(found->receive, peer.send);
+      }
+      EXPECT_EQ(halo, with_halo(plan.grid(), plan.brick(rank)).size() - plan.brick(rank).size());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tessera::md::domain

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/base/fixed_point.h"
@@ -44,19 +46,24 @@ void unpack(std::span<const std::byte> bytes, Particles& particles) {
   }
 }
 
-/// Returns the cells of a brick in columns along z of 4 × 4 cells, one column after another and each layer by layer.
-/// The cells that a cell's pairs and its part of the mesh need lie within a few layers of a column. These fit into a
-/// core's own cache whatever the size of the brick, which whole planes would not.
+/// Orders cells in columns along z of 4 × 4 cells, one column after another and each layer by layer. The cells that a
+/// cell's pairs and its part of the mesh need lie within a few layers of a column. These fit into a core's own cache
+/// whatever the size of the brick, which whole planes would not.
+constexpr std::int64_t column_width = 4;
+
 std::vector<Index3> in_columns(const IndexBox& brick) {
-  constexpr std::int64_t width = 4;
   std::vector<Index3> cells;
   cells.reserve(at(brick.size()));
-  for (auto x0 = brick.lower[0]; x0 < brick.upper[0]; x0 += width)
-    for (auto y0 = brick.lower[1]; y0 < brick.upper[1]; y0 += width)
+  for (auto x0 = brick.lower[0]; x0 < brick.upper[0]; x0 += column_width)
+    for (auto y0 = brick.lower[1]; y0 < brick.upper[1]; y0 += column_width)
       for (auto z = brick.lower[2]; z < brick.upper[2]; ++z)
-        for (auto x = x0; x < std::min(x0 + width, brick.upper[0]); ++x)
-          for (auto y = y0; y < std::min(y0 + width, brick.upper[1]); ++y) cells.push_back({x, y, z});
+        for (auto x = x0; x < std::min(x0 + column_width, brick.upper[0]); ++x)
+          for (auto y = y0; y < std::min(y0 + column_width, brick.upper[1]); ++y) cells.push_back({x, y, z});
   return cells;
+}
+
+std::array<std::int64_t, 5> place_in_columns(const Index3& c) {
+  return {c[0] / column_width, c[1] / column_width, c[2], c[0], c[1]};
 }
 
 }  // namespace
@@ -65,36 +72,106 @@ Domain::Domain(const model::System& system, Decomposition decomposition, State& 
                ThreadPool& threads)
     : system_(system), state_(state), decomposition_(std::move(decomposition)), comm_(comm), threads_(threads) {
   brick_ = decomposition_.brick(comm.rank());
-  for (int d = 0; d < 3; ++d) {
-    table_lower_[at(d)] = brick_.lower[at(d)] - 1;
-    table_extent_[at(d)] = std::min(brick_.extent(d) + 2, grid().n[at(d)]);
+  if (is_sparse()) {
+    for (const auto& peer : find_halo_peers(decomposition_, comm.rank())) neighbours_.push_back({peer.rank, {}, 0, 0});
+  } else {
+    for (int d = 0; d < 3; ++d) {
+      table_lower_[at(d)] = brick_.lower[at(d)] - 1;
+      table_extent_[at(d)] = std::min(brick_.extent(d) + 2, grid().n[at(d)]);
+    }
+    cell_table_.assign(at(table_extent_[0] * table_extent_[1] * table_extent_[2]), -1);
+    for (const auto& c : in_columns(brick_)) enter(c);
+    n_owned_cells_ = n_cells();
+    for (const auto& peer : plan_halo(decomposition_, comm.rank()).peers) {
+      auto& neighbour = neighbours_.emplace_back();
+      neighbour.rank = peer.rank;
+      neighbour.first_receive_cell = n_cells();
+      neighbour.n_receive_cells = static_cast<std::int32_t>(peer.receive.size());
+      for (const auto& c : peer.receive) enter(c);
+      for (const auto& c : peer.send) neighbour.send.push_back(local_cell(c));
+    }
   }
-  cell_table_.assign(at(table_extent_[0] * table_extent_[1] * table_extent_[2]), -1);
-  const auto enter = [&](const Index3& c) {
+  send_buffers_.resize(neighbours_.size());
+  receive_forces_.resize(neighbours_.size());
+}
+
+/// Gives a cell the next local index.
+void Domain::enter(const Index3& c) {
+  if (is_sparse()) {
+    sparse_cells_.emplace(grid().flat(c), n_cells());
+  } else {
     std::size_t index = 0;
     for (int d = 0; d < 3; ++d) {
       const std::int64_t n = grid().n[at(d)];
       const std::int64_t relative = ((c[at(d)] - table_lower_[at(d)]) % n + n) % n;
       index = index * at(table_extent_[at(d)]) + at(relative);
     }
-    cell_table_[index] = static_cast<std::int32_t>(cell.size());
-    cell.push_back(c);
-  };
-  for (const auto& c : in_columns(brick_)) enter(c);
-  n_owned_cells_ = n_cells();
-  for (const auto& peer : plan_halo(decomposition_, comm.rank()).peers) {
-    auto& neighbour = neighbours_.emplace_back();
-    neighbour.rank = peer.rank;
-    neighbour.first_receive_cell = n_cells();
-    neighbour.n_receive_cells = static_cast<std::int32_t>(peer.receive.size());
-    for (const auto& c : peer.receive) enter(c);
-    for (const auto& c : peer.send) neighbour.send.push_back(local_cell(c));
+    cell_table_[index] = n_cells();
   }
-  send_buffers_.resize(neighbours_.size());
-  receive_forces_.resize(neighbours_.size());
+  cell.push_back(c);
+}
+
+/// Returns the local index of a cell of the brick, −1 for any other; a vacuum's cell is entered by the first atom in
+/// it.
+std::int32_t Domain::own_cell(const Index3& c) {
+  if (!brick_.contains(c)) return -1;
+  const auto here = local_cell(c);
+  if (here >= 0 || !is_sparse()) return here;
+  enter(c);
+  return n_cells() - 1;
+}
+
+void Domain::forget_cells() {
+  if (!is_sparse()) return;
+  cell.clear();
+  sparse_cells_.clear();
+}
+
+/// Numbers the cells of a vacuum anew; `cell_of` follows.
+void Domain::put_cells_in_order(std::vector<std::int32_t>& cell_of) {
+  if (!is_sparse()) return;
+  auto sorted = std::exchange(cell, {});
+  const auto before = sorted;
+  sparse_cells_.clear();
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Index3& a, const Index3& b) { return place_in_columns(a) < place_in_columns(b); });
+  for (const auto& c : sorted) enter(c);
+  n_owned_cells_ = n_cells();
+  for (auto& c : cell_of)
+    if (c >= 0) c = local_cell(before[at(c)]);
+}
+
+/// Tells neighbours which cells with atoms they need, and enters those of theirs that this rank needs.
+void Domain::exchange_halo_cells() {
+  if (!is_sparse()) return;
+  std::vector<std::vector<std::byte>> leaving(neighbours_.size());
+  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+    auto& neighbour = neighbours_[n];
+    const auto needed = with_halo(grid(), decomposition_.brick(neighbour.rank));
+    neighbour.send.clear();
+    std::vector<Index3> cells;
+    for (std::int32_t c = 0; c < n_owned_cells_; ++c) {
+      if (!needed.contains(cell[at(c)])) continue;
+      neighbour.send.push_back(c);
+      cells.push_back(cell[at(c)]);
+    }
+    const auto bytes = comm::bytes_of(cells);
+    leaving[n].assign(bytes.begin(), bytes.end());
+  }
+  const auto arriving = exchange_bytes(leaving);
+  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+    neighbours_[n].first_receive_cell = n_cells();
+    for (const auto& c : comm::values_of<Index3>(arriving[n])) enter(c);
+    neighbours_[n].n_receive_cells = n_cells() - neighbours_[n].first_receive_cell;
+  }
 }
 
 std::int32_t Domain::local_cell(const Index3& wrapped) const {
+  if (is_sparse()) {
+    if (!grid().contains(wrapped)) return -1;
+    const auto found = sparse_cells_.find(grid().flat(wrapped));
+    return found == sparse_cells_.end() ? -1 : found->second;
+  }
   std::size_t index = 0;
   for (int d = 0; d < 3; ++d) {
     const std::int64_t n = grid().n[at(d)];
@@ -128,6 +205,7 @@ void Domain::distribute(Particles particles) {
   displacement_.clear();
   state_.fields.clear();
   for (const auto& field : particles.fields) state_.fields.push_back({field.name, field.width, {}});
+  forget_cells();
   std::vector<std::int32_t> cell_of;
   append(particles, cell_of);
   if (std::all_of(displacement_.begin(), displacement_.end(), [](const Fraction& f) { return f == Fraction{}; }))
@@ -145,12 +223,19 @@ void Domain::rebuild() {
     TESSERA_CHECK(key >= 0 && key < n_owned_slots_);
     return grid().cell_of(state_.position[at(key)]);
   };
-  threads_.parallel_for(n_owned_slots_, [&](std::int64_t begin, std::int64_t end) {
-    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
-      prefetch_slot_of(s);
-      if (!is_padding(s)) cell_of[at(s)] = local_cell(cell_now(s));
-    }
-  });
+  if (is_sparse()) {
+    forget_cells();
+    for (std::int32_t s = 0; s < n_owned_slots_; ++s)
+      if (!is_padding(s)) cell_of[at(s)] = own_cell(cell_now(s));
+    n_owned_cells_ = n_cells();
+  } else {
+    threads_.parallel_for(n_owned_slots_, [&](std::int64_t begin, std::int64_t end) {
+      for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
+        prefetch_slot_of(s);
+        if (!is_padding(s)) cell_of[at(s)] = local_cell(cell_now(s));
+      }
+    });
+  }
   if (comm_.size() > 1) {
     std::vector<std::vector<std::byte>> leaving(neighbours_.size());
     std::string problem;
@@ -196,6 +281,14 @@ std::vector<Index3> Domain::cells_of(std::span<const Particle> particles) {
 
 /// Sends particles to neighbours and returns those received from them.
 Particles Domain::exchange(const std::vector<std::vector<std::byte>>& leaving) const {
+  Particles all;
+  for (const auto& field : state_.fields) all.fields.push_back({field.name, field.width, {}});
+  for (const auto& bytes : exchange_bytes(leaving)) unpack(bytes, all);
+  return all;
+}
+
+/// Sends bytes to each neighbour and returns those received from it.
+std::vector<std::vector<std::byte>> Domain::exchange_bytes(const std::vector<std::vector<std::byte>>& leaving) const {
   std::vector<comm::Request> requests;
   std::vector<std::int64_t> send_bytes(neighbours_.size()), receive_bytes(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
@@ -214,10 +307,7 @@ Particles Domain::exchange(const std::vector<std::vector<std::byte>>& leaving) c
     requests.push_back(comm_.start_send(leaving[n], peer, structure_tag));
   }
   comm_.wait_all(requests);
-  Particles all;
-  for (const auto& field : state_.fields) all.fields.push_back({field.name, field.width, {}});
-  for (const auto& bytes : arriving) unpack(bytes, all);
-  return all;
+  return arriving;
 }
 
 /// Adds particles of this rank's cells to the atoms that will be sorted.
@@ -229,8 +319,8 @@ void Domain::append(const Particles& particles, std::vector<std::int32_t>& cell_
   state_.velocity.reserve(n);
   displacement_.reserve(n);
   for (std::size_t i = 0; i < particles.size(); ++i) {
-    const auto here = local_cell(cells[i]);
-    TESSERA_CHECK(here >= 0 && here < n_owned_cells_);
+    const auto here = own_cell(cells[i]);
+    TESSERA_CHECK(here >= 0);
     const auto& atom = particles.atoms[i];
     state_.id.push_back(atom.id);
     state_.position.push_back(atom.position);
@@ -258,6 +348,7 @@ void Domain::gather(std::vector<Value>& values, const std::vector<std::int32_t>&
 
 /// Sorts atoms into the slots of their cells, by the local cell of each; −1 means that there is no atom of this rank.
 void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
+  put_cells_in_order(cell_of);
   // The peak of memory is reached while several arrays of atoms exist at once, so arrays that can be recomputed are
   // freed here.
   release(state_.reference);
@@ -334,6 +425,8 @@ void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
 }
 
 void Domain::exchange_halo_structure() {
+  exchange_halo_cells();
+  cell_begin.resize(at(n_cells()) + 1);
   // The number of clusters of each halo cell is sent first, then the contents of whole cells.
   std::vector<comm::Request> requests;
   std::vector<std::vector<std::int32_t>> sent(neighbours_.size()), received(neighbours_.size());

@@ -2,14 +2,15 @@
 //
 // Atoms are stored in slots, four to a cluster, and clusters in cells; a cell's last cluster is padded. Within a cell
 // the order depends only on positions and ids, so that a cell looks the same on the rank that owns it and on every rank
-// that has it in its halo. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never
-// cross ranks.
+// that has it in its halo. Of a vacuum only cells with atoms are there, found anew at every search, as most may be
+// empty. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never cross ranks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tessera/base/threads.h"
@@ -60,7 +61,7 @@ class Domain {
   const State& state() const { return state_; }
   const CellGrid& grid() const { return decomposition_.grid(); }
   /// Returns a cell of the current box, Å.
-  Box cell_box() const { return state_.box.divided(grid().n); }
+  Box cell_box() const { return state_.box.divided(grid().whole()); }
   const Decomposition& decomposition() const { return decomposition_; }
   const IndexBox& brick() const { return brick_; }
 
@@ -71,6 +72,8 @@ class Domain {
   std::int32_t n_cells() const { return static_cast<std::int32_t>(cell.size()); }
   std::int32_t n_owned_cells() const { return n_owned_cells_; }
   bool is_padding(std::int32_t slot) const { return state_.id[static_cast<std::size_t>(slot)] < 0; }
+  /// Whether cells are found anew at every search.
+  bool is_sparse() const { return !grid().is_periodic; }
   /// Returns the local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;
   std::int32_t slot_of(std::int64_t atom) const {
@@ -89,19 +92,25 @@ class Domain {
   /// Counts the memory beside that of the state.
   std::size_t bytes() const { return slots_.bytes(); }
 
-  // These are indexed by local cell: owned cells in columns of the brick, then halo cells.
+  // These are indexed by local cell: owned cells in columns, then halo cells.
   std::vector<Index3> cell;
   std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster of each
 
  private:
   struct Neighbour {
-    int rank;
-    std::vector<std::int32_t> send;                    // local cells
-    std::int32_t first_receive_cell, n_receive_cells;  // local cells, consecutive
+    int rank = 0;
+    std::vector<std::int32_t> send{};                          // local cells
+    std::int32_t first_receive_cell = 0, n_receive_cells = 0;  // local cells, consecutive
   };
 
+  void enter(const Index3& c);
+  std::int32_t own_cell(const Index3& c);
+  void forget_cells();
+  void put_cells_in_order(std::vector<std::int32_t>& cell_of);
+  void exchange_halo_cells();
   std::vector<Index3> cells_of(std::span<const Particle> particles);
   Particles exchange(const std::vector<std::vector<std::byte>>& leaving) const;
+  std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& leaving) const;
   void append(const Particles& particles, std::vector<std::int32_t>& cell_of);
   void sort_into_cells(std::vector<std::int32_t> cell_of);
   template <class Value>
@@ -120,7 +129,8 @@ class Domain {
   ThreadPool& threads_;
   IndexBox brick_;
   std::vector<Neighbour> neighbours_;
-  std::vector<std::int32_t> cell_table_;  // over the brick grown by one layer
+  std::vector<std::int32_t> cell_table_;                         // over the brick grown by one layer; not of a vacuum
+  std::unordered_map<std::int64_t, std::int32_t> sparse_cells_;  // by flat index; of a vacuum
   Index3 table_lower_{}, table_extent_{};
   SlotMap slots_;
   std::int32_t n_owned_slots_ = 0, n_owned_atoms_ = 0, n_owned_cells_ = 0;

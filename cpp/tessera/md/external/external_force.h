@@ -17,9 +17,9 @@ namespace tessera::md::external {
 /// What the function is told, by atom.
 struct ExternalAtoms {
   std::int64_t step = 0;  // of these positions
-  Box box;
+  Box box;                // 0 in a vacuum
   std::span<const std::int64_t> id;
-  std::span<const Vec3> position;  // Å, in the box, which spans −½ to ½ of its vectors
+  std::span<const Vec3> position;  // Å, in the box, which spans −½ to ½ of its vectors, or anywhere in a vacuum
 };
 
 /// What the function returns. Energies and virials are sums of the parts listed here. The parts are added as integers:

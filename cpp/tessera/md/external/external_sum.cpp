@@ -27,6 +27,9 @@ void ExternalSum::rebuild() {
 
 void ExternalSum::add(Accumulator& accumulator) const {
   const auto& state = domain_.state();
+  const auto& system = domain_.system();
+  const auto box = system.is_periodic ? state.box : Box({}, {}, {});
+  const auto place = [&](const Fraction& position) { return state.box.cartesian(position) + system.origin; };
   for (std::size_t f = 0; f < forces_.size(); ++f) {
     const auto& [listed, function] = *forces_[f];
     std::vector<std::int64_t> ids;
@@ -41,16 +44,15 @@ void ExternalSum::add(Accumulator& accumulator) const {
       comm_.all_reduce_sum(fractions);
       const auto component = [&](std::size_t i) { return static_cast<std::int32_t>(fractions[i]); };
       for (std::size_t i = 0; i < positions.size(); ++i)
-        positions[i] = state.box.cartesian({component(3 * i), component(3 * i + 1), component(3 * i + 2)});
+        positions[i] = place({component(3 * i), component(3 * i + 1), component(3 * i + 2)});
     } else {
       ids.resize(own_[f].size());
       for (const auto& [slot, i] : own_[f]) {
         ids[i] = state.id[at(slot)];
-        positions[i] = state.box.cartesian(state.position[at(slot)]);
+        positions[i] = place(state.position[at(slot)]);
       }
     }
-    const auto result =
-        function({.step = state.step, .box = state.box, .id = listed ? *listed : ids, .position = positions});
+    const auto result = function({.step = state.step, .box = box, .id = listed ? *listed : ids, .position = positions});
     TESSERA_CHECK(result.force.size() == positions.size());
     for (const auto& [slot, i] : own_[f]) accumulator.add_force_alone(slot, result.force[i]);
     if (accumulator.energies == nullptr || (listed && !comm_.is_root())) continue;

@@ -54,7 +54,9 @@ RankCounts count_on_rank(const MeanCell& cell, const domain::CellGrid& grid, con
   const auto slots = [&](std::int64_t cells) {
     return domain::cluster_size * rounded(cell.clusters * static_cast<double>(cells));
   };
-  return {owned, all, rounded(cell.atoms * static_cast<double>(owned)), slots(owned), slots(all)};
+  // A vacuum's cells without atoms are not there.
+  const auto there = [&](std::int64_t cells) { return grid.is_periodic ? cells : std::min(cells, slots(cells)); };
+  return {there(owned), there(all), rounded(cell.atoms * static_cast<double>(owned)), slots(owned), slots(all)};
 }
 
 /// The clusters of a rank that pairs of its list begin with, in units of those of a cell.
@@ -101,7 +103,7 @@ pair::PairCounts count_pairs(const SystemContents& system, const EngineSettings&
                              const MeanCell& cell, const RankCounts& rank, const IndexBox& brick, int threads) {
   const double owned_cells = static_cast<double>(rank.owned_cells);
   const double reach = std::min(0.5 * plan.cells.buffer, system.reach_speed * settings.timestep * settings.list_steps);
-  const double range = settings.pair.range() + pair::list_rounding + 2 * reach;
+  const double range = plan.cells.range + pair::list_rounding + 2 * reach;
   const double owned_clusters = cell.clusters * owned_cells;
   pair::PairCounts counts;
   counts.threads = threads;

@@ -14,6 +14,7 @@
 #include "tessera/md/minimize/constraints.h"
 #include "tessera/md/minimize/lbfgs.h"
 #include "tessera/md/minimize/product_sum.h"
+#include "tessera/md/vacuum/frame.h"
 
 namespace tessera::md::minimize {
 
@@ -48,10 +49,6 @@ constexpr std::size_t basis(std::size_t i) { return i == Lbfgs::g ? force : pair
 
 Vec3 get(const double* values) { return {values[0], values[1], values[2]}; }
 void put(double* values, const Vec3& v) { values[0] = v.x, values[1] = v.y, values[2] = v.z; }
-Fraction get_fraction(const double* values) {
-  return {static_cast<std::int32_t>(values[0]), static_cast<std::int32_t>(values[1]),
-          static_cast<std::int32_t>(values[2])};
-}
 
 /// The strongest force, of equal ones that on the atom with the lowest id.
 struct Strongest {
@@ -67,7 +64,12 @@ class Minimizer {
  public:
   Minimizer(Engine& engine, const Settings& settings, const comm::Communicator& comm, ThreadPool& threads,
             const Watch& watch)
-      : engine_(engine), settings_(settings), comm_(comm), threads_(threads), watch_(watch) {
+      : engine_(engine),
+        settings_(settings),
+        comm_(comm),
+        threads_(threads),
+        watch_(watch),
+        first_box_(engine.state().box) {
     for (const auto& list : engine.topology().groups()) groups_.push_back(with_equal_masses(list.kind.group));
     field_ = engine.fields().size();
     engine.fields().push_back(
@@ -79,6 +81,8 @@ class Minimizer {
   Result run();
 
  private:
+  Fraction place_of(const double* values) const;
+  void keep_place(double* values, const Fraction& place) const;
   double* kept_of(std::int32_t slot) { return &engine_.fields()[field_].values[kept::width * at(slot)]; }
   template <class Work>
   void for_groups(Work&& work);
@@ -104,12 +108,25 @@ class Minimizer {
   const Watch& watch_;
   std::vector<ConstraintGroup> groups_;  // by kind of group, as the topology lists them
   std::size_t field_ = 0;
+  const Box first_box_;
   Lbfgs lbfgs_;
   double step_ = first_step;  // Å
   double furthest_ = 0;       // Å: how far the direction moves an atom at most
   bool is_at_lowest_ = true;  // atoms stand where the energy was the lowest
   Result result_;
 };
+
+/// Kept positions are fractions of the first box, as a vacuum's frame may double.
+Fraction Minimizer::place_of(const double* values) const {
+  const auto scale = vacuum::scale_between(first_box_, engine_.state().box);
+  const auto component = [&](std::size_t d) { return static_cast<std::int32_t>(std::rint(scale[d] * values[d])); };
+  return {component(0), component(1), component(2)};
+}
+
+void Minimizer::keep_place(double* values, const Fraction& place) const {
+  const auto scale = vacuum::scale_between(engine_.state().box, first_box_);
+  put(values, {scale[0] * place.x, scale[1] * place.y, scale[2] * place.z});
+}
 
 /// Calls work(thread, group, slots) for every group of atoms, on all threads.
 template <class Work>
@@ -135,12 +152,12 @@ double Minimizer::move(Displacement&& displacement) {
       GroupVectors moved{}, before{}, after{};
       const auto n = slots.size();
       displacement(slots, std::span(moved).first(n));
-      const auto first = get_fraction(kept_of(slots[0]));
+      const auto first = place_of(kept_of(slots[0]));
       for (std::size_t k = 0; k < n; ++k)
-        before[k] = after[k] = state.box.displacement(first, get_fraction(kept_of(slots[k])));
+        before[k] = after[k] = state.box.displacement(first, place_of(kept_of(slots[k])));
       move_along(group, std::span(after).first(n), std::span(moved).first(n), tolerance);
       for (std::size_t k = 0; k < n; ++k)
-        state.position[at(slots[k])] = get_fraction(kept_of(slots[k])) + state.box.fraction(after[k] - before[k]);
+        state.position[at(slots[k])] = place_of(kept_of(slots[k])) + state.box.fraction(after[k] - before[k]);
     });
   });
   is_at_lowest_ = false;
@@ -215,11 +232,10 @@ Strongest Minimizer::project_forces(bool with_pair) {
       const auto& now = state.position[at(slots[k])];
       double* values = kept_of(slots[k]);
       if (with_pair) {
-        put(values + s, state.box.displacement(get_fraction(values + kept::position), now));
+        put(values + s, state.box.displacement(place_of(values + kept::position), now));
         put(values + y, get(values + kept::force) - force[k]);  // the gradient is −force
       }
-      put(values + kept::position,
-          {static_cast<double>(now.x), static_cast<double>(now.y), static_cast<double>(now.z)});
+      keep_place(values + kept::position, now);
       put(values + kept::force, force[k]);
       strongest[at(thread)].offer({norm2(force[k]), state.id[at(slots[k])]});
     }
@@ -360,7 +376,7 @@ bool Minimizer::has_ended() {
 void Minimizer::go_back() {
   engine_.displace([&](State& state) {
     for_groups([&](int, const ConstraintGroup&, Slots slots) {
-      for (const auto slot : slots) state.position[at(slot)] = get_fraction(kept_of(slot) + kept::position);
+      for (const auto slot : slots) state.position[at(slot)] = place_of(kept_of(slot) + kept::position);
     });
   });
 }

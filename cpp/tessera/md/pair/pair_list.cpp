@@ -58,6 +58,7 @@ std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, 
     Index3 place;
     for (std::size_t d = 0; d < 3; ++d) {
       place[d] = here[d] + by[d];
+      if (!domain.grid().is_periodic) continue;
       if (place[d] < 0) place[d] += n[d];
       if (place[d] >= n[d]) place[d] -= n[d];
     }
@@ -65,7 +66,7 @@ std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, 
   };
   if (!domain.brick().contains(cell_at(offset.midpoint))) return -1;
   const auto partner = domain.local_cell(cell_at(offset.cell));
-  TESSERA_ASSERT(partner >= 0);
+  TESSERA_ASSERT(partner >= 0 || domain.is_sparse());
   return partner;
 }
 
@@ -218,18 +219,26 @@ std::size_t PairList::bytes() const {
   return n;
 }
 
-PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads)
-    : domain_(domain), threads_(threads), is_inner_(at(domain.n_cells()), 0) {
+PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads) : domain_(domain), threads_(threads) {
+  if (!domain.is_sparse()) find_inner_cells();
+}
+
+void PairLister::rebuild() {
+  if (domain_.is_sparse()) find_inner_cells();
+}
+
+void PairLister::find_inner_cells() {
+  is_inner_.assign(at(domain_.n_cells()), 0);
   std::int64_t n_inner = 0;
-  for (std::int32_t cell = 0; cell < domain.n_owned_cells(); ++cell) {
+  for (std::int32_t cell = 0; cell < domain_.n_owned_cells(); ++cell) {
     const auto is_ours = [&](const CellOffset& offset) {
-      const auto partner = find_partner_cell(domain, cell, offset);
-      return partner < domain.n_owned_cells();  // −1: another rank computes the pair
+      const auto partner = find_partner_cell(domain_, cell, offset);
+      return partner < domain_.n_owned_cells();  // −1: another rank computes the pair
     };
     is_inner_[at(cell)] = std::all_of(half_shell().begin(), half_shell().end(), is_ours);
     n_inner += is_inner_[at(cell)];
   }
-  if (n_inner > 0) inner_share_ = static_cast<double>(n_inner) / domain.n_owned_cells();
+  inner_share_ = n_inner > 0 ? static_cast<double>(n_inner) / domain_.n_owned_cells() : 0;
 }
 
 /// Sets boxes around clusters and around cells. The boxes of empty cells are near no other.
@@ -314,7 +323,9 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   // Each thread gets room for twice its even share, because threads take cells as they become free. Memory that is
   // never written is never used.
   const double density = static_cast<double>(domain_.system().n_atoms()) / domain_.state().box.volume();
-  const double sphere = 4.0 / 3 * 3.1416 * math::pow(cutoff + 2.9, 3) * density / (2 * cluster_size);
+  const double half_of_all = 0.5 * (1 + static_cast<double>(clusters.size()));
+  const double sphere =
+      std::min(half_of_all, 4.0 / 3 * 3.1416 * math::pow(cutoff + 2.9, 3) * density / (2 * cluster_size));
   const auto n_threads = list.inner.size();
   const double promised = sphere * domain_.n_owned_atoms() / cluster_size *
                           static_cast<double>(std::min<std::size_t>(2, n_threads)) / static_cast<double>(n_threads);

@@ -102,6 +102,9 @@ class PairLister {
  public:
   PairLister(const domain::Domain& domain, ThreadPool& threads);
 
+  /// Follows the domain's cells after a search.
+  void rebuild();
+
   /// Lists all cluster pairs with a pair of atoms closer than cutoff + reach_i + reach_j (Å; `reach` by slot), which
   /// may interact as long as no atom moves further than its reach. No such pair is missing.
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
@@ -114,6 +117,7 @@ class PairLister {
   }
 
  private:
+  void find_inner_cells();
   void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
   void find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const;
 

@@ -84,7 +84,10 @@ void Centres::find_origins() {
 
 void Centres::update() {
   if (groups_.empty()) return;
-  if (!has_origins_) find_origins();
+  if (!domain_.system().is_periodic)
+    std::fill(centre_.begin(), centre_.end(), Fraction{});  // the middle of the frame is near all atoms
+  else if (!has_origins_)
+    find_origins();
   move_centres();
 }
 

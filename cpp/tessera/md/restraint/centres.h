@@ -7,7 +7,7 @@
 //
 // is a quotient of integers, whatever the origin o near which the atoms are: it is the centre of the last call, or the
 // group's first atom in the first one. The difference is that of the nearest image, so a group must be smaller than
-// half the box.
+// half the box. In a vacuum the origin is the middle of the frame.
 #pragma once
 
 #include <cstdint>

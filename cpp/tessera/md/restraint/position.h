@@ -30,7 +30,7 @@ class Positions {
   struct Atom {
     std::int32_t slot;
     std::uint32_t restraint;
-    Fraction reference;
+    Vec3 reference;  // in units of a fraction of the box
   };
 
   std::span<const RestraintSettings> settings_;

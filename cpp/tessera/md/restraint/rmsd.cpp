@@ -19,7 +19,10 @@ constexpr double square_unit = 1.0 / (1 << 28);  // Å²
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-double nearest(double difference) { return difference - turn * std::rint(difference / turn); }
+/// In a vacuum a difference has no image.
+double nearest(double difference, const domain::Domain& domain) {
+  return domain.system().is_periodic ? difference - turn * std::rint(difference / turn) : difference;
+}
 
 /// Diagonalises a symmetric matrix by rotations (Jacobi). The columns of the second matrix are its eigenvectors.
 std::pair<Matrix4, Matrix4> diagonalise(Matrix4 a) {
@@ -120,7 +123,8 @@ void Deviations::find_centres_of_references() {
         for (std::size_t d = 0; d < 3; ++d) origin[d] = std::llrint(reference[d]);
     comm_.all_reduce_sum(origin);
     for (const auto& [slot, reference] : group.own)
-      for (std::size_t d = 0; d < 3; ++d) sum[d] += std::llrint(nearest(reference[d] - static_cast<double>(origin[d])));
+      for (std::size_t d = 0; d < 3; ++d)
+        sum[d] += std::llrint(nearest(reference[d] - static_cast<double>(origin[d]), domain_));
     comm_.all_reduce_sum(sum);
     for (std::size_t d = 0; d < 3; ++d)
       group.centre[d] = static_cast<double>(origin[d]) +
@@ -131,7 +135,7 @@ void Deviations::find_centres_of_references() {
 
 /// Relative to its centre, Å.
 Vec3 Deviations::reference_of(const Group& group, const Member& member) const {
-  const auto apart = [&](std::size_t d) { return nearest(member.reference[d] - group.centre[d]); };
+  const auto apart = [&](std::size_t d) { return nearest(member.reference[d] - group.centre[d], domain_); };
   return domain_.system().box.unit_vectors() * Vec3{apart(0), apart(1), apart(2)};
 }
 

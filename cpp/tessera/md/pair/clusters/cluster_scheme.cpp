@@ -20,6 +20,8 @@ class ClusterList : public PairSum {
  public:
   explicit ClusterList(const PairData& data) : data_(data), lister_(data.domain, data.threads) {}
 
+  void rebuild() override { lister_.rebuild(); }
+
   void set_box() override { list_.shifts = half_shell_shifts(data_.domain); }
 
   void update(bool make_list) override {
@@ -83,7 +85,10 @@ class ClusterSum final : public ClusterList {
         cell_forces_(at(data.threads.size())),
         clashes_(at(data.threads.size())) {}
 
-  void rebuild() override { has_inner_ = false; }
+  void rebuild() override {
+    ClusterList::rebuild();
+    has_inner_ = false;
+  }
 
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) override {
     clear();
