@@ -326,10 +326,13 @@ class Session {
       return Vec3{at[0], at[1], at[2]};
     };
     auto state = simulation_->engine().snapshot();
+    if (positions && !system_.is_periodic)
+      for (std::int64_t id = 0; id < system_.n_atoms(); ++id)
+        state.box = md::vacuum::around(state.box, row(*positions, id) - system_.origin);
     comm::on_each_rank(comm_, [&] {
       for (auto& atom : state.atoms) {
         if (positions) {
-          atom.position = app::wrapped_position(system_, atom.id, row(*positions, atom.id), state.box);
+          atom.position = app::wrapped_position(system_, atom.id, row(*positions, atom.id) - system_.origin, state.box);
           atom.displacement = {};
         }
         if (velocities) atom.velocity = app::rounded_velocity(system_, atom.id, row(*velocities, atom.id));

@@ -66,10 +66,11 @@ std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity)
     const auto& groups = engine.settings().force_groups;
     switch (quantity) {
       case Quantity::position:
-        return state.box.cartesian(state.position[at(slot)]);
+        return state.box.cartesian(state.position[at(slot)]) + engine.system().origin;
       case Quantity::fraction: {
-        const auto& place = state.position[at(slot)];
-        return {static_cast<double>(place.x), static_cast<double>(place.y), static_cast<double>(place.z)};
+        const auto place = state.position[at(slot)].units();
+        const auto scale = md::vacuum::scale_between(state.box, engine.system().box);
+        return engine.system().is_periodic ? place : Vec3{scale[0] * place.x, scale[1] * place.y, scale[2] * place.z};
       }
       case Quantity::velocity:
         return {md::velocity_unit * x, md::velocity_unit * y, md::velocity_unit * z};

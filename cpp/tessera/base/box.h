@@ -99,7 +99,8 @@ class Box {
   /// α between b and c, β between a and c, γ between a and b, degrees; 90 exactly where these are orthogonal.
   std::array<double, 3> angles() const {
     const auto degrees = [](const Vec3& p, const Vec3& q) {
-      return 90.0 - math::asin(dot(p, q) / (norm(p) * norm(q))) * (180.0 / std::numbers::pi);
+      const double lengths = norm(p) * norm(q);
+      return lengths > 0 ? 90.0 - math::asin(dot(p, q) / lengths) * (180.0 / std::numbers::pi) : 90.0;
     };
     return {degrees(b_, c_), degrees(a_, c_), degrees(a_, b_)};
   }

@@ -142,7 +142,10 @@ void DcdWriter::put_rows(std::int64_t first, std::span<const float> positions) c
 
 void DcdWriter::finish_frame(const Box& box) {
   const auto edges = box.edges();
-  const auto cosine = [](const Vec3& p, const Vec3& q) { return dot(p, q) / (norm(p) * norm(q)); };
+  const auto cosine = [](const Vec3& p, const Vec3& q) {
+    const double lengths = norm(p) * norm(q);
+    return lengths > 0 ? dot(p, q) / lengths : 0;  // a frame without a box has zeros
+  };
   const std::array<double, 6> cell = {
       edges[0], cosine(box.a(), box.b()), edges[1], cosine(box.a(), box.c()), cosine(box.b(), box.c()), edges[2]};
   const auto length = static_cast<std::int32_t>(4 * header_.n_atoms);

@@ -79,6 +79,9 @@ class Fingerprint {
     for (const auto& run : system.instances()) runs.insert(runs.end(), {run.molecule, run.count});
     add(part, runs);
   }
+  void operator()(std::string_view part, const Vec3& origin, layout::Origin) {
+    if (norm2(origin) > 0) add(part, std::vector<double>{origin.x, origin.y, origin.z});
+  }
   void operator()(std::string_view part, bool is_marked, layout::Mark) {
     if (is_marked) add(part, std::vector<int>{1});
   }

@@ -32,7 +32,7 @@ class DatasetNames {
     else if constexpr (std::is_same_v<Layout, SiteTable>)
       add(name, {"", "/atom", "/frame", "/position", "/parents", "/weights"});
     else if constexpr (!std::is_same_v<Layout, Attribute> && !std::is_same_v<Layout, Mark> &&
-                       !std::is_same_v<Layout, SettleLengths>)
+                       !std::is_same_v<Layout, Origin> && !std::is_same_v<Layout, SettleLengths>)
       add(name, {""});
   }
   bool contains(const std::string& name) const { return names_.contains(name); }

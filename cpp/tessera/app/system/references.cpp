@@ -21,7 +21,7 @@ void put(std::vector<double>& values, std::size_t row, const Fraction& fraction)
 }
 
 /// The places of the block's atoms in another file, which is read in parts: as fractions of its box, or where all are
-/// to be near one atom, as fractions of the system's box that keep distances in Å.
+/// to be near one atom or the system is in a vacuum, as fractions of the system's box that keep distances in Å.
 std::vector<double> read_references(const std::string& path, const std::string& key, const CoordinateBlock& block,
                                     const model::System& system, std::optional<std::int64_t> whole_from) {
   constexpr std::int64_t rows_at_once = 1'000'000;
@@ -47,18 +47,20 @@ std::vector<double> read_references(const std::string& path, const std::string& 
       if (whole_from && some.id[i] == *whole_from) centre = some.fraction[i];
     }
   }
-  if (!whole_from) return values;
+  if (!whole_from && system.is_periodic) return values;
+  if (!system.is_periodic) centre = {};  // no atom has an image, and both files have coordinates of one origin
   const auto to_length = other.box.unit_vectors(), to_own = inverse(system.box.unit_vectors());
   const std::array<double, 3> origin = {static_cast<double>(centre.x), static_cast<double>(centre.y),
                                         static_cast<double>(centre.z)};
   constexpr double turn = 4294967296.0;  // the box in units of a fraction
+  const Vec3 shift = system.is_periodic ? Vec3{} : to_own * (other.origin - system.origin);
   for (std::size_t row = 0; row < block.id.size(); ++row) {
     double* place = &values[3 * row];
     const auto apart = [&](std::size_t d) {
       const double difference = place[d] - origin[d];
-      return difference - turn * std::rint(difference / turn);
+      return system.is_periodic ? difference - turn * std::rint(difference / turn) : difference;
     };
-    const Vec3 own = to_own * (to_length * Vec3{apart(0), apart(1), apart(2)});
+    const Vec3 own = to_own * (to_length * Vec3{apart(0), apart(1), apart(2)}) + shift;
     place[0] = origin[0] + own.x, place[1] = origin[1] + own.y, place[2] = origin[2] + own.z;
   }
   return values;

@@ -204,6 +204,13 @@ class Filler {
     flag = file_.has_attribute(object(), std::string(name)) &&
            file_.attribute<std::int64_t>(object(), std::string(name)).at(0) != 0;
   }
+  void operator()(std::string_view name, Vec3& place, layout::Origin) const {
+    if (!file_.has_attribute(object(), std::string(name))) return;
+    const auto values = file_.attribute<double>(object(), std::string(name));
+    if (values.size() != 3) reader_.fail(fmt::format("attribute {} has {} numbers, expected 3", name, values.size()));
+    reader_.check_finite(std::string(name), values);
+    place = {values[0], values[1], values[2]};
+  }
   void operator()(std::string_view name, double& number, layout::Attribute) const {
     number = file_.attribute<double>(object(), std::string(name)).at(0);
   }
@@ -368,6 +375,10 @@ model::System read_system(const SystemSource& source) {
   const auto& file = reader.file();
   model::System system;
   layout::visit_root(system, Filler(reader, "/"));
+  if (!system.is_periodic && !system.box.is_orthorhombic())
+    reader.fail("dataset box has edges that are not along the axes, expected the frame of a vacuum (periodic = 0)");
+  if (system.is_periodic && norm2(system.origin) > 0)
+    reader.fail("attribute origin is that of a vacuum, and the box repeats (periodic = 1)");
   if (const double c = system.force_field.coulomb_constant; !(c > 0 && c < 1000))
     reader.fail(fmt::format("attribute coulomb_constant is {}, expected about 332 kcal Å mol⁻¹ e⁻²", c));
   system.coulomb_source = optional_text(file, "coulomb_source");

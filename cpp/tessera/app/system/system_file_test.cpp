@@ -35,6 +35,8 @@ struct Tiny {
   std::string format = "tessera-system";
   std::int64_t n_atoms = 9;
   std::vector<double> box = {20, 0, 0, 0, 20, 0, 0, 0, 20};
+  std::int32_t periodic = 1;
+  std::vector<double> origin = {};
   std::vector<std::int32_t> water_type = {0, 1, 1};
   std::vector<std::int32_t> group = {0, 0, 0};
   std::vector<std::int32_t> bond_atoms = {0, 1, 0, 2};
@@ -64,7 +66,8 @@ struct Tiny {
     file.write_text_attribute("/", "format", format);
     file.write_attribute<std::int32_t>("/", "version", std::span(&version, 1));
     const std::int32_t yes = 1;
-    file.write_attribute<std::int32_t>("/", "periodic", std::span(&yes, 1));
+    file.write_attribute<std::int32_t>("/", "periodic", std::span(&periodic, 1));
+    if (!origin.empty()) file.write_attribute<double>("/", "origin", origin);
     const double coulomb = 332.0636;
     file.write_attribute<double>("/", "coulomb_constant", std::span(&coulomb, 1));
     file.write_text_attribute("/", "lj_rule", "lorentz-berthelot");
@@ -249,6 +252,19 @@ TEST_F(SystemFile, RefusesWhatIsNoSystemFile) {
   std::filesystem::resize_file(path(), size / 2);
   expect_says(message(), "is truncated");
   EXPECT_EQ(message([](Tiny&) {}), "");
+}
+
+TEST_F(SystemFile, AVacuumHasAFrameAndAnOrigin) {
+  Tiny tiny;
+  tiny.periodic = 0;
+  tiny.origin = {900, 0, -3};
+  tiny.write(path());
+  EXPECT_EQ(norm2(read_system(path()).origin - Vec3{900, 0, -3}), 0);
+  Tiny{}.write(path());
+  EXPECT_EQ(norm2(read_system(path()).origin), 0);
+  expect_says(message([](Tiny& t) { t.origin = {900, 0, -3}; }), "attribute origin is that of a vacuum");
+  expect_says(message([](Tiny& t) { t.periodic = 0, t.origin = {900, 0}; }), "attribute origin has 2 numbers");
+  expect_says(message([](Tiny& t) { t.periodic = 0, t.box[3] = 5; }), "edges that are not along the axes");
 }
 
 TEST_F(SystemFile, RefusesIndicesOutOfRange) {

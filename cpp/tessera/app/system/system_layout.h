@@ -19,7 +19,9 @@ struct Attribute {
   bool may_be_absent = false;
   std::string_view part = {};  // of the fingerprint, where it is not the attribute's own name
 };
-struct Mark {};     // an attribute that is there where it is 1: without it a fingerprint is as before there was one
+struct Mark {};  // an attribute that is there where it is 1: without it a fingerprint is as before there was one
+struct Origin {
+};  // an attribute of three numbers, absent where they are 0: without it a fingerprint is as before there was one
 struct AnyRows {};  // a table with any number of rows
 struct Scalars {    // one value a row
   std::size_t rows;
@@ -53,6 +55,7 @@ template <class System, class Visitor>
 void visit_root(System& system, Visitor&& visit) {
   visit("box", system.box, AnyRows{});
   visit("periodic", system.is_periodic, Attribute{});
+  visit("origin", system.origin, Origin{});
   visit("coulomb_constant", system.force_field.coulomb_constant, Attribute{});
   visit("lj_rule", system.force_field.lj_rule, Attribute{});
 }

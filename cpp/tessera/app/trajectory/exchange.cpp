@@ -55,7 +55,8 @@ FrameExchange::FrameExchange(const model::System& system, FrameShares shares, st
 
 Frame FrameExchange::collect(const md::Engine& engine, double time) {
   const auto& state = engine.state();
-  Frame frame{engine.current_step(), time, state.box, {}, {}, {}};
+  // A vacuum has no box; its frame says no more than where its middle is.
+  Frame frame{engine.current_step(), time, engine.system().is_periodic ? state.box : Box({}, {}, {}), {}, {}, {}};
   // Atoms travel as the index in the share, the position, and what else frames hold.
   const auto bytes = at(4 + 12 * contents_.n_quantities());
   const auto write_record = [&](std::byte* to, std::uint32_t index, std::int32_t slot) {
@@ -107,16 +108,17 @@ Frame FrameExchange::collect(const md::Engine& engine, double time) {
       if (contents_.forces) std::memcpy(&forces[3 * index], from + bytes - 12, 12);
     }
   TESSERA_CHECK(received == n);
-  frame.positions = positions_of(frame.box, fractions);
+  frame.positions = positions_of(state.box, engine.system().origin, fractions);
   frame.velocities = rows_of(std::move(velocities));
   frame.forces = rows_of(std::move(forces));
   return frame;
 }
 
-std::vector<float> FrameExchange::positions_of(const Box& box, const std::vector<Fraction>& fractions) const {
+std::vector<float> FrameExchange::positions_of(const Box& box, const Vec3& origin,
+                                               const std::vector<Fraction>& fractions) const {
   std::vector<float> rows(3 * at(shares_.n_rows(own_)));
   if (!shares_.is_whole()) {
-    for (std::size_t i = 0; i < fractions.size(); ++i) store(rows, i, box.cartesian(fractions[i]));
+    for (std::size_t i = 0; i < fractions.size(); ++i) store(rows, i, origin + box.cartesian(fractions[i]));
     return rows;
   }
   const auto& atoms = shares_.atoms();
@@ -130,7 +132,7 @@ std::vector<float> FrameExchange::positions_of(const Box& box, const std::vector
       for_each_between(range, atoms.ranges().end(), run.first_id, run.first_id + run.n_atoms - 1, [&](std::int64_t id) {
         const auto atom = at(id - run.first_id);
         const auto& [x, y, z] = (*image)[atom];
-        store(rows, row++, box.cartesian(fractions[first + atom]) + x * box.a() + y * box.b() + z * box.c());
+        store(rows, row++, origin + box.cartesian(fractions[first + atom]) + x * box.a() + y * box.b() + z * box.c());
       });
       first += at(run.n_atoms);
       ++image;
@@ -149,7 +151,7 @@ std::vector<float> FrameExchange::positions_of(const Box& box, const std::vector
       }
       const auto id = run.first_id + molecule * static_cast<std::int64_t>(size);
       for_each_between(range, atoms.ranges().end(), id, id + static_cast<std::int64_t>(size) - 1,
-                       [&](std::int64_t one) { store(rows, row++, placed[at(one - id)]); });
+                       [&](std::int64_t one) { store(rows, row++, origin + placed[at(one - id)]); });
     }
   }
   TESSERA_CHECK(row == at(shares_.n_rows(own_)));

@@ -33,7 +33,7 @@ class FrameExchange {
   int own_share() const { return own_; }
 
  private:
-  std::vector<float> positions_of(const Box& box, const std::vector<Fraction>& fractions) const;
+  std::vector<float> positions_of(const Box& box, const Vec3& origin, const std::vector<Fraction>& fractions) const;
   std::vector<float> rows_of(std::vector<float> values) const;
 
   FrameShares shares_;
