@@ -37,7 +37,7 @@ def make_atoms(system: System) -> Atoms:
         numbers=system.atom_field("atomic_number"),
         masses=system.atom_field("mass"),
         positions=system.positions(),
-        cell=system.box,
+        cell=system.box if system.periodic else None,
         pbc=system.periodic,
     )
 

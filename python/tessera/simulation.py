@@ -92,7 +92,8 @@ class Share:
 
 class Atoms:
     """What an external force is told: `ids` (n,), `positions` (n, 3) Å, each in the box, which spans −½ to ½ of its
-    vectors, `box` (3, 3) Å, and the `step_number` of these positions."""
+    vectors, `box` (3, 3) Å, and the `step_number` of these positions. A vacuum has a box of zeros, and its positions
+    are anywhere."""
 
     def __init__(self, ids: NDArray[np.int64], positions: FloatArray, box: FloatArray, step_number: int) -> None:
         self.ids = ids
@@ -103,6 +104,8 @@ class Atoms:
     def nearest_image(self, vectors: ArrayLike) -> FloatArray:
         """The vectors (…, 3) Å less whole box vectors, so that each is the shortest along every edge of the box."""
         given = np.asarray(vectors, np.float64)
+        if not self.box.any():
+            return given
         return np.asarray(given - np.rint(given @ np.linalg.inv(self.box)) @ self.box)
 
 
@@ -270,7 +273,8 @@ class Simulation:
 
     @property
     def positions(self) -> FloatArray:
-        """(n_atoms, 3) Å by atom id on every rank, each atom in the box, which spans −½ to ½ of its vectors.
+        """(n_atoms, 3) Å by atom id on every rank, each atom in the box, which spans −½ to ½ of its vectors, or in a
+        vacuum wherever it is.
 
         Set: atoms stand there, and constrained distances are put right.
         """
@@ -311,7 +315,7 @@ class Simulation:
 
     @property
     def box(self) -> FloatArray:
-        """(3, 3) Å, rows are the box vectors.
+        """(3, 3) Å, rows are the box vectors; in a vacuum the edges of its frame, which double as atoms spread.
 
         Set: atoms keep their places relative to the box, groups of atoms with constrained distances as a whole.
         """

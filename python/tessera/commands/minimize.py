@@ -6,6 +6,7 @@ import dataclasses
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from tessera import launch
 from tessera.machine.quantities import Finite
 from tessera.prepare.options import memory_option
 from tessera.printing import echo
+
+if TYPE_CHECKING:
+    from tessera.system import System
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -123,21 +127,35 @@ def _check(output: Path) -> None:
 def _write(system_path: Path, positions: Path, output: Path, memory: int) -> list[str]:
     """Writes the system with the positions that the engine has left, (n,3) in units of 2⁻³² of the box: a system file
     in so many bytes of memory, about. Returns what there is to say of the format."""
-    import numpy as np
-
     from tessera.system import read, write
-    from tessera.system.scratch import bounded, scratch
+    from tessera.system.scratch import bounded
 
     system = read(system_path, has_atoms=False)
     if output.suffix.lower() == ".tsr":
         with bounded(memory, output.parent):
-            write(dataclasses.replace(system, fraction=scratch().loaded(positions, np.int32)), output)
+            write(_moved(system, positions), output)
         return []
     from tessera.commands.export import libraries
     from tessera.export.configuration import Configuration
     from tessera.export.files import write_all
 
-    moved = dataclasses.replace(system, fraction=scratch().loaded(positions, np.int32))
     with libraries():
-        _, files = write_all(Configuration(moved, system_path), [output], None, True, lambda _: None)
+        moved = Configuration(_moved(system, positions), system_path)
+        _, files = write_all(moved, [output], None, True, lambda _: None)
     return [note for file in files for note in file.notes]
+
+
+def _moved(system: System, positions: Path) -> System:
+    """Returns the system with the positions that the engine has left. A vacuum's frame grows with them."""
+    import numpy as np
+
+    from tessera.system.scratch import scratch
+
+    if system.periodic:
+        return dataclasses.replace(system, fraction=scratch().loaded(positions, np.int32))
+    values, box = np.load(positions), system.box.copy()
+    for axis in range(3):
+        while np.abs(values[:, axis]).max() >= 2**30:
+            values[:, axis] /= 2
+            box[axis, axis] *= 2
+    return dataclasses.replace(system, box=box, fraction=np.rint(values).astype(np.int32))

@@ -18,6 +18,7 @@ from tessera.prepare.errors import InputError
 from tessera.system import System, read
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
+from tessera.system.vacuum import with_positions
 from tessera.traj.trajectory import Trajectory
 
 SETTINGS = "settings.toml"
@@ -132,13 +133,16 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
             f"{path} has {len(found.position):,} atoms and {system_path} has {system.n_atoms:,}: "
             "name the system of the run with --system"
         )
-    box = system.box if found.box is None else found.box
-    if np.allclose(box, system.box, rtol=1e-6, atol=1e-6):
-        box = system.box  # the reader has single precision
     if not np.isfinite(found.position).all():
         raise InputError(f"frame {found.index} of {path} holds numbers that are not finite")
-    fraction = to_fraction(found.position, box)
-    now = dataclasses.replace(system, box=box, fraction=fraction, velocity=found.velocity)
+    if system.periodic:
+        box = system.box if found.box is None else found.box
+        if np.allclose(box, system.box, rtol=1e-6, atol=1e-6):
+            box = system.box  # the reader has single precision
+        moved = dataclasses.replace(system, box=box, fraction=to_fraction(found.position, box))
+    else:
+        moved = with_positions(system, found.position)
+    now = dataclasses.replace(moved, velocity=found.velocity)
     timestep = _value(folder, settings, "dynamics", "timestep")
     return Configuration(now, path, found.step, _time(found.step, timestep), found.index)
 

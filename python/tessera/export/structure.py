@@ -104,7 +104,7 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
         **by_residue,
         residue_number=number,
         chain=_chains(by_residue["segment"]),
-        position=_whole_positions(system) if whole else system.positions(),
+        position=_whole_positions(system) if whole and system.periodic else system.positions(),
         velocity=system.velocity,
         box=system.box if system.periodic else None,
         title=title.encode("ascii", "replace").decode(),

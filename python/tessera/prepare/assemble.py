@@ -21,6 +21,7 @@ from tessera.system.blocks import FASTEST, times, to_fraction, too_fast
 from tessera.system.box import Placed, heights, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray, IndexArray
 from tessera.system.scratch import give_back, scratch
+from tessera.system.vacuum import frame_around
 
 OVERLAP = 0.1  # Å: two atoms that are closer need a minimisation
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
@@ -79,6 +80,7 @@ def assemble(
         runs=runs,
         fraction=fraction,
         velocity=velocity,
+        origin=np.zeros(3) if place.centre is None else place.centre,
         residue_numbers=residue_numbers,
         notes=[*notes, *place.notes],
     )
@@ -171,7 +173,8 @@ class Place:
 def choose_box(
     coordinates: Coordinates, box: FloatArray | None, vacuum: bool, file: str = "the coordinate file"
 ) -> Place:
-    """Returns the box in a system's form, and how coordinates come into its frame (those of a vacuum into its middle).
+    """Returns the box in a system's form, and how coordinates come into its frame (those of a vacuum into its middle,
+    where they are far from it).
 
     Raises `InputError` where no box is known and none was asked for: vacuum is never assumed.
     """
@@ -187,9 +190,11 @@ def choose_box(
             notes.append("box and coordinates are rotated so that the first box vector lies along x, the second in xy")
         return Place(found.box, True, found.rotation, notes=tuple(notes))
     low, high = coordinates.position.min(axis=0), coordinates.position.max(axis=0)
-    edges = 3.0 * (high - low) + 40.0
-    is_far = (np.maximum(np.abs(low), np.abs(high)) > edges / 4).any()
-    return Place(np.diag(edges), False, centre=(low + high) / 2 if is_far else None)
+    edges, middle = frame_around(low, high), (low + high) / 2
+    about_middle = frame_around(low - middle, high - middle)
+    if (edges > about_middle).any():
+        return Place(np.diag(about_middle), False, centre=middle)
+    return Place(np.diag(edges), False)
 
 
 def check_box(box: FloatArray) -> Placed:

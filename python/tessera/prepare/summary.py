@@ -125,5 +125,4 @@ def _pairs_text(counts: dict[str, int]) -> str:
 
 
 def _box_text(facts: dict[str, Any]) -> str:
-    text = describe_box(np.array(facts["box"]))
-    return text if facts["periodic"] else f"{text}, vacuum (does not repeat)"
+    return describe_box(np.array(facts["box"])) if facts["periodic"] else "none: a vacuum, in which nothing repeats"

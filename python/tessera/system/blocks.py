@@ -72,10 +72,11 @@ def times(vectors: FloatArray, matrix: FloatArray) -> FloatArray:
     return vectors[:, :1] * matrix[0] + vectors[:, 1:2] * matrix[1] + vectors[:, 2:] * matrix[2]
 
 
-def block_grid(box: FloatArray) -> NDArray[np.int32]:
-    """Returns the number of blocks (3,) along each box vector."""
+def block_grid(box: FloatArray, most: int | None = None) -> NDArray[np.int32]:
+    """Returns the number of blocks (3,) along each box vector; there are about `most` at most."""
     lengths = np.linalg.norm(box, axis=1)
-    return np.maximum(1, np.rint(lengths / BLOCK_EDGE)).astype(np.int32)
+    edge = BLOCK_EDGE if most is None else max(BLOCK_EDGE, float(np.cbrt(np.prod(lengths) / most)))
+    return np.maximum(1, np.rint(lengths / edge)).astype(np.int32)
 
 
 def block_of(fraction: NDArray[np.int32], grid: NDArray[np.int32]) -> IdArray:

@@ -176,11 +176,16 @@ def _check_room(path: Path, size: int) -> None:
         )
 
 
+def _grid_of(system: System) -> NDArray[np.int32]:
+    """Returns the blocks of a system file. Those of a vacuum are larger where most would be empty."""
+    return block_grid(system.box, None if system.periodic else max(system.n_atoms, 2**20))
+
+
 def _parts_of(system: System) -> Parts:
     """Returns the atoms of a system, which are sorted part by part: beside the system only the block of each atom is
     held."""
     work = scratch()
-    grid = block_grid(system.box)
+    grid = _grid_of(system)
     block: NDArray[np.int32] = work.empty(system.n_atoms, np.int32)
     atoms = np.zeros(int(np.prod(grid.astype(np.int64))), np.int64)
     for rows in work.ranges(system.n_atoms):
@@ -218,7 +223,7 @@ def _write_system(file: Any, system: System, whole: bool) -> dict[str, tuple[int
     if molecules.chain_name:
         _put_text(file["instances"], "chain_name", molecules.chain_name)
     group = file.create_group("coordinates")
-    grid = block_grid(system.box)
+    grid = _grid_of(system)
     group["block_grid"] = grid
     shapes = {"fraction": (system.n_atoms, 3), "id": (system.n_atoms,)}
     if system.velocity is not None:
@@ -258,6 +263,8 @@ def _write_root(file: Any, system: System, version: int) -> None:
     hdf5.put_text_attribute(file, "format", FORMAT)
     file.attrs["version"] = np.int32(version)
     file.attrs["periodic"] = np.int32(system.periodic)
+    if system.origin.any():
+        file.attrs["origin"] = system.origin.astype(np.float64)
     file.attrs["coulomb_constant"] = np.float64(system.coulomb_constant)
     for name in ("coulomb_source", "lj_rule", "source"):
         hdf5.put_text_attribute(file, name, getattr(system, name))
@@ -388,6 +395,7 @@ def _read_system(file: Any, has_atoms: bool) -> System:
         residue_numbers=_get(instances, "residue_numbers", (0, 4), np.int64),
         fraction=fraction,
         velocity=velocity,
+        origin=np.array(file.attrs.get("origin", np.zeros(3)), np.float64),
     )
     chains = _get(instances, "chains", (0, 2), np.int64)
     _check_counts(system, len(file["coordinates/id"]), chains)

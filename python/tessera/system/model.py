@@ -194,6 +194,8 @@ class System:
     runs: IdArray  # (R,2) template, count
     fraction: NDArray[np.int32]  # (N,3), position = fraction·2⁻³²·box
     velocity: FloatArray | None = None  # (N,3) Å/ps
+    #: (3,) Å: where the middle of a vacuum's frame is in the input's coordinates; zeros where the box repeats
+    origin: FloatArray = field(default_factory=lambda: np.zeros(3))
     #: (K,4) first, count, number, step: among all instances, molecules first, first + 1, … begin with the input's
     #: residue numbers number, number + step, …; in order, without overlap
     residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
@@ -302,8 +304,8 @@ class System:
         return np.concatenate(pairs)
 
     def positions(self) -> FloatArray:
-        """Returns positions (N,3) Å, wrapped into [−½, ½) of each box vector."""
-        return (self.fraction * 2.0**-32) @ self.box
+        """Returns positions (N,3) Å, wrapped into [−½, ½) of each box vector; in a vacuum those of the input."""
+        return (self.fraction * 2.0**-32) @ self.box + self.origin
 
     def net_charge(self) -> float:
         """Returns the charge of the whole system in elementary charges."""

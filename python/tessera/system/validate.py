@@ -117,6 +117,9 @@ def check_system(system: System, has_atoms: bool = True) -> None:
     _check(box.shape == (3, 3) and bool(np.isfinite(box).all()), "the box is not three vectors")
     _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")
     _check(np.count_nonzero(np.triu(box, 1)) == 0, "the box must be lower triangular")
+    _check(system.origin.shape == (3,) and bool(np.isfinite(system.origin).all()), f"origin {system.origin}")
+    _check(not (system.periodic and system.origin.any()), "a box that repeats has no origin")
+    _check(system.periodic or np.count_nonzero(np.tril(box, -1)) == 0, "the frame of a vacuum lies along the axes")
     _check(system.lj_rule in ("lorentz-berthelot", "geometric"), f"lj_rule {system.lj_rule!r}")
     lj = system.lennard_jones
     _check(

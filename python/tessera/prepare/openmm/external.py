@@ -22,6 +22,7 @@ from tessera.prepare.openmm.gathered import NM, Gathered, Restraint
 from tessera.system import System, write
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray
+from tessera.system.vacuum import with_positions
 
 _AXES = "xyz"
 _SAME_PLACE = 2e-3  # Å: a PDB has three decimals
@@ -160,19 +161,26 @@ def run_file_text(restraints: list[Restraint], system: str, reference: str) -> s
     return "\n".join(lines) + "\n"
 
 
+def _moved_by(system: System, moved: FloatArray) -> System:
+    """Returns the system with its atoms moved by so much, (n,3) Å."""
+    if not system.periodic:
+        return replace(with_positions(system, system.positions() + moved), velocity=None)
+    return replace(system, fraction=system.fraction + to_fraction(moved, system.box), velocity=None)
+
+
 def write_restraints(system: System, restraints: list[Restraint], position: FloatArray, output: Path) -> None:
     """Writes a run file with the restraints beside the system file `output`, and a system file with their places where
     these are not `position` (n,3) Å, where the atoms are. Notes say so."""
-    reference, fraction = output, system.fraction.copy()
+    reference, moved = output, np.zeros_like(position)
     furthest = 0.0
     for one in restraints:
         held = np.array([axis in one.axes for axis in _AXES])
         away = np.where(held, one.places - position[one.atoms], 0.0)
-        fraction[one.atoms] += to_fraction(away, system.box)
+        moved[one.atoms] += away
         furthest = max(furthest, float(np.abs(away).max()))
     if furthest > _SAME_PLACE:
         reference = output.with_name(f"{output.stem}.reference.tsr")
-        write(replace(system, fraction=fraction, velocity=None), reference)
+        write(_moved_by(system, moved), reference)
         system.notes.append(f"{reference} has the places at which the CustomExternalForce holds atoms")
     run_file = output.with_name(f"{output.stem}.restraints.toml")
     with replaced(run_file) as temporary:
