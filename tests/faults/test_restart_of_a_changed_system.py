@@ -93,6 +93,7 @@ def of_attributes() -> Iterator[Change]:
     yield "coulomb_constant", "coulomb_constant", lambda s: setattr(s, "coulomb_constant", s.coulomb_constant + 1e-9)
     yield "lj_rule", "lj_rule", lambda s: setattr(s, "lj_rule", "geometric")
     yield "periodic", "periodic", lambda s: setattr(s, "periodic", True)
+    yield "origin", "origin", lambda s: setattr(s, "origin", np.array([0.0, 1e-9, 0.0]))
 
 
 def of_rows() -> Iterator[Change]:
