@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import tessera
 from tessera import system as systems
-from tessera.cli import main
+from tessera.commands.export import export
 from tessera.export.configuration import read_configuration
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.simulation import Atoms
@@ -144,8 +144,8 @@ def test_exports_and_trajectories_have_the_coordinates_of_the_input(tmp_path: Pa
     assert frames[4].box is None
     np.testing.assert_allclose(frames[4].positions, end, atol=2e-4)
     for words in ([], ["--frame", "4"]):
-        command = ["export", str(tmp_path / "out"), *words, "-o", str(tmp_path / "x.gro"), "--force"]
-        done = CliRunner().invoke(main, command)
+        command = [str(tmp_path / "out"), *words, "-o", str(tmp_path / "x.gro"), "--force"]
+        done = CliRunner().invoke(export, command)
         assert done.exit_code == 0, done.output
         rows = (tmp_path / "x.gro").read_text().splitlines()[2:4]
         found = np.array([[10 * float(row[20 + 8 * i : 28 + 8 * i]) for i in range(3)] for row in rows])
