@@ -37,6 +37,9 @@ class Row:
     most_ranks: int = RANKS[-1]
 
 
+IN_VACUUM = Path(__file__).parent.parent / "reports" / "vacuum"
+
+
 def combination(turn: int) -> tuple[str, int, int]:
     """Returns MPI, ranks and threads. All combinations occur in 20 turns, and neighbours differ."""
     return FLAVOURS[turn % 2], RANKS[turn % 5], 1 + turn // 2 % 2
@@ -59,6 +62,7 @@ _MAKERS: dict[str, Callable[[], System]] = {
     "3fad": lambda: prepare_gromacs(*write_molecules("3fad", folder())),
     "ions": lambda: _ions(2),
     "ions_of_nine_types": lambda: _ions(9),
+    "ions_in_vacuum": lambda: prepare_gromacs(IN_VACUUM / "c.top", IN_VACUUM / "c.gro", vacuum=True),
 }
 
 
@@ -188,6 +192,15 @@ SITES_LANGEVIN: Settings = {
 }
 IONS: Settings = {**OF_IONS, **SHORT, "dynamics.timestep": 2.0}
 LJ_MESH: Settings = {**OF_LJ_MESH, "pme.grid": [36, 36, 36], "pme.order": 4, "dynamics.steps": 25}
+THROUGH_DOUBLINGS: Settings = {
+    "interactions.electrostatics": "cut",
+    "interactions.cutoff": 1000.0,
+    "dynamics.steps": 750,
+    "dynamics.timestep": 2.0,
+    "dynamics.velocities": "file",
+    "dynamics.com_removal_every": 0,
+    "output.energy_every": 50,
+}
 LEAPFROG: Settings = {
     "dynamics.integrator": "leapfrog",
     "dynamics.steps": 60,
@@ -236,5 +249,8 @@ ROWS: dict[str, Row] = {
     "3fad": Row("3fad", SITES_LANGEVIN, (20,)),
     "ions": Row("ions", IONS),
     "ions of nine types": Row("ions_of_nine_types", IONS),
+    "ions that part in a vacuum": Row(
+        "ions_in_vacuum", THROUGH_DOUBLINGS, (10, 300), acts=lambda run: bool(run.table["coulomb_real"][-1] < 4.0)
+    ),
     "a mesh for Lennard-Jones": Row("peptide", {**LJ_MESH, "dynamics.ensemble": "npt", "dynamics.coupling_every": 5}),
 }  # fmt: skip
