@@ -48,12 +48,13 @@ struct CellGrid {
 
 /// Lists the lengths that a cell must be wide enough for between any two opposite faces, Å.
 struct CellDemands {
-  double list_range = 0;     // cut-off plus buffer
-  double group_radius = 0;   // how far an atom may be from its hydrogen group's key atom
-  double bonded_reach = 0;   // how far apart the atoms of a bonded term may be
-  double mesh_reach = 0;     // half the support of the mesh's spline
-  double buffer = 0;         // how far two atoms together may move between searches
-  std::string widest_group = {};  // the virtual site to which the radius is due, for messages; empty where there is none
+  double list_range = 0;    // cut-off plus buffer
+  double group_radius = 0;  // how far an atom may be from its hydrogen group's key atom
+  double bonded_reach = 0;  // how far apart the atoms of a bonded term may be
+  double mesh_reach = 0;    // half the support of the mesh's spline
+  double buffer = 0;        // how far two atoms together may move between searches
+  std::string widest_group =
+      {};  // the virtual site to which the radius is due, for messages; empty where there is none
 
   /// Returns the least width of a cell that satisfies all demands.
   double least_width() const;
