@@ -67,7 +67,7 @@ def export(
     """Write coordinates and topology of a system file or a run for other programs.
 
     RUN is the output folder of a run; its newest good checkpoint is written, or a frame of its
-    trajectory.
+    trajectory. Of a protocol, this is the last stage that has one.
 
     \b
     Endings:
