@@ -164,6 +164,14 @@ class Simulation:
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and not getattr(getattr(type(self), name, None), "fset", None):
+            raise AttributeError(
+                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from the "
+                'settings that it is made with, such as {"dynamics": {"temperature": 310}}: make another one with start='
+            )
+        super().__setattr__(name, value)
+
     def step(self, n: int = 1) -> None:
         """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
         with self._alone("step"):

@@ -241,6 +241,19 @@ def test_wrong_settings(water: Path, settings: dict[str, Any], said: str) -> Non
         tessera.Simulation(water, settings)
 
 
+@pytest.mark.parametrize("name", ["temperature", "pressure", "time", "n_atoms", "energies"])
+def test_what_can_not_be_set(water: Path, name: str) -> None:
+    simulation = tessera.Simulation(water)
+    with pytest.raises(
+        AttributeError, match=f"a Simulation has no {name} to set; positions, velocities and box can be"
+    ):
+        setattr(simulation, name, 310)
+
+
+def test_the_package_shows_what_it_has() -> None:
+    assert {"Simulation", "prepare_openmm"} <= set(dir(tessera))
+
+
 def test_wrong_arguments(water: Path, tmp_path: Path) -> None:
     with pytest.raises(tessera.InputError, match="there is no such file"):
         tessera.Simulation(tmp_path / "no.tsr")
