@@ -167,8 +167,8 @@ class Simulation:
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and not getattr(getattr(type(self), name, None), "fset", None):
             raise AttributeError(
-                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from the "
-                'settings that it is made with, such as {"dynamics": {"temperature": 310}}: make another one with start='
+                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from "
+                'its settings, such as {"dynamics": {"temperature": 310}}: make another one, with start='
             )
         super().__setattr__(name, value)
 
