@@ -38,7 +38,7 @@ def resolve(system: System, wanted: Sequence[tuple[str, str]]) -> dict[str, Rang
         key, text = wanted[0]
         raise InputError(
             f"{key} = {text!r}: this selection needs {error.name}, which is not installed: pip install "
-            "'tessera[formats]', or write 'index 0:99' (ids, from 0) or 'bynum 1:100' (from 1), which need no package"
+            "'tessera-md[formats]', or write 'index 0:99' (ids, from 0) or 'bynum 1:100' (from 1), which need no package"
         ) from None
     try:
         structure = structure_of(system, "selections")
