@@ -165,7 +165,8 @@ class Simulation:
         self._is_stepping = False
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and not getattr(getattr(type(self), name, None), "fset", None):
+        is_known = name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None) is not None
+        if type(self) is Simulation and not is_known:  # classes derived from it may have more
             raise AttributeError(
                 f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from "
                 'its settings, such as {"dynamics": {"temperature": 310}}: make another one, with start='

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -248,6 +249,10 @@ def test_what_can_not_be_set(water: Path, name: str) -> None:
         AttributeError, match=f"a Simulation has no {name} to set; positions, velocities and box can be"
     ):
         setattr(simulation, name, 310)
+
+
+def test_a_system_is_shown_in_a_line(water: Path) -> None:
+    assert re.fullmatch(r"<System of 3,000 atoms in 1,000 molecules, periodic, from '.*'>", repr(systems.read(water)))
 
 
 def test_the_package_shows_what_it_has() -> None:
