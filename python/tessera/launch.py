@@ -7,7 +7,11 @@ of its own MPI, so the two are chosen together.
 Each `mpirun` reacts to signals in its own way. Open MPI's forwards some at once and others after a second, sends
 SIGKILL after another second, and ends with status 1; MPICH's dies of SIGHUP. All forward SIGUSR1, which the engine
 takes as a request to write its checkpoint and end. So `tessera run` stays the parent of its `mpirun` (`supervise`) and
-sends every request as SIGUSR1; its exit status is the one that the engine has without a launcher.
+sends every request as SIGUSR1, also to the ranks of this host where the launcher does not react; its exit status is the
+one that the engine has without a launcher.
+
+Open MPI's mpirun loads hwloc's plugins. That for OpenCL loads drivers, and pocl's LLVM replaces mpirun's handlers of
+signals, so that SIGUSR1 is lost; launchers are started without it (`environment_of_launchers`).
 
 Environment: `TESSERA_BIN` (folder of the engines), `TESSERA_MPIRUN` (a launcher, perhaps with options, as in
 `srun --mpi=pmix`).
@@ -273,13 +277,21 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     return options
 
 
+def environment_of_launchers() -> dict[str, str]:
+    """Returns this process's environment with hwloc's plugin for OpenCL left out, unless the user asked for it."""
+    components = [name for name in os.environ.get("HWLOC_COMPONENTS", "").split(",") if name]
+    if not {"opencl", "-opencl"} & set(components):
+        components.append("-opencl")
+    return {**os.environ, "HWLOC_COMPONENTS": ",".join(components)}
+
+
 def execute(command: Sequence[str]) -> NoReturn:
     """Replaces this process by the command, so that signals and the exit status are those of the command. Raises
     LaunchError."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvp(command[0], list(command))
+        os.execvpe(command[0], list(command), environment_of_launchers())
     except OSError as error:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
 
@@ -296,8 +308,9 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
     stopped it. `after_loss` ends the message about a rank that was killed.
 
     SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
-    the third makes the launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher
-    gets SIGTERM. Raises LaunchError.
+    where the launcher goes on for two seconds more, the ranks of this host are asked, too. The third request makes the
+    launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher gets SIGTERM. Raises
+    LaunchError.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -314,7 +327,11 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
         # The launcher has a session of its own, so a terminal's Ctrl-C reaches only this process, and the ranks only
         # get SIGUSR1.
         launcher = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child
+            list(command),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=in_child,
+            env=environment_of_launchers(),
         )
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -334,6 +351,7 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
             _hand_on(launcher, requests)
         elif asked and number == 0:
             _hand_on(launcher, requests)
+            _ask_listeners(launcher.pid)
     return _status_of_run(launcher.returncode, asked, after_loss)
 
 
@@ -343,6 +361,26 @@ def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
             os.killpg(launcher.pid, signal.SIGKILL)
     else:
         launcher.send_signal(signal.SIGUSR1 if requests < 3 else signal.SIGTERM)
+
+
+def _ask_listeners(launcher: int) -> None:
+    """Sends SIGUSR1 to those of the launcher's descendants on this host that have a handler for it, as ranks have: any
+    other process would be ended by it."""
+    parent, listens = {}, set()
+    for path in Path("/proc").glob("[0-9]*/status"):  # none where the system has no /proc
+        with contextlib.suppress(OSError, KeyError, ValueError):  # the process has ended
+            fields = dict(line.split(":", 1) for line in path.read_text(errors="replace").splitlines() if ":" in line)
+            number = int(path.parent.name)
+            parent[number] = int(fields["PPid"])
+            if int(fields["SigCgt"], 16) >> (signal.SIGUSR1 - 1) & 1:
+                listens.add(number)
+    for number in listens:
+        above = parent[number]
+        while above not in (0, launcher):
+            above = parent.get(above, 0)
+        if above == launcher:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGUSR1)
 
 
 def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:

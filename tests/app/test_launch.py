@@ -267,6 +267,35 @@ def test_a_launcher_that_does_not_end_is_asked_again_and_then_killed(tmp_path: P
         assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
 
 
+def test_ranks_are_asked_where_the_launcher_does_not_react(tmp_path: Path) -> None:
+    """As under an mpirun whose handlers of signals a library of its own has replaced. A process that has no handler,
+    here `sleep`, is left alone."""
+    script(tmp_path / "rank", "trap 'echo asked; kill $!; exit 0' USR1; echo ready; sleep 600 & wait; wait")
+    environment, command = supervised(tmp_path, f"trap '' USR1; env --default-signal=USR1 {tmp_path / 'rank'}; exit 5")
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "asked\n"
+        assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [(None, "-opencl"), ("", "-opencl"), ("-gl,x86", "-gl,x86,-opencl"), ("opencl", "opencl"), ("-opencl", "-opencl")],
+)
+def test_launchers_start_without_opencl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, expected: str
+) -> None:
+    if own is None:
+        monkeypatch.delenv("HWLOC_COMPONENTS", raising=False)
+    else:
+        monkeypatch.setenv("HWLOC_COMPONENTS", own)
+    show = str(script(tmp_path / "mpirun", f'echo "$HWLOC_COMPONENTS" > {tmp_path / "shown"}'))
+    assert launch.supervise([show]) == 0
+    assert (tmp_path / "shown").read_text() == expected + "\n"
+
+
 def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path) -> None:
     environment, command = supervised(tmp_path, "echo started")
     script(tmp_path / "tessera-md-serial", 'echo "$@" >&2; exit 2')
