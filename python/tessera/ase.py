@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from ase.stress import full_3x3_to_voigt_6_stress
 
 from tessera.errors import InputError
 from tessera.simulation import Simulation
+from tessera.system import read
 from tessera.system.box import placed
 
 if TYPE_CHECKING:
@@ -31,8 +33,10 @@ __all__ = ["TesseraCalculator", "make_atoms"]
 KCAL = units.kcal / units.mol  # eV
 
 
-def make_atoms(system: System) -> Atoms:
-    """The atoms of a system, with its box."""
+def make_atoms(system: str | os.PathLike[str] | System) -> Atoms:
+    """The atoms of a system, or of the system in a file, with its box."""
+    if isinstance(system, str | os.PathLike):
+        system = read(Path(system))
     return Atoms(
         numbers=system.atom_field("atomic_number"),
         masses=system.atom_field("mass"),

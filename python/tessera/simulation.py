@@ -164,6 +164,15 @@ class Simulation:
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_known = name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None) is not None
+        if type(self) is Simulation and not is_known:  # classes derived from it may have more
+            raise AttributeError(
+                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from "
+                'its settings, such as {"dynamics": {"temperature": 310}}: make another one, with start='
+            )
+        super().__setattr__(name, value)
+
     def step(self, n: int = 1) -> None:
         """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
         with self._alone("step"):

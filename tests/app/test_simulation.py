@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -239,6 +240,23 @@ def test_two_at_once(water: Path) -> None:
 def test_wrong_settings(water: Path, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(tessera.InputError, match=said):
         tessera.Simulation(water, settings)
+
+
+@pytest.mark.parametrize("name", ["temperature", "pressure", "time", "n_atoms", "energies"])
+def test_what_can_not_be_set(water: Path, name: str) -> None:
+    simulation = tessera.Simulation(water)
+    with pytest.raises(
+        AttributeError, match=f"a Simulation has no {name} to set; positions, velocities and box can be"
+    ):
+        setattr(simulation, name, 310)
+
+
+def test_a_system_is_shown_in_a_line(water: Path) -> None:
+    assert re.fullmatch(r"<System of 3,000 atoms in 1,000 molecules, periodic, from '.*'>", repr(systems.read(water)))
+
+
+def test_the_package_shows_what_it_has() -> None:
+    assert {"Simulation", "prepare_openmm"} <= set(dir(tessera))
 
 
 def test_wrong_arguments(water: Path, tmp_path: Path) -> None:

@@ -49,6 +49,15 @@ def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Pa
     run_program(["tessera", "fft", "plan", "30", "-n", "4"], cwd=tmp_path, env=environment)
 
 
+def test_the_package_has_its_data(installed: Path) -> None:
+    (site,) = installed.glob("lib/python3.*/site-packages")
+    sources = ROOT / "python"
+    data = [path.relative_to(sources) for path in (sources / "tessera").rglob("*") if path.is_file()]
+    data = [path for path in data if path.suffix not in (".pyc", ".so")]
+    assert Path("tessera/build/water_tile.npy") in data
+    assert [path for path in data if not (site / path).exists()] == []
+
+
 def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi: str, run_program: Callable) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples" / "fft", source)  # outside Tessera's sources

@@ -127,7 +127,9 @@ def libraries() -> Any:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise InputError(f"this needs {error.name}, which is not installed: pip install 'tessera[formats]'") from None
+        raise InputError(
+            f"this needs {error.name}, which is not installed: pip install 'tessera-md[formats]'"
+        ) from None
 
 
 if __name__ == "__main__":
