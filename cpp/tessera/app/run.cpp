@@ -49,13 +49,14 @@ Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& 
   std::string text;
   for (const auto& trial : trials.schemes)
     text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
-  fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings.pair_scheme, text);
+  comm::print_note("tessera-md", fmt::format("pair_scheme = \"{}\" by trial, a step: {}", settings.pair_scheme, text));
   if (trials.splits.empty()) return trials;
   text.clear();
   for (const auto& [split, ms_a_step] : trials.splits)
     text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
-  fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
-             settings.pair.range(), settings.pme_grid[0], settings.pme_grid[1], settings.pme_grid[2], text);
+  comm::print_note("tessera-md",
+                   fmt::format("pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}", settings.pair.range(),
+                               settings.pme_grid[0], settings.pme_grid[1], settings.pme_grid[2], text));
   return trials;
 }
 

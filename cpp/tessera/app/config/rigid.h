@@ -8,7 +8,7 @@
 
 namespace tessera::app {
 
-/// "rigid: 1,000 waters, 36 bonds (constraints = "h-bonds")", with the waters that are flexible in the input behind it;
+/// "rigid: 1,000 waters, 36 bonds (constraints = "h-bonds")", with the molecules that are flexible in the input behind it;
 /// empty where no molecule has a bond.
 std::string describe_rigid(const model::System& system, md::constraint::ConstraintMode mode);
 
