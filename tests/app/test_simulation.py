@@ -206,6 +206,27 @@ def test_control_c_ends_a_step(water: Path) -> None:
     sim.step(1)
 
 
+def test_control_c_ends_a_run_with_a_checkpoint(water: Path, tmp_path: Path) -> None:
+    """From which it goes on with its table, to the bits of a run that nobody disturbed."""
+    settings = {**with_dynamics(steps=100_000), "output": {"folder": str(tmp_path / "run"), "energy_every": 2}}
+    sim = tessera.Simulation(water, settings)
+    sim.add_hook(lambda s: os.kill(os.getpid(), signal.SIGINT) if s.step_number == 12 else None)
+    with pytest.raises(KeyboardInterrupt):
+        sim.run()
+    stopped = sim.step_number
+    assert 12 <= stopped < 20
+    again = tessera.Simulation(water, {**settings, "dynamics": {**settings["dynamics"], "steps": 24}})
+    again.restore(tmp_path / "run")
+    assert again.step_number == stopped
+    again.run()
+    steps = [int(row.split(",")[0]) for row in (tmp_path / "run" / "energy.csv").read_text().splitlines()[1:]]
+    assert steps == list(range(0, 25, 2))
+    alone = tessera.Simulation(water, with_dynamics())
+    alone.step(24)
+    assert again.state_hash == alone.state_hash
+    sim.step(1)  # what was raised is not raised again
+
+
 def test_history(water: Path) -> None:
     sim = tessera.Simulation(water, {**SHORT, "output": {"energy_every": 4}})
     sim.step(10)
