@@ -20,7 +20,7 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 
 from tessera.errors import InputError
-from tessera.simulation import Simulation
+from tessera.simulation import Settings, Simulation, sections_of
 from tessera.system import read
 from tessera.system.box import placed
 
@@ -52,11 +52,13 @@ class TesseraCalculator(Calculator):  # type: ignore[misc]
     implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "stress"]
 
     def __init__(
-        self, system: str | os.PathLike[str] | System, settings: Mapping[str, Mapping[str, Any]] | None = None,
+        self, system: str | os.PathLike[str] | System, settings: Settings | str | os.PathLike[str] | None = None,
         comm: Any = None, threads: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
-        sections = {name: dict(keys) for name, keys in (settings or {}).items()}
+        sections: dict[str, Any] = {
+            name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in sections_of(settings).items()
+        }
         sections.setdefault("dynamics", {}).setdefault("constraints", "none")
         sections["dynamics"].setdefault("velocities", "zero")
         sections.setdefault("parallel", {}).setdefault("precision", "double")

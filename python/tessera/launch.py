@@ -33,7 +33,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -42,13 +42,32 @@ from tessera.printing import echo
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
+AUTO = "auto"  # as many threads as a rank has cores
 SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
 # Options of commands that start jobs.
 
-threads_option = click.option("-t", "--threads", type=int, help="Threads of each rank.")
+
+class Threads(click.ParamType):
+    """A number of threads, or `auto`."""
+
+    name = "threads"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == AUTO:
+            return AUTO
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r}: expected a number of threads, or auto", param, ctx)
+
+
+threads_option = click.option(
+    "-t", "--threads", type=Threads(), metavar="N|auto",
+    help="Threads of each rank; auto: as many as it has cores, of those that this process may use or the job has.",
+)  # fmt: skip
 overrides_option = click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
 )
@@ -60,7 +79,7 @@ parallel_mpi_option = click.option(
     "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
 )
 oversubscribe_option = click.option(
-    "--oversubscribe", is_flag=True, help="Start more than four ranks a core, outside batch jobs."
+    "--oversubscribe", is_flag=True, help="Start more than four ranks or threads a core, outside batch jobs."
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 
@@ -146,7 +165,7 @@ def engine_command(
     arguments: Sequence[str],
     *,
     ranks: int = 1,
-    threads: int | None = None,
+    threads: int | str | None = None,
     mpi: str = "auto",
     hostfile: Path | None = None,
     oversubscribe: bool = False,
@@ -161,16 +180,15 @@ def engine_command(
     """
     if ranks < 1:
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
-    if threads is not None and threads < 1:
-        raise LaunchError(f"{threads} threads; give at least 1 (-t)")
+    threads = threads_of_a_rank(threads, ranks, is_elsewhere=hostfile is not None)
+    if hostfile is None and not oversubscribe and not is_placed_by_others():
+        _refuse_crowd(ranks, threads or 1)
     built = built or engines(program) or _missing(program)
     tail = [*arguments, *(["-t", str(threads)] if threads is not None else [])]
     if mpi == "serial" or (mpi == "auto" and ranks == 1 and "serial" in built):
         if ranks > 1:
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
         return [str(_built(built, "serial")), *tail]
-    if hostfile is None and not oversubscribe and not is_placed_by_others():
-        _refuse_crowd(ranks, threads or 1)
     launcher, flavour = _choose(built, mpi, ranks)
     if flavour == "openmpi":
         _check_size_of_files()
@@ -206,15 +224,32 @@ def is_placed_by_others() -> bool:
     return any(name in os.environ for name in (*BATCH_JOBS, "TESSERA_MPIRUN"))
 
 
+def threads_of_a_rank(threads: int | str | None, ranks: int, is_elsewhere: bool = False) -> int | None:
+    """Returns the number of threads that was asked for; of `auto`, the cores that each rank has: those of Slurm's job,
+    or those of this host that this process may use. Raises LaunchError, also where ranks run on other hosts."""
+    if not isinstance(threads, str):
+        if threads is not None and threads < 1:
+            raise LaunchError(f"{threads} threads; give at least 1 (-t)")
+        return threads
+    of_slurm = [os.environ.get(name, "") for name in ("SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES")]
+    if of_slurm[0].isdecimal():
+        return max(1, int(of_slurm[0]))
+    hosts = int(of_slurm[1]) if of_slurm[1].isdecimal() else 1
+    if is_elsewhere or (is_placed_by_others() and not of_slurm[1]):
+        raise LaunchError("-t auto knows the cores of this host and of Slurm's jobs alone; give a number of threads")
+    return max(1, usable_cores() * hosts // ranks)
+
+
 def _refuse_crowd(ranks: int, threads: int) -> None:
-    """Refuses too many ranks: ranks that wait keep a core busy, and hundreds on a few cores bring a machine to a
-    halt."""
+    """Refuses too many ranks and threads: those that wait keep a core busy, and hundreds on a few cores bring a machine
+    to a halt."""
     cores = usable_cores()
     if ranks * threads > MOST_ON_A_CORE * cores:
         each = f" × {threads} threads" if threads > 1 else ""
         raise LaunchError(
-            f"{ranks} ranks{each} on the {cores} cores of this host; give at most {MOST_ON_A_CORE * cores} in all, or "
-            "--oversubscribe if you mean it (on a cluster, start it in a batch job)"
+            f"{ranks} rank{'s' * (ranks != 1)}{each} on the {cores} cores of this host; give at most "
+            f"{MOST_ON_A_CORE * cores} in all, or --oversubscribe if you mean it (on a cluster, start it in a batch "
+            "job)"
         )
 
 
@@ -414,7 +449,7 @@ def start(
     arguments: Sequence[str],
     *,
     ranks: int = 1,
-    threads: int | None = None,
+    threads: int | str | None = None,
     mpi: str = "auto",
     oversubscribe: bool = False,
     dry_run: bool = False,
