@@ -344,8 +344,8 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
 
     SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
     where the launcher goes on for two seconds more, the ranks of this host are asked, too. The third request makes the
-    launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher gets SIGTERM. Raises
-    LaunchError.
+    launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher gets SIGTERM. The
+    signals stay blocked: one that comes late shall not interrupt what is left to do. Raises LaunchError.
     """
     sys.stdout.flush()
     sys.stderr.flush()

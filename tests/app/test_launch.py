@@ -329,7 +329,7 @@ def test_launchers_start_without_opencl(
     show = str(script(tmp_path / "mpirun", f'echo "$HWLOC_COMPONENTS" > {tmp_path / "shown"}'))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     assert launch.supervise([show]) == 0
-    signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # supervise is the last that a process does
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # which supervise leaves blocked
     assert (tmp_path / "shown").read_text() == expected + "\n"
 
 
