@@ -104,7 +104,7 @@ tsan: setup ## unit tests with everything under the thread sanitizer
 # samples remain.
 large_plans = SixtyFiveThousand|FourThousand|LargeMachines|EveryRankCountUpTo|SplitByLoad.Switches
 long_samples = Minimize.ConvergesAsFar|GroupScalingVirial.IsTheDerivative|md.Memory.
-long_samples := $(long_samples)|AllBaths.*/(nose_hoover|langevin|berendsen|mtk_constant_area|monte_carlo_isotropic)$$
+long_samples := $(long_samples)|AllBaths.*/(nose_hoover|langevin|berendsen|mtk_constant_area|monte_carlo_isotropic)( |$$)
 long_samples := $(long_samples)|PairSchemes.(Geometric|LorentzBerthelotWithNbfix)$$
 
 .PHONY: asan-quick

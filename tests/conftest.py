@@ -58,6 +58,19 @@ os.environ.update(
 )
 
 
+@pytest.fixture(autouse=True)
+def signals_stay_as_they_were() -> Iterator[None]:
+    """Fails a test that leaves a signal blocked or ignored: what later tests start would inherit it."""
+
+    def ignored() -> set[int]:
+        return {number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN}
+
+    mask, before = signal.pthread_sigmask(signal.SIG_BLOCK, []), ignored()
+    yield
+    found = signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    assert (found, ignored()) == (mask, before)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     folder = os.environ.get("TESSERA_DATA")

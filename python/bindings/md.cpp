@@ -103,19 +103,48 @@ void call_on_all(const comm::Communicator& comm, const Call& function) {
   }
 }
 
+/// What Python raises behind a step: it ends `step` there, and a run in good order, with its checkpoint, before it is
+/// raised.
+class Raised {
+ public:
+  template <class Function>
+  void take_from(app::Simulation& simulation, Function&& function) {
+    if (raised_) return;
+    try {
+      function();
+    } catch (...) {
+      if (!is_of_run_) throw;
+      raised_ = std::current_exception();
+      simulation.stop();
+    }
+  }
+  void begin_run() { is_of_run_ = true; }
+  /// Raises what was kept.
+  void end_run() {
+    is_of_run_ = false;
+    if (const auto raised = std::exchange(raised_, nullptr)) std::rethrow_exception(raised);
+  }
+
+ private:
+  bool is_of_run_ = false;
+  std::exception_ptr raised_;
+};
+
 class Hook final : public app::Observer {
  public:
-  Hook(std::int64_t every, bool with_energies, Call function)
-      : every_(every), with_energies_(with_energies), function_(std::move(function)) {}
+  Hook(std::int64_t every, bool with_energies, Call function, Raised& raised)
+      : every_(every), with_energies_(with_energies), function_(std::move(function)), raised_(raised) {}
   bool needs_energies(std::int64_t step) const override { return with_energies_ && app::is_due(step, every_); }
   void after_step(app::Simulation& simulation) override {
-    if (app::is_due(simulation.current_step(), every_)) call_on_all(simulation.comm(), function_);
+    if (app::is_due(simulation.current_step(), every_))
+      raised_.take_from(simulation, [&] { call_on_all(simulation.comm(), function_); });
   }
 
  private:
   std::int64_t every_;
   bool with_energies_;
   Call function_;
+  Raised& raised_;
 };
 
 /// Raises what Python's handlers of signals (Ctrl-C) raise, on any rank.
@@ -125,13 +154,18 @@ void check_signals(const comm::Communicator& comm) {
   });
 }
 
-/// Python's signals on any rank end the step.
+/// Python's signals on any rank.
 class Interruption final : public app::Observer {
  public:
+  explicit Interruption(Raised& raised) : raised_(raised) {}
   void after_step(app::Simulation& simulation) override {
     constexpr std::int64_t ask_every = 5;
-    if (app::is_due(simulation.current_step(), ask_every)) check_signals(simulation.comm());
+    if (app::is_due(simulation.current_step(), ask_every))
+      raised_.take_from(simulation, [&] { check_signals(simulation.comm()); });
   }
+
+ private:
+  Raised& raised_;
 };
 
 /// Energies as they were recorded, at the steps of energy.csv.
@@ -242,19 +276,23 @@ class Session {
     app::RunOutputs outputs(config_, system_, goes_on, comm_);
     if (goes_on) outputs.go_on_from(*continued_);
     outputs.attach_to(*simulation_);
+    raised_.begin_run();
     try {
       advance([&] { simulation_->run(); });
     } catch (...) {
       outputs.detach_from(*simulation_);
+      raised_.end_run();
       throw;
     }
     outputs.detach_from(*simulation_);
     const auto report = outputs.report(*simulation_, balancer_ ? &*balancer_ : nullptr);
     comm::on_root(comm_, [&] { app::write_report(config_.output.folder + "/report.json", report); });
+    raised_.end_run();
   }
 
   void add_hook(std::int64_t every, bool with_energies, Call function) {
-    simulation_->attach(*hooks_.emplace_back(std::make_unique<Hook>(every, with_energies, std::move(function))));
+    simulation_->attach(
+        *hooks_.emplace_back(std::make_unique<Hook>(every, with_energies, std::move(function), raised_)));
   }
 
   /// A force that Python computes, on the atoms with these ids or on each rank's own. What the function raises on any
@@ -428,7 +466,8 @@ class Session {
   std::optional<app::CheckpointNumbers> continued_;  // from output.folder, at the step
   std::int64_t continued_step_ = 0;
   std::optional<History> history_;
-  Interruption interruption_;
+  Raised raised_;
+  Interruption interruption_{raised_};
   std::vector<std::unique_ptr<Hook>> hooks_;
   md::external::ExternalForces forces_;
   bool is_half_way_ = false;  // an external force has failed in a step

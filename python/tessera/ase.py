@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,8 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 
 from tessera.errors import InputError
-from tessera.simulation import Simulation
+from tessera.simulation import Settings, Simulation, sections_of
+from tessera.system import read
 from tessera.system.box import placed
 
 if TYPE_CHECKING:
@@ -31,8 +33,10 @@ __all__ = ["TesseraCalculator", "make_atoms"]
 KCAL = units.kcal / units.mol  # eV
 
 
-def make_atoms(system: System) -> Atoms:
-    """The atoms of a system, with its box."""
+def make_atoms(system: str | os.PathLike[str] | System) -> Atoms:
+    """The atoms of a system, or of the system in a file, with its box."""
+    if isinstance(system, str | os.PathLike):
+        system = read(Path(system))
     return Atoms(
         numbers=system.atom_field("atomic_number"),
         masses=system.atom_field("mass"),
@@ -48,11 +52,13 @@ class TesseraCalculator(Calculator):  # type: ignore[misc]
     implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "stress"]
 
     def __init__(
-        self, system: str | os.PathLike[str] | System, settings: Mapping[str, Mapping[str, Any]] | None = None,
+        self, system: str | os.PathLike[str] | System, settings: Settings | str | os.PathLike[str] | None = None,
         comm: Any = None, threads: int = 1,
     ) -> None:  # fmt: skip
         super().__init__()
-        sections = {name: dict(keys) for name, keys in (settings or {}).items()}
+        sections: dict[str, Any] = {
+            name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in sections_of(settings).items()
+        }
         sections.setdefault("dynamics", {}).setdefault("constraints", "none")
         sections["dynamics"].setdefault("velocities", "zero")
         sections.setdefault("parallel", {}).setdefault("precision", "double")

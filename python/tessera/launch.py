@@ -7,7 +7,11 @@ of its own MPI, so the two are chosen together.
 Each `mpirun` reacts to signals in its own way. Open MPI's forwards some at once and others after a second, sends
 SIGKILL after another second, and ends with status 1; MPICH's dies of SIGHUP. All forward SIGUSR1, which the engine
 takes as a request to write its checkpoint and end. So `tessera run` stays the parent of its `mpirun` (`supervise`) and
-sends every request as SIGUSR1; its exit status is the one that the engine has without a launcher.
+sends every request as SIGUSR1, also to the ranks of this host where the launcher does not react; its exit status is the
+one that the engine has without a launcher.
+
+Open MPI's mpirun loads hwloc's plugins. That for OpenCL loads drivers, and pocl's LLVM replaces mpirun's handlers of
+signals, so that SIGUSR1 is lost; launchers are started without it (`environment_of_launchers`).
 
 Environment: `TESSERA_BIN` (folder of the engines), `TESSERA_MPIRUN` (a launcher, perhaps with options, as in
 `srun --mpi=pmix`).
@@ -29,7 +33,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -38,13 +42,32 @@ from tessera.printing import echo
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
+AUTO = "auto"  # as many threads as a rank has cores
 SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
 # Options of commands that start jobs.
 
-threads_option = click.option("-t", "--threads", type=int, help="Threads of each rank.")
+
+class Threads(click.ParamType):
+    """A number of threads, or `auto`."""
+
+    name = "threads"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value == AUTO:
+            return AUTO
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r}: expected a number of threads, or auto", param, ctx)
+
+
+threads_option = click.option(
+    "-t", "--threads", type=Threads(), metavar="N|auto",
+    help="Threads of each rank; auto: as many as it has cores, of those that this process may use or the job has.",
+)  # fmt: skip
 overrides_option = click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
 )
@@ -56,7 +79,7 @@ parallel_mpi_option = click.option(
     "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
 )
 oversubscribe_option = click.option(
-    "--oversubscribe", is_flag=True, help="Start more than four ranks a core, outside batch jobs."
+    "--oversubscribe", is_flag=True, help="Start more than four ranks or threads a core, outside batch jobs."
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
 
@@ -142,7 +165,7 @@ def engine_command(
     arguments: Sequence[str],
     *,
     ranks: int = 1,
-    threads: int | None = None,
+    threads: int | str | None = None,
     mpi: str = "auto",
     hostfile: Path | None = None,
     oversubscribe: bool = False,
@@ -157,16 +180,15 @@ def engine_command(
     """
     if ranks < 1:
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
-    if threads is not None and threads < 1:
-        raise LaunchError(f"{threads} threads; give at least 1 (-t)")
+    threads = threads_of_a_rank(threads, ranks, is_elsewhere=hostfile is not None)
+    if hostfile is None and not oversubscribe and not is_placed_by_others():
+        _refuse_crowd(ranks, threads or 1)
     built = built or engines(program) or _missing(program)
     tail = [*arguments, *(["-t", str(threads)] if threads is not None else [])]
     if mpi == "serial" or (mpi == "auto" and ranks == 1 and "serial" in built):
         if ranks > 1:
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
         return [str(_built(built, "serial")), *tail]
-    if hostfile is None and not oversubscribe and not is_placed_by_others():
-        _refuse_crowd(ranks, threads or 1)
     launcher, flavour = _choose(built, mpi, ranks)
     if flavour == "openmpi":
         _check_size_of_files()
@@ -202,15 +224,32 @@ def is_placed_by_others() -> bool:
     return any(name in os.environ for name in (*BATCH_JOBS, "TESSERA_MPIRUN"))
 
 
+def threads_of_a_rank(threads: int | str | None, ranks: int, is_elsewhere: bool = False) -> int | None:
+    """Returns the number of threads that was asked for; of `auto`, the cores that each rank has: those of Slurm's job,
+    or those of this host that this process may use. Raises LaunchError, also where ranks run on other hosts."""
+    if not isinstance(threads, str):
+        if threads is not None and threads < 1:
+            raise LaunchError(f"{threads} threads; give at least 1 (-t)")
+        return threads
+    of_slurm = [os.environ.get(name, "") for name in ("SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES")]
+    if of_slurm[0].isdecimal():
+        return max(1, int(of_slurm[0]))
+    hosts = int(of_slurm[1]) if of_slurm[1].isdecimal() else 1
+    if is_elsewhere or (is_placed_by_others() and not of_slurm[1]):
+        raise LaunchError("-t auto knows the cores of this host and of Slurm's jobs alone; give a number of threads")
+    return max(1, usable_cores() * hosts // ranks)
+
+
 def _refuse_crowd(ranks: int, threads: int) -> None:
-    """Refuses too many ranks: ranks that wait keep a core busy, and hundreds on a few cores bring a machine to a
-    halt."""
+    """Refuses too many ranks and threads: those that wait keep a core busy, and hundreds on a few cores bring a machine
+    to a halt."""
     cores = usable_cores()
     if ranks * threads > MOST_ON_A_CORE * cores:
         each = f" × {threads} threads" if threads > 1 else ""
         raise LaunchError(
-            f"{ranks} ranks{each} on the {cores} cores of this host; give at most {MOST_ON_A_CORE * cores} in all, or "
-            "--oversubscribe if you mean it (on a cluster, start it in a batch job)"
+            f"{ranks} rank{'s' * (ranks != 1)}{each} on the {cores} cores of this host; give at most "
+            f"{MOST_ON_A_CORE * cores} in all, or --oversubscribe if you mean it (on a cluster, start it in a batch "
+            "job)"
         )
 
 
@@ -273,13 +312,21 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     return options
 
 
+def environment_of_launchers() -> dict[str, str]:
+    """Returns this process's environment with hwloc's plugin for OpenCL left out, unless the user asked for it."""
+    components = [name for name in os.environ.get("HWLOC_COMPONENTS", "").split(",") if name]
+    if not {"opencl", "-opencl"} & set(components):
+        components.append("-opencl")
+    return {**os.environ, "HWLOC_COMPONENTS": ",".join(components)}
+
+
 def execute(command: Sequence[str]) -> NoReturn:
     """Replaces this process by the command, so that signals and the exit status are those of the command. Raises
     LaunchError."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvp(command[0], list(command))
+        os.execvpe(command[0], list(command), environment_of_launchers())
     except OSError as error:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
 
@@ -296,8 +343,9 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
     stopped it. `after_loss` ends the message about a rank that was killed.
 
     SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
-    the third makes the launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher
-    gets SIGTERM. Raises LaunchError.
+    where the launcher goes on for two seconds more, the ranks of this host are asked, too. The third request makes the
+    launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher gets SIGTERM. The
+    signals stay blocked: one that comes late shall not interrupt what is left to do. Raises LaunchError.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -314,7 +362,11 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
         # The launcher has a session of its own, so a terminal's Ctrl-C reaches only this process, and the ranks only
         # get SIGUSR1.
         launcher = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=in_child
+            list(command),
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=in_child,
+            env=environment_of_launchers(),
         )
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -334,6 +386,7 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
             _hand_on(launcher, requests)
         elif asked and number == 0:
             _hand_on(launcher, requests)
+            _ask_listeners(launcher.pid)
     return _status_of_run(launcher.returncode, asked, after_loss)
 
 
@@ -343,6 +396,26 @@ def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
             os.killpg(launcher.pid, signal.SIGKILL)
     else:
         launcher.send_signal(signal.SIGUSR1 if requests < 3 else signal.SIGTERM)
+
+
+def _ask_listeners(launcher: int) -> None:
+    """Sends SIGUSR1 to those of the launcher's descendants on this host that have a handler for it, as ranks have: any
+    other process would be ended by it."""
+    parent, listens = {}, set()
+    for path in Path("/proc").glob("[0-9]*/status"):  # none where the system has no /proc
+        with contextlib.suppress(OSError, KeyError, ValueError):  # the process has ended
+            fields = dict(line.split(":", 1) for line in path.read_text(errors="replace").splitlines() if ":" in line)
+            number = int(path.parent.name)
+            parent[number] = int(fields["PPid"])
+            if int(fields["SigCgt"], 16) >> (signal.SIGUSR1 - 1) & 1:
+                listens.add(number)
+    for number in listens:
+        above = parent[number]
+        while above not in (0, launcher):
+            above = parent.get(above, 0)
+        if above == launcher:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(number, signal.SIGUSR1)
 
 
 def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
@@ -376,7 +449,7 @@ def start(
     arguments: Sequence[str],
     *,
     ranks: int = 1,
-    threads: int | None = None,
+    threads: int | str | None = None,
     mpi: str = "auto",
     oversubscribe: bool = False,
     dry_run: bool = False,

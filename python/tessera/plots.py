@@ -1,5 +1,5 @@
-"""Draws a run: energies, temperature, pressure and drift from `energy.csv`, and the time of each phase from
-`report.json`."""
+"""Draws a run: energies, temperature, pressure, density and drift from `energy.csv`, and the time of each phase from
+`report.json`. Stages of a protocol are drawn one after the other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import csv
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from tessera.errors import SENSELESS
 from tessera.files import replaced
+from tessera.prepare.errors import InputError
 from tessera.printing import Told
+from tessera.traj.find import protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,12 +52,17 @@ class PlotError(Told):
     """Raised where there is nothing to draw; says what was looked for and how to mend it."""
 
 
+TABLE = "energy.csv"
+
+
 @dataclass(frozen=True)
 class EnergyTable:
-    """The columns of an `energy.csv`: `values[name]` (rows,), `unit[name]` (empty: a pure number)."""
+    """The columns of an `energy.csv`: `values[name]` (rows,), `unit[name]` (empty: a pure number). Of stages one after
+    the other, `begins` has the number of each one's first row."""
 
     values: dict[str, NDArray[np.float64]]
     unit: dict[str, str]
+    begins: dict[str, int] = field(default_factory=dict)
 
     def label(self, name: str) -> str:
         return f"{name} ({self.unit[name]})" if self.unit[name] else name
@@ -89,35 +96,76 @@ def read_energy_table(path: str | Path) -> EnergyTable:
     return EnergyTable({n: data[:, i] for i, n in enumerate(names)}, dict(zip(names, units)))
 
 
+def join_tables(tables: dict[str, EnergyTable]) -> EnergyTable:
+    """Returns the rows of stages one after the other, with the columns that all have. Each begins where the one before
+    has its last row."""
+    first, *others = tables.values()
+    unit = {name: one for name, one in first.unit.items() if all(t.unit.get(name) == one for t in others)}
+    values = {name: np.concatenate([table.values[name] for table in tables.values()]) for name in unit}
+    lengths = [len(table.values["step"]) for table in tables.values()]
+    starts = np.cumsum([0, *lengths[:-1]])
+    for name in ("step", "time"):
+        if name in unit:
+            ends = np.cumsum([0.0, *(table.values[name][-1] for table in tables.values())])
+            values[name] = values[name] + np.repeat(ends[:-1], lengths)
+    return EnergyTable(values, unit, dict(zip(tables, starts.tolist())))
+
+
 def plot_run(folder: str | Path, output: str | Path) -> Path:
-    """Draws the run in `folder` to `output` (PNG, PDF or SVG by its ending) and returns that path. Raises PlotError."""
+    """Draws the run or the protocol in `folder` to `output` (PNG, PDF or SVG by its ending) and returns that path.
+    Drift, means and phases are those of a protocol's last stage. Raises PlotError."""
     folder, output = Path(folder), Path(output)
-    table = read_energy_table(folder / "energy.csv")
-    if len(table.values["step"]) == 0:
-        raise PlotError(
-            f"{folder / 'energy.csv'} has no rows yet; was output.energy_every 0, or has the run just begun?"
-        )
-    report = _read_report(folder / "report.json")
+    tables = _tables_of(folder)
+    name, last = list(tables.items())[-1]
+    report = _read_report(folder / name / "report.json")
+    table = join_tables(tables) if len(tables) > 1 else last
 
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    below = max(3.0, 0.17 * len(report.get("phases", []) if report else []))  # inches, a line of text for each phase
     with plt.rc_context(STYLE):
-        figure = plt.figure(figsize=(11, 10.2), dpi=150, layout="constrained")
-        axes = figure.subplot_mosaic([["energy", "drift"], ["temperature", "pressure"], ["phases", "phases"]])
+        figure = plt.figure(figsize=(11, 7.2 + below), dpi=150, layout="constrained")
+        axes = figure.subplot_mosaic(
+            [["energy", "drift"], ["temperature", "pressure"], ["density", "phases"]],
+            height_ratios=[3.2, 3.2, below],
+        )
         _plot_energies(axes["energy"], table)
-        _plot_drift(axes["drift"], table)
+        _plot_drift(axes["drift"], last)
         _plot_mean(axes["temperature"], table, "temperature", _RED)
         _plot_mean(axes["pressure"], table, "pressure", _BLUE)
+        _plot_mean(axes["density"], table, "density", _GREEN)
         _plot_phases(axes["phases"], report)
-        figure.suptitle(_title(folder, report), x=0.01, ha="left", fontsize=12, color=GREY)
+        if table.begins:
+            for drawn in ("energy", "temperature", "pressure", "density"):
+                _mark_stages(axes[drawn], table, with_names=drawn == "temperature")
+            for drawn in ("drift", "phases"):
+                axes[drawn].set_title(f"{axes[drawn].get_title(loc='left')} of the last stage")
+        figure.suptitle(_title(folder, name, report), x=0.01, ha="left", fontsize=12, color=GREY)
         try:
             save(figure, output)
         finally:
             plt.close(figure)
     return output
+
+
+def _tables_of(folder: Path) -> dict[str, EnergyTable]:
+    """Returns the tables that have rows by the name of their stage, which is empty for a run by itself. Raises
+    PlotError."""
+    try:
+        runs = [] if (folder / TABLE).exists() else [stage for stage in protocol(folder) if (stage / TABLE).exists()]
+    except InputError as error:
+        raise PlotError(str(error)) from None
+    tables = {run.name: read_energy_table(run / TABLE) for run in runs} or {"": read_energy_table(folder / TABLE)}
+    found = {name: table for name, table in tables.items() if len(table.values["step"])}
+    if not found:
+        raise PlotError(
+            f"{folder / next(iter(tables)) / TABLE} has no rows yet; was output.energy_every 0, or has the run just "
+            "begun?"
+        )
+    return found
 
 
 def save(figure: Figure, output: Path) -> None:
@@ -161,8 +209,8 @@ def _check_report(report: Any) -> None:
             raise ValueError(f"{number!r} stands where a number is expected")
 
 
-def _title(folder: Path, report: dict[str, Any] | None) -> str:
-    name = folder.resolve().name
+def _title(folder: Path, stage: str, report: dict[str, Any] | None) -> str:
+    name = f"{folder.resolve().name}{', ' * bool(stage)}{stage}"
     if report is None:
         return f"{name}: no report yet"
     ranks, threads = report.get("ranks", 1), report.get("threads", 1)
@@ -215,13 +263,29 @@ def _plot_mean(axes: Axes, table: EnergyTable, name: str, colour: str) -> None:
         return
     y = table.values[name]
     _line(axes, x, y, colour)
-    late = y[_settled(len(y))]
-    axes.axhline(float(late.mean()), color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    axes.set_title(
-        f"mean {late.mean():.1f} ± {late.std():.1f} {table.unit[name]}", loc="right", color=GREY, weight="normal"
-    )
+    begins = max(table.begins.values(), default=0)  # of the last stage
+    settled = y[begins:][_settled(len(y) - begins)]
+    mean, fluctuation = float(settled.mean()), float(settled.std())
+    axes.plot(x[[begins, -1]], [mean, mean], color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    # Two digits of the fluctuation, but no more than four places.
+    places = min(4, max(1, 1 - math.floor(math.log10(fluctuation)))) if fluctuation > 0 else 1 if abs(mean) > 10 else 4
+    text = f"mean {mean:.{places}f} ± {fluctuation:.{places}f} {table.unit[name]}"
+    axes.set_title(text, loc="right", color=GREY, weight="normal")
     axes.set_ylabel(table.label(name))
     _plain(axes)
+
+
+def _mark_stages(axes: Axes, table: EnergyTable, with_names: bool) -> None:
+    """Draws a line where each stage begins, and its name."""
+    if not axes.lines:
+        return  # the column is missing
+    x = np.asarray(axes.lines[0].get_xdata())
+    for name, row in table.begins.items():
+        if row:
+            axes.axvline(x[row], color=GREY, linewidth=0.8, linestyle=":")
+        if with_names:
+            axes.annotate(name, (x[row], 1), (2, -2), xycoords=("data", "axes fraction"), textcoords="offset points",
+                          rotation=90, va="top", fontsize=7, color=GREY)  # fmt: skip
 
 
 def _settled(rows: int) -> slice:
@@ -305,9 +369,9 @@ def _plot_phases(axes: Axes, report: dict[str, Any] | None) -> None:
             fontsize=8,
             color=GREY,
         )
-    axes.set_yticks(rows, names)
+    axes.set_yticks(rows, names, fontsize=8)
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.margins(x=0.12)
-    axes.set_xlabel("ms per step")
-    axes.legend(loc="lower right")
+    axes.set_xlabel("ms per step", loc="left")
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, -0.06), ncols=2, fontsize=8)

@@ -17,6 +17,7 @@ import math
 import os
 import re
 import threading
+import tomllib
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -126,21 +127,24 @@ class Simulation:
     `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
     `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a
     list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the
-    working directory. `comm`: an mpi4py communicator; None: this process alone. `threads` of each rank work on it.
-    `start`: a run's folder or a checkpoint, from whose end it starts with these settings, as input.start of a run file;
-    None: from the coordinates of the system. Raises `InputError`.
+    working directory. Or the path of a run file, whose paths are relative to it and whose system is left out. `comm`:
+    an mpi4py communicator; None: this process alone. `threads` of each rank work on it. `start`: a run's folder or a
+    checkpoint, from whose end it starts with these settings, as input.start of a run file; None: from the coordinates
+    of the system. Raises `InputError`.
     """
 
     def __init__(
-        self, system: str | os.PathLike[str] | System, settings: Settings | None = None, comm: Any = None,
-        threads: int = 1, start: str | os.PathLike[str] | None = None,
+        self, system: str | os.PathLike[str] | System, settings: Settings | str | os.PathLike[str] | None = None,
+        comm: Any = None, threads: int = 1, start: str | os.PathLike[str] | None = None,
     ) -> None:  # fmt: skip
         if comm is not None and not flavours.is_communicator(comm):
             raise InputError(f"comm is {comm!r}; expected an mpi4py communicator of one group, or None")
         module = flavours.module_of("md", comm)
         problem, text, image, selections = "", "", b"", ""
+        sections: Settings = {}
         try:
-            text, image = _input(system, settings or {}, start)
+            sections = sections_of(settings)
+            text, image = _input(system, sections, start)
             selections = _selections(system, module.list_selections(text))
             if not 1 <= threads <= 4096:
                 raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
@@ -151,7 +155,7 @@ class Simulation:
         if problem:
             raise InputError(problem)
         self._module = module
-        self._writes = "folder" in (settings or {}).get("output", {})
+        self._writes = "folder" in sections.get("output", {})
         try:
             self._native = module.Simulation(
                 settings=text,
@@ -167,6 +171,15 @@ class Simulation:
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_known = name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None) is not None
+        if type(self) is Simulation and not is_known:  # classes derived from it may have more
+            raise AttributeError(
+                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from "
+                'its settings, such as {"dynamics": {"temperature": 310}}: make another one, with start='
+            )
+        super().__setattr__(name, value)
+
     def step(self, n: int = 1) -> None:
         """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
         with self._alone("step"):
@@ -176,7 +189,8 @@ class Simulation:
 
     def run(self) -> None:
         """Advance to dynamics.steps. Where the settings name output.folder, it gets all that `tessera run` writes;
-        after `restore` from that folder, its files go on."""
+        after `restore` from that folder, its files go on. Ctrl-C, and what a hook
+        raises, end it with a checkpoint there."""
         with self._alone("run"):
             self._advance(self._native.run, self._writes)
 
@@ -457,6 +471,32 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
     if not (np.isfinite(energy).all() and np.isfinite(virial).all()):
         raise InputError(f"the energy or virial that {_name(function)} returns is not finite")
     return forces, energy, virial
+
+
+def sections_of(settings: Any) -> Settings:
+    """The sections that are given, or those of a run file, with its paths as seen from here. Raises `InputError`."""
+    if settings is None or isinstance(settings, Mapping):
+        return settings or {}
+    if not isinstance(settings, str | os.PathLike):
+        raise InputError(f"settings is {settings!r}; expected sections of a run file, or the path of one")
+    path = Path(settings)
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} can't be read as a run file: {error}") from None
+    if "stage" in found:
+        raise InputError(f"{path} has stages, and a Simulation is one run: give the settings.toml in a stage's folder")
+    sections = {name: dict(keys) if isinstance(keys, dict) else keys for name, keys in found.items()}
+    tables = [(sections.get(name), key) for name, key in (("input", "start"), ("output", "folder"))]
+    tables.append((sections.get("parallel"), "machine"))
+    if isinstance(rows := sections.get("restraint"), list):
+        tables += [(row, "reference") for row in rows]
+    for table, key in tables:
+        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
+            table[key] = os.fspath(path.parent / table[key])
+    if isinstance(sections.get("input"), dict):
+        sections["input"].pop("system", None)  # the first argument stands for it
+    return sections
 
 
 def _input(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +46,14 @@ def test_forces_are_differences_of_energies() -> None:
     assert np.abs(forces - calculate_numerical_forces(atoms, eps=1e-3)).max() < 1e-4  # eV/Å
     atoms.rattle(0.05, seed=1)
     assert np.abs(atoms.get_forces() - calculate_numerical_forces(atoms, eps=1e-3)).max() < 1e-4
+
+
+def test_atoms_of_a_file(tmp_path: Path) -> None:
+    from tessera.ase import make_atoms
+
+    system = alanine_dipeptide()
+    systems.write(system, tmp_path / "a.tsr")
+    assert make_atoms(str(tmp_path / "a.tsr")) == make_atoms(system)
 
 
 def test_stress_is_a_difference_of_energies() -> None:

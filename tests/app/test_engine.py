@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ENGINES, HANGS
+from parallel.samples import sample
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = ENGINES / "tessera-md-serial"
@@ -94,13 +96,20 @@ def test_many_ranks_are_refused_before_any_starts(run_program: Run, place: Path)
 def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     explain = [ENGINE, "--explain", place / "run.toml", "--ranks", "64", "--measured-steps", "2"]
 
+    def predicted(*words: str | Path) -> dict[str, float]:
+        return dict(json.loads(run_program([*explain, "--json", *words]).stdout)["predicted"])
+
     def crowding(*words: str | Path) -> float:
-        done = run_program([*explain, "--json", *words])
-        return float(json.loads(done.stdout)["predicted"]["ranks_and_threads_per_core"])
+        return predicted(*words)["ranks_and_threads_per_core"]
 
     assert crowding("--cores-per-node", "32") == crowding("--cores-per-node", "32", "-t", "8") == 1
     assert crowding("--cores-per-node", "4", "-t", "8") == 2
-    assert "2 hosts of 32 cores, at most 32 ranks" in run_program([*explain, "--cores-per-node", "32"]).stdout
+    text = run_program([*explain, "--cores-per-node", "32"]).stdout
+    assert "2 hosts of 32 cores, at most 32 ranks" in text
+    assert "ns/day" not in text and "no speed is predicted: the links between the hosts are not known" in text
+    unknown, on_one_host = predicted("--cores-per-node", "32"), predicted("--cores-per-node", "64")
+    assert unknown["ms_of_computing"] > 0 and not {"ns_per_day", "ms_per_step"} & set(unknown)
+    assert {"ns_per_day", "ms_per_step"} <= set(on_one_host)
     content = {"format": "tessera-machine", "version": 2, "usable_threads": 4}
     hosts = [{"name": f"n{i}", "slots": 32} for i in range(2)]
     link = {"latency": 1e-6, "bandwidth": 1e9}
@@ -108,6 +117,7 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     (place / "map.json").write_text(json.dumps(content))
     on_map = ["--set", f"parallel.machine={place / 'map.json'}"]
     assert crowding(*on_map) == 8
+    assert {"ns_per_day", "ms_per_step"} <= set(predicted(*on_map))
     assert crowding(*on_map, "--cores-per-node", "16") == 2
 
 
@@ -123,3 +133,43 @@ def test_the_instruction_set_is_limited(run_program: Run) -> None:
     for wanted in offered:
         found = run_program(version, env={"TESSERA_SIMD": wanted.strip()}).stdout
         assert wanted.strip() in found or found == best
+
+
+@pytest.mark.parametrize(
+    ("system", "settings", "expected"),
+    [
+        ("peptide", ["timestep=2.5"], ""),
+        ("peptide", ["timestep=3"], "and hydrogens such as HT1 of ALA weigh 1.008 amu: set dynamics.hydrogen_mass = 3"),
+        ("peptide", ["timestep=3", "hydrogen_mass=3"], ""),
+        ("peptide", ["timestep=3", "constraints=none"], "is more than a fifth of the fastest period"),
+        ("water", ["timestep=3"], ""),  # rigid
+    ],
+)
+def test_long_steps_need_heavy_hydrogens(
+    run_program: Run, tmp_path: Path, system: str, settings: list[str], expected: str
+) -> None:
+    (tmp_path / "run.toml").write_text(
+        f'[input]\nsystem = "{sample(system)}"\n[interactions]\ncutoff = 7.0\nswitch = 6.0\n[dynamics]\nsteps = 1\n'
+    )
+    words = [word for text in settings for word in ("--set", f"dynamics.{text}")]
+    done = run_program([ENGINE, tmp_path / "run.toml", *words, "--set", f"output.folder={tmp_path / 'out'}"])
+    assert expected in done.stderr if expected else "dynamics.timestep" not in done.stderr
+
+
+def test_a_run_says_that_it_writes_no_trajectory(run_program: Run, place: Path, tmp_path: Path) -> None:
+    run = [ENGINE, place / "run.toml", "--set", "output.overwrite=true", "--set", f"output.folder={tmp_path}"]
+    assert "no trajectory is written (output.trajectory_every = 0)\n" in run_program(run).stdout
+    run += ["--set", "output.trajectory_every=5"]
+    assert "trajectory is written" not in run_program(run).stdout
+    run += ["--set", 'output.trajectory="none"']
+    assert 'no trajectory is written (output.trajectory = "none")\n' in run_program(run).stdout
+
+
+def test_a_run_says_where_threads_share_cores_or_cores_idle(run_program: Run, place: Path, tmp_path: Path) -> None:
+    core = min(os.sched_getaffinity(0))
+    run = ["taskset", "-c", str(core), ENGINE, place / "run.toml", "--set", "output.overwrite=true"]
+    run += ["--set", f"output.folder={tmp_path}"]
+    assert "share" not in run_program(run).stderr
+    assert "note: 2 threads share 1 core of " in run_program([*run, "-t", "2"]).stderr
+    idle = run_program(run, env={"SLURM_CPUS_PER_TASK": "3"}).stderr
+    assert "the job has 3 cores for each rank (--cpus-per-task), and 2 of them idle: -t 3 uses all" in idle

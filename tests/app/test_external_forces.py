@@ -208,3 +208,10 @@ def test_the_box_can_be_set(sim: tessera.Simulation) -> None:
         sim.box = before[::-1]
     with pytest.raises(tessera.InputError, match=r"the box has the shape \(3,\)"):
         sim.box = np.diag(before)
+
+
+def test_a_force_that_tears_atoms_away_is_named(sim: tessera.Simulation) -> None:
+    """And not one of the force field that it brought forth."""
+    sim.add_force(lambda atoms: np.tile([1e9, 0.0, 0.0], (1, 1)), atoms=[3])
+    with pytest.raises(tessera.RunError, match=r"blown up; the strongest force on it is external, 1e\+09 kcal/mol/Å"):
+        sim.step(5)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from conftest import HANGS
 
@@ -94,13 +95,47 @@ def test_the_sites_launcher_goes_before_the_one_beside_python(place: Path, monke
 def test_many_ranks_on_few_cores_need_a_flag(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script(place / "path" / "mpirun", OPEN_MPI)
     launch.engine_command(["r"], ranks=16)
-    for sizes in ({"ranks": 17}, {"ranks": 500}, {"ranks": 6, "threads": 3}):
+    for sizes in ({"ranks": 17}, {"ranks": 500}, {"ranks": 6, "threads": 3}, {"threads": 17}):
         with pytest.raises(launch.LaunchError, match=r"on the 4 cores of this host; give at most 16 .*--oversubscribe"):
             launch.engine_command(["r"], **sizes)
         launch.engine_command(["r"], **sizes, oversubscribe=True)
     assert "--hostfile" in launch.engine_command(["r"], ranks=500, hostfile=place / "hosts")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     launch.engine_command(["r"], ranks=500)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "job", "expected"),
+    [
+        (1, {}, 4),
+        (2, {}, 2),
+        (3, {}, 1),
+        (9, {}, 1),
+        (2, {"SLURM_JOB_ID": "1", "SLURM_CPUS_PER_TASK": "8", "SLURM_JOB_NUM_NODES": "2"}, 8),
+        (4, {"SLURM_JOB_ID": "1", "SLURM_JOB_NUM_NODES": "2"}, 2),
+        (4, {"PBS_JOBID": "1"}, None),
+        (4, {"TESSERA_MPIRUN": "srun"}, None),
+    ],
+)
+def test_as_many_threads_as_a_rank_has_cores(
+    place: Path, monkeypatch: pytest.MonkeyPatch, ranks: int, job: dict[str, str], expected: int | None
+) -> None:
+    for name in ("SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in job.items():
+        monkeypatch.setenv(name, value)
+    if expected is None:
+        with pytest.raises(launch.LaunchError, match="-t auto knows the cores of this host and of Slurm's jobs alone"):
+            launch.threads_of_a_rank("auto", ranks)
+    else:
+        assert launch.threads_of_a_rank("auto", ranks) == expected
+
+
+def test_threads_are_a_number_or_auto() -> None:
+    convert = launch.Threads().convert
+    assert [convert(value, None, None) for value in ("auto", "3")] == ["auto", 3]
+    with pytest.raises(click.BadParameter, match="'many': expected a number of threads, or auto"):
+        convert("many", None, None)
 
 
 def test_a_flavour_can_be_chosen(place: Path) -> None:
@@ -265,6 +300,37 @@ def test_a_launcher_that_does_not_end_is_asked_again_and_then_killed(tmp_path: P
         time.sleep(1.1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
+
+
+def test_ranks_are_asked_where_the_launcher_does_not_react(tmp_path: Path) -> None:
+    """As under an mpirun whose handlers of signals a library of its own has replaced. A process that has no handler,
+    here `sleep`, is left alone."""
+    script(tmp_path / "rank", "trap 'echo asked; kill $!; exit 0' USR1; echo ready; sleep 600 & wait; wait")
+    environment, command = supervised(tmp_path, f"trap '' USR1; env --default-signal=USR1 {tmp_path / 'rank'}; exit 5")
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "asked\n"
+        assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [(None, "-opencl"), ("", "-opencl"), ("-gl,x86", "-gl,x86,-opencl"), ("opencl", "opencl"), ("-opencl", "-opencl")],
+)
+def test_launchers_start_without_opencl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, expected: str
+) -> None:
+    if own is None:
+        monkeypatch.delenv("HWLOC_COMPONENTS", raising=False)
+    else:
+        monkeypatch.setenv("HWLOC_COMPONENTS", own)
+    show = str(script(tmp_path / "mpirun", f'echo "$HWLOC_COMPONENTS" > {tmp_path / "shown"}'))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert launch.supervise([show]) == 0
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # which supervise leaves blocked
+    assert (tmp_path / "shown").read_text() == expected + "\n"
 
 
 def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -87,6 +88,58 @@ def test_the_start_is_left_out_of_the_drift_and_of_its_scale(tmp_path: Path, dra
     (axes,) = (axes for axes in drawn[0].axes if axes.get_title(loc="left") == "Energy drift")
     low, high = axes.get_ylim()
     assert high - low < 20 / 28000
+
+
+def write_stages(folder: Path, starts: dict[str, str], rows: int = 40) -> Path:
+    """Writes stages by their names, each with the stage that it starts from. That called `minimise` has no table."""
+    for name, start in starts.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "settings.toml").write_text(f'[input]\nstart = "{start and folder / start}"\n')
+        if name != "minimise":
+            write_run(folder / name, rows)
+    return folder
+
+
+def test_stages_of_a_protocol_are_drawn_one_after_the_other(tmp_path: Path, drawn: list[Figure]) -> None:
+    """In the order in which they ran, which is not that of their names."""
+    folder = write_stages(tmp_path / "protocol", {"minimise": "", "warm": "minimise", "heat": "warm", "cool": "heat"})
+    (folder / "previous-1").mkdir()  # an earlier run of the protocol
+    plot_run(folder, folder / "run.png")
+    assert texts(drawn[0])[0].startswith("protocol, cool ")
+    by_title = {axes.get_title(loc="left"): axes for axes in drawn[0].axes}
+    temperature = by_title["Temperature"]
+    assert [text.get_text() for text in temperature.texts] == ["warm", "heat", "cool"]
+    time = temperature.lines[0].get_xdata()
+    assert np.allclose(np.diff(time), np.where(np.arange(119) % 40 == 39, 0.0, 0.2))
+    settled = read_energy_table(folder / "cool" / "energy.csv").values["temperature"][10:]
+    assert f"mean {settled.mean():.1f} ± {settled.std():.1f} K" in texts(drawn[0])
+    assert len(by_title["Energy drift of the last stage"].lines[0].get_xdata()) == 40
+
+
+def test_runs_that_do_not_follow_each_other_are_no_protocol(tmp_path: Path) -> None:
+    write_stages(tmp_path, {"one": "", "two": ""}, rows=2)
+    with pytest.raises(PlotError, match=r"holds several runs, which do not follow each other .*\(one, two\): give one"):
+        plot_run(tmp_path, tmp_path / "run.png")
+
+
+def test_the_density_is_drawn_with_the_digits_of_its_fluctuation(tmp_path: Path, drawn: list[Figure]) -> None:
+    rows = "".join(f"{i},{0.2 * i},{0.997 + 0.0004 * (i % 2)}\n" for i in range(40))
+    (tmp_path / "energy.csv").write_text(f"step,time [ps],density [g/cm³]\n{rows}")
+    plot_run(tmp_path, tmp_path / "run.png")
+    assert "mean 0.9972 ± 0.0002 g/cm³" in texts(drawn[0]) and "density (g/cm³)" in texts(drawn[0])
+
+
+def test_names_of_phases_do_not_overlap(tmp_path: Path, drawn: list[Figure]) -> None:
+    write_run(tmp_path, 3)
+    report = json.loads((tmp_path / "report.json").read_text())
+    report["phases"] = [{"name": f"phase {i}", "seconds": 1.0} for i in range(40)]
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    plot_run(tmp_path, tmp_path / "run.png")
+    drawn[0].draw_without_rendering()
+    (axes,) = (axes for axes in drawn[0].axes if axes.get_title(loc="left") == "Time by phase")
+    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert len(boxes) == 40
+    assert all(below.y1 <= above.y0 + 0.5 for above, below in itertools.pairwise(boxes))
 
 
 def test_columns_and_units(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_run_keeps_what_selections_came_to(start: Run, tmp_path: Path) -> None
     kept = tmp_path / "output/selections.json"
     assert json.loads(kept.read_text())["selections"][OXYGENS] == [[i, i] for i in range(30, 60, 3)]
     assert not (tmp_path / "output/selections.next.json").exists()
-    start("--restart", steps=20)
+    start("--restart", "-n", "2", steps=20)
     found = json.loads((tmp_path / "output/report.json").read_text())["state_hash"]
     straight = start("--set", "output.folder=" + str(tmp_path / "straight"), steps=20)
     assert straight.returncode == 0

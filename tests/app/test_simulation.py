@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -205,6 +206,52 @@ def test_control_c_ends_a_step(water: Path) -> None:
     sim.step(1)
 
 
+def test_control_c_ends_a_run_with_a_checkpoint(water: Path, tmp_path: Path) -> None:
+    """From which it goes on with its table, to the bits of a run that nobody disturbed."""
+    settings = {**with_dynamics(steps=100_000), "output": {"folder": str(tmp_path / "run"), "energy_every": 2}}
+    sim = tessera.Simulation(water, settings)
+    sim.add_hook(lambda s: os.kill(os.getpid(), signal.SIGINT) if s.step_number == 12 else None)
+    with pytest.raises(KeyboardInterrupt):
+        sim.run()
+    stopped = sim.step_number
+    assert 12 <= stopped < 20
+    again = tessera.Simulation(water, {**settings, "dynamics": {**settings["dynamics"], "steps": 24}})
+    again.restore(tmp_path / "run")
+    assert again.step_number == stopped
+    again.run()
+    steps = [int(row.split(",")[0]) for row in (tmp_path / "run" / "energy.csv").read_text().splitlines()[1:]]
+    assert steps == list(range(0, 25, 2))
+    alone = tessera.Simulation(water, with_dynamics())
+    alone.step(24)
+    assert again.state_hash == alone.state_hash
+    sim.step(1)  # what was raised is not raised again
+
+
+def test_settings_may_be_a_run_file(water: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its paths are relative to it; the system is the one that is given."""
+    (tmp_path / "study").mkdir()
+    file = tmp_path / "study" / "run.toml"
+    file.write_text(
+        '[input]\nsystem = "other.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n[dynamics]\nseed = 7\nsteps = 20\n'
+        '[output]\nfolder = "run"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    sim = tessera.Simulation(water, Path("study") / "run.toml")
+    sim.run()
+    assert (tmp_path / "study" / "run" / "checkpoint.tck").exists()
+    alone = tessera.Simulation(water, SHORT)
+    alone.step(20)
+    assert sim.state_hash == alone.state_hash
+    assert tessera.Simulation(water, str(file), start="study/run").step_number == 0
+    file.write_text('[[stage]]\nname = "heat"\n')
+    with pytest.raises(tessera.InputError, match="has stages, and a Simulation is one run"):
+        tessera.Simulation(water, file)
+    file.write_text("[dynamics\n")
+    for settings, words in ((file, "can't be read as a run file"), ("none.toml", "No such file"), (7, "settings is 7")):
+        with pytest.raises(tessera.InputError, match=words):
+            tessera.Simulation(water, settings)
+
+
 def test_history(water: Path) -> None:
     sim = tessera.Simulation(water, {**SHORT, "output": {"energy_every": 4}})
     sim.step(10)
@@ -239,6 +286,23 @@ def test_two_at_once(water: Path) -> None:
 def test_wrong_settings(water: Path, settings: dict[str, Any], said: str) -> None:
     with pytest.raises(tessera.InputError, match=said):
         tessera.Simulation(water, settings)
+
+
+@pytest.mark.parametrize("name", ["temperature", "pressure", "time", "n_atoms", "energies"])
+def test_what_can_not_be_set(water: Path, name: str) -> None:
+    simulation = tessera.Simulation(water)
+    with pytest.raises(
+        AttributeError, match=f"a Simulation has no {name} to set; positions, velocities and box can be"
+    ):
+        setattr(simulation, name, 310)
+
+
+def test_a_system_is_shown_in_a_line(water: Path) -> None:
+    assert re.fullmatch(r"<System of 3,000 atoms in 1,000 molecules, periodic, from '.*'>", repr(systems.read(water)))
+
+
+def test_the_package_shows_what_it_has() -> None:
+    assert {"Simulation", "prepare_openmm"} <= set(dir(tessera))
 
 
 def test_wrong_arguments(water: Path, tmp_path: Path) -> None:

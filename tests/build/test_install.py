@@ -2,11 +2,12 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import mpirun
+from conftest import HANGS, mpirun
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
@@ -47,6 +48,42 @@ def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Pa
     done = run_program(["tessera", "run", "run.toml", "--dry-run"], cwd=tmp_path, env=environment)
     assert str(installed / "bin") in done.stdout
     run_program(["tessera", "fft", "plan", "30", "-n", "4"], cwd=tmp_path, env=environment)
+
+
+def test_the_command_needs_nothing_of_the_checkout(installed: Path, tmp_path: Path) -> None:
+    """Neither the sources nor the environment that it was built with: both are hidden, and nothing names them."""
+    if shutil.which("unshare") is None or os.geteuid() != 0:
+        pytest.skip("hiding folders needs root and unshare")
+    command = (installed / "bin" / "tessera").read_text()
+    assert str(ROOT) not in command and ".venv" not in command
+    hidden = {ROOT, (ROOT / ".venv").resolve(), (ROOT / "build").resolve(), BUILD.resolve()}
+    away = "".join(f"mount -t tmpfs none {folder}\n" for folder in sorted(hidden, key=lambda path: -len(path.parts)))
+    steps = """
+        tessera make water --atoms 3000 -o water.tsr
+        tessera run run.toml
+        tessera plot output
+        tessera export output -o last.gro -o last.psf
+        tessera traj convert output -o output/trajectory.dcd
+        tessera verify output
+    """
+    (tmp_path / "run.toml").write_text(
+        '[input]\nsystem = "water.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n[dynamics]\nsteps = 2\n'
+        "[output]\ntrajectory_every = 1\n"
+    )
+    environment = {"PATH": f"{installed / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    subprocess.run(
+        ["unshare", "--mount", "sh", "-ec", away + steps], cwd=tmp_path, env=environment, check=True, timeout=HANGS
+    )
+    assert (tmp_path / "last.gro").exists() and (tmp_path / "output" / "run.png").exists()
+
+
+def test_the_package_has_its_data(installed: Path) -> None:
+    (site,) = installed.glob("lib/python3.*/site-packages")
+    sources = ROOT / "python"
+    data = [path.relative_to(sources) for path in (sources / "tessera").rglob("*") if path.is_file()]
+    data = [path for path in data if path.suffix not in (".pyc", ".so")]
+    assert Path("tessera/build/water_tile.npy") in data
+    assert [path for path in data if not (site / path).exists()] == []
 
 
 def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi: str, run_program: Callable) -> None:

@@ -166,8 +166,9 @@ def test_a_system_that_has_moved(copy: Path, ran: tuple[Path, tessera.Simulation
 
 
 def test_folders_that_are_no_runs(copy: Path, ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"is no output folder of a run: it holds no settings.toml"):
-        read_configuration(tmp_path)
+        read_configuration(tmp_path / "empty")
     with pytest.raises(InputError, match="--frame needs the output folder of a run"):
         read_configuration(ran[0] / "water.tsr", LAST)
     (copy / "trajectory.dcd").write_bytes(b"no frames")
@@ -179,6 +180,27 @@ def test_folders_that_are_no_runs(copy: Path, ran: tuple[Path, tessera.Simulatio
     (copy / "settings.toml").write_text("[output")
     with pytest.raises(InputError, match=r"settings.toml can't be read"):
         read_configuration(copy)
+
+
+def test_of_a_protocol_the_last_stage_that_has_it(ran: tuple[Path, tessera.Simulation], tmp_path: Path) -> None:
+    """A checkpoint, or a trajectory."""
+    protocol = tmp_path / "protocol"
+    for name, start in (("second", ""), ("first", "second"), ("begun", "first")):
+        shutil.copytree(ran[0] / "dcd", protocol / name)
+        path = protocol / name / "settings.toml"
+        text = path.read_text().replace('start = ""', f'start = "{start and protocol / start}"')
+        path.write_text(text)
+        assert f'start = "{start and protocol / start}"' in text
+    for name in ("checkpoint.tck", "checkpoint.previous.tck"):
+        (protocol / "begun" / name).unlink()
+    (protocol / "first" / "trajectory.dcd").unlink()
+    (protocol / "begun" / "trajectory.dcd").unlink()
+    system = ran[0] / "water.tsr"
+    assert read_configuration(protocol, system=system).source == protocol / "first" / "checkpoint.tck"
+    assert read_configuration(protocol, LAST, system).source == protocol / "second" / "trajectory.dcd"
+    shutil.copytree(ran[0] / "dcd", protocol / "another")
+    with pytest.raises(InputError, match="several runs, which do not follow each other"):
+        read_configuration(protocol, system=system)
 
 
 def test_fingerprints_are_in_the_header(copy: Path) -> None:

@@ -28,9 +28,9 @@ how, chosen = sys.argv.pop(1), int(sys.argv.pop(1))
 if rank == chosen:
     if how == "full":
         crystal = nacl.crystal
-        def limited(ions):
+        def limited(*words):
             resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-            return crystal(ions)
+            return crystal(*words)
         nacl.crystal = limited
     elif how == "raise":
         copies._Groups.rows = lambda *_: 1 / 0

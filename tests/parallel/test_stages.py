@@ -70,6 +70,9 @@ def whole(runs: Runs) -> Path:
     table = out[out.rindex("stage  ") :].splitlines()
     assert [line.split()[0] for line in table[1:4]] == [*NAMES]
     assert " K " in table[1] and "g/cm³" in table[1]
+    assert table[4].startswith("To go on: tessera run ") and table[4].endswith(
+        " --restart --set stage.produce.dynamics.steps=40"
+    )
     return path
 
 
@@ -362,6 +365,27 @@ def test_overrides(runs: Runs) -> None:
     assert "dynamics.steps = 5" in plan["stages"][1]["differences"]
     text = runs.run_engine("--explain", path, "--measured-steps", "0").stdout
     assert "equilibrate: 40 steps, 0.08 ps\n" in text and '    dynamics.ensemble = "npt"\n' in text
+
+
+def test_the_command_to_go_on_does(runs: Runs, whole: Path, tmp_path: Path) -> None:
+    """That which a protocol prints at its end."""
+    path = Path(shutil.copytree(whole.parent, tmp_path / "copy")) / whole.name
+    runs.start(path, "--restart", "--set", "stage.produce.dynamics.steps=40")
+    assert (report(path, "produce")["first_step"], report(path, "produce")["last_step"]) == (20, 40)
+
+
+def test_all_stages_are_explained(runs: Runs, torn: Path) -> None:
+    """Also those behind a minimisation, where the first step of all can't be measured."""
+    path = protocol(runs)
+    words = ("--explain", path, "--measured-steps", "2")
+    plans = [stage["plan"] for stage in json.loads(runs.run_engine(*words, "--json").stdout)["stages"]]
+    ensembles = [plan["settings"]["dynamics"]["ensemble"] for plan in plans]
+    assert ensembles == ["nvt", "npt", "npt"] and all(plan["predicted"]["ns_per_day"] > 0 for plan in plans)
+    text = runs.run_engine(*words).stdout
+    assert [text.count(f"\nthe plan of {name}") for name in NAMES] == [1, 1, 1] and text.count(" ns/day") == 3
+    text = runs.run_engine("--explain", minimising(runs, torn), "--measured-steps", "2").stdout
+    assert "\nthe plan of minimise\n" in text and "\nthe plan of heat: as that of minimise\n" in text
+    assert text.count(" ns/day") + text.count("no step can be measured before the stages above") == 1
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,8 @@ def test_openmm_rigid_water_has_no_flexible_form(tmp_path: Path, data_folder: Pa
 
 def test_openmm_refuses_a_force_by_name(tmp_path: Path) -> None:
     system, topology, positions = _tripeptide_peer(tmp_path)
-    system.addForce(openmm.CustomExternalForce("x^2"))
-    with pytest.raises(InputError, match="CustomExternalForce: this force is not supported"):
+    system.addForce(openmm.CustomGBForce())
+    with pytest.raises(InputError, match="CustomGBForce: this force is not supported"):
         prepare_openmm_files(*_serialised(tmp_path, system, topology, positions))
 
 

@@ -34,6 +34,13 @@ namespace {
 
 using md::minimize::Ending;
 
+/// Tells of a minimisation that has not converged.
+void print_note_of_ending(const md::minimize::Result& result, double max_force, const std::string& what_now) {
+  comm::print_note("tessera-md",
+                   fmt::format("not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}{}",
+                               name_of(result.ending), result.max_force, max_force, what_now));
+}
+
 std::string advice(Ending ending, double max_force, const RunConfig& config) {
   constexpr double of_a_clash = 1e4;  // kcal/mol/Å
   if (ending == Ending::out_of_steps) return "; give more --steps, or go on from what was written";
@@ -237,10 +244,7 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
   on_root(comm, [&] {
     comm::print(to_text(result, simulation.engine(), phases, seconds) + "\n");
     if (result.ending != Ending::converged)
-      fmt::print(stderr,
-                 "tessera-md: note: not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}; the "
-                 "protocol goes on\n",
-                 name_of(result.ending), result.max_force, config.minimize.max_force);
+      print_note_of_ending(result, config.minimize.max_force, "; the protocol goes on");
   });
   return end;
 }
@@ -278,10 +282,7 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
     comm::print(request.json ? json_text(to_json(result, engine.energies(), system, seconds), 2) + "\n"
                              : to_text(result, engine, phases, seconds));
     if (result.ending != Ending::converged)
-      fmt::print(stderr,
-                 "tessera-md: note: not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}{}\n",
-                 name_of(result.ending), result.max_force, request.settings.max_force,
-                 advice(result.ending, result.max_force, config));
+      print_note_of_ending(result, request.settings.max_force, advice(result.ending, result.max_force, config));
   });
   if (result.ending == Ending::converged) return 0;
   return result.ending == Ending::stopped ? 128 + signal : not_converged;

@@ -11,6 +11,7 @@
 #include "tessera/app/config/restraints.h"
 #include "tessera/app/config/rigid.h"
 #include "tessera/app/config/time_step.h"
+#include "tessera/app/cores.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/observers/box_guard.h"
 #include "tessera/app/observers/stop_signals.h"
@@ -49,13 +50,14 @@ Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& 
   std::string text;
   for (const auto& trial : trials.schemes)
     text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
-  fmt::print(stderr, "tessera-md: note: pair_scheme = \"{}\" by trial, a step: {}\n", settings.pair_scheme, text);
+  comm::print_note("tessera-md", fmt::format("pair_scheme = \"{}\" by trial, a step: {}", settings.pair_scheme, text));
   if (trials.splits.empty()) return trials;
   text.clear();
   for (const auto& [split, ms_a_step] : trials.splits)
     text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
-  fmt::print(stderr, "tessera-md: note: pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}\n",
-             settings.pair.range(), settings.pme_grid[0], settings.pme_grid[1], settings.pme_grid[2], text);
+  comm::print_note("tessera-md",
+                   fmt::format("pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}", settings.pair.range(),
+                               settings.pme_grid[0], settings.pme_grid[1], settings.pme_grid[2], text));
   return trials;
 }
 
@@ -108,17 +110,21 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
 }
 
 void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
+  const auto of_cores = note_of_cores(simulation.comm(), simulation.threads().size());
   if (!simulation.comm().is_root()) return;
   const auto& config = simulation.config();
   const bool moves = config.kind == StageKind::dynamics;
   for (const auto& note :
        {start_note, note_of_source(config, simulation.system()), moves ? note_of_baths(config.dynamics) : std::string(),
-        moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string()})
+        moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string(), of_cores})
     if (!note.empty()) comm::print_note("tessera-md", note);
   comm::print(fmt::format("{}{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
                           describe_rigid(simulation.system(), simulation.settings().constraints),
                           moves ? describe_baths(config, simulation.settings().coupling) : "",
                           describe_restraints(config, simulation.settings())));
+  if (moves && trajectories_of(config.output).empty())
+    comm::print(fmt::format("no trajectory is written (output.trajectory{})\n",
+                            config.output.trajectory == TrajectoryFormat::none ? " = \"none\"" : "_every = 0"));
 }
 
 RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {

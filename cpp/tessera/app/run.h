@@ -42,7 +42,7 @@ struct RunInput {
 /// Every rank reads alone, and all throw InputError where one does. Collective.
 RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm);
 
-/// Says on the root's terminal which interactions, baths and restraints a run has, with notes on its start.
+/// Says on the root's terminal which interactions, baths and restraints a run has, with notes on its start. Collective.
 void tell_what_runs(const Simulation& simulation, const std::string& start_note);
 
 /// Runs; says what runs on the root's terminal and writes the report into the folder of the run. Collective. Throws

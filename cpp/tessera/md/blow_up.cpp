@@ -30,7 +30,8 @@ struct Strongest {
 }  // namespace
 
 std::string find_strongest_force(const domain::Domain& domain, const bonded::LocalTerms& terms,
-                                 const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot) {
+                                 const bonded::ForceTables& tables, const pair::PairForces& pair, std::int32_t slot,
+                                 const Vec3& external) {
   const auto& box = domain.state().box;
   Strongest strongest;
 
@@ -80,6 +81,7 @@ std::string find_strongest_force(const domain::Domain& domain, const bonded::Loc
   }
   strongest.offer("lj", norm(lj));
   strongest.offer("coulomb_real", norm(coulomb));
+  strongest.offer("external", norm(external));
   auto text = fmt::format("the strongest force on it is {}, {:.3g} kcal/mol/Å", strongest.term, strongest.force);
   if (nearest >= 0)
     text +=

@@ -255,7 +255,7 @@ Clashes Forces::find_clashes() const {
 }
 
 std::string Forces::describe_strongest(std::int32_t slot) const {
-  return find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot);
+  return find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot, external_.latest_on(slot));
 }
 
 std::vector<MemoryUse> Forces::memory() const {

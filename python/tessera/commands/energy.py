@@ -24,7 +24,7 @@ def energy(
     as_json: bool,
     forces: Path | None,
     ranks: int,
-    threads: int | None,
+    threads: int | str | None,
     overrides: tuple[str, ...],
     mpi: str,
     oversubscribe: bool,

@@ -38,7 +38,7 @@ def explain(
     run_file: Path,
     ranks: int,
     cores_per_node: int | None,
-    threads: int | None,
+    threads: int | str | None,
     overrides: tuple[str, ...],
     measured_steps: int | None,
     as_json: bool,
@@ -55,6 +55,7 @@ def explain(
     """
     if ranks < 1:
         raise click.UsageError(f"{ranks} ranks; give at least 1")
+    threads = launch.threads_of_a_rank(threads, ranks)
     arguments = ["--explain", str(run_file), "--ranks", str(ranks)]
     if cores_per_node is not None:
         arguments += ["--cores-per-node", str(cores_per_node)]
@@ -67,5 +68,9 @@ def explain(
     with tempfile.TemporaryDirectory() as folder:
         found = [] if dry_run else selection_arguments(run_file, overrides, folder=Path(folder))
         if found:  # the file must be there until the engine has read it
-            sys.exit(subprocess.run(launch.engine_command([*arguments, *found], threads=threads)).returncode)
-    launch.start(arguments, threads=threads, dry_run=dry_run)
+            sys.exit(
+                subprocess.run(
+                    launch.engine_command([*arguments, *found], threads=threads, oversubscribe=True)
+                ).returncode
+            )
+    launch.start(arguments, threads=threads, oversubscribe=True, dry_run=dry_run)  # threads of the planned machine

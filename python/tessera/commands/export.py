@@ -67,7 +67,7 @@ def export(
     """Write coordinates and topology of a system file or a run for other programs.
 
     RUN is the output folder of a run; its newest good checkpoint is written, or a frame of its
-    trajectory.
+    trajectory. Of a protocol, this is the last stage that has one.
 
     \b
     Endings:
@@ -127,7 +127,9 @@ def libraries() -> Any:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise InputError(f"this needs {error.name}, which is not installed: pip install 'tessera[formats]'") from None
+        raise InputError(
+            f"this needs {error.name}, which is not installed: pip install 'tessera-md[formats]'"
+        ) from None
 
 
 if __name__ == "__main__":

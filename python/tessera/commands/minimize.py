@@ -56,7 +56,7 @@ def minimize(
     memory: float,
     as_json: bool,
     ranks: int,
-    threads: int | None,
+    threads: int | str | None,
     overrides: tuple[str, ...],
     mpi: str,
     oversubscribe: bool,

@@ -13,7 +13,9 @@ from tessera.printing import echo
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The picture (PNG, PDF, SVG) [FOLDER/run.png].")
 def plot(folder: Path, output: Path | None) -> None:
-    """Draw energies, temperature, pressure, drift and the time of each phase of the run in FOLDER.
+    """Draw energies, temperature, pressure, density, drift and the time of each phase of the run in FOLDER.
+
+    Of a protocol, stages are drawn one after the other; means, drift and phases are those of the last one.
 
     \b
     Examples:

@@ -14,7 +14,7 @@ from tessera.select.run import selection_arguments
 @click.command()
 @click.argument("run_file", required=False, type=click.Path(path_type=Path))
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
-@click.option("-t", "--threads", type=int, help="Threads of each rank, in place of the run file's parallel.threads.")
+@launch.threads_option
 @click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")
 @click.option(
     "--max-hours",
@@ -35,7 +35,7 @@ from tessera.select.run import selection_arguments
 def run(
     run_file: Path | None,
     ranks: int,
-    threads: int | None,
+    threads: int | str | None,
     restart: bool,
     max_hours: float | None,
     tune: bool,

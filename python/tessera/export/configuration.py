@@ -19,6 +19,7 @@ from tessera.system import System, read
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 from tessera.system.vacuum import with_positions
+from tessera.traj.find import protocol
 from tessera.traj.trajectory import Trajectory
 
 SETTINGS = "settings.toml"
@@ -58,19 +59,27 @@ class Configuration:
 
 
 def read_configuration(source: Path, frame: int | None = None, system: Path | None = None) -> Configuration:
-    """The configuration of a system file or a run's output folder.
+    """The configuration of a system file or of the output folder of a run, or of a protocol's last stage.
 
     `frame`: of the folder's trajectory, from 0, or `LAST`; None: the newest good checkpoint. `system`: the system file
     of the run, where it is no longer where the run found it. Raises `InputError` and `SystemFileError`.
     """
     if source.is_dir():
-        return _of_run(source, frame, system)
+        return _of_run(_stage_of(source, frame), frame, system)
     if not source.exists():
         raise InputError(f"{source} is not there: expected a system file, or the output folder of a run")
     for option, value in (("--frame", frame), ("--system", system)):
         if value is not None:
             raise InputError(f"{option} needs the output folder of a run, found the file {source}")
     return Configuration(read(source), source)
+
+
+def _stage_of(folder: Path, frame: int | None) -> Path:
+    """Returns the folder of a protocol's last stage that has what is asked for; a run's own folder as it is."""
+    if (folder / SETTINGS).is_file():
+        return folder
+    wanted = "checkpoint*.tck" if frame is None else "trajectory.*"
+    return next((stage for stage in reversed(protocol(folder)) if any(stage.glob(wanted))), folder)
 
 
 def _of_run(folder: Path, frame: int | None, system_path: Path | None) -> Configuration:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -106,7 +105,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     for ranks, threads in request.jobs():
         tell(f"measuring {_text(ranks, 'rank')} × {_text(threads, 'thread')} …")
         line = command(request, ranks, threads)
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        environment = {**launch.environment_of_launchers(), "OMP_NUM_THREADS": "1"}
         try:
             done = subprocess.run(
                 line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment

@@ -128,7 +128,14 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
         if is_first:
             tell(f"measuring with {ranks} {'rank' if ranks == 1 else 'ranks'} …")
         try:
-            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                check=False,
+                env=launch.environment_of_launchers(),
+            )
         except OSError as error:
             raise BenchError(f"can't start {command[0]}: {error.strerror}") from None
         if done.returncode != 0:

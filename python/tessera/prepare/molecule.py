@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -120,6 +121,11 @@ def detect_rigid_water(template: Template, field: ForceField, is_held: bool = Fa
     template.group = np.zeros(template.n_atoms, np.int32)
 
 
+def without_force(template: Template, field: ForceField) -> NDArray[np.bool_]:
+    """Tells which bonds of a template have no force: readers make these of what the input holds at a fixed length."""
+    return np.asarray(field.table("bond")[template.term("bond").parameter, 0] == 0)
+
+
 def complete(templates: list[Template], field: ForceField, held: Sequence[IndexArray] | None = None) -> None:
     """Sets hydrogen groups and rigid water when terms and parameters are known.
 
@@ -134,9 +140,8 @@ def complete(templates: list[Template], field: ForceField, held: Sequence[IndexA
         if held is None:
             detect_rigid_water(template, field)
             continue
-        bonds = template.term("bond")
-        without_force = bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
-        template.always_rigid = bool((template.mass[without_force] > 0).all(axis=1).any())
+        fixed = template.term("bond").atoms[without_force(template, field)]
+        template.always_rigid = bool((template.mass[fixed] > 0).all(axis=1).any())
         if sorted(template.atomic_number[atoms]) == [1, 1, 8]:
             n_held = int(np.isin(sorted_pairs(held[index]), atoms).all(axis=1).sum())
             template.flexible = n_held == 0
@@ -148,8 +153,7 @@ def keep_flexible(templates: list[Template], field: ForceField, held: Sequence[I
     """Marks molecules in which bonds to hydrogen have a force and are not among the pairs (·,2) that the input holds:
     these are flexible in every run but one with `constraints = "all-bonds"`."""
     for template, pairs in zip(templates, held, strict=True):
-        bonds = template.term("bond")
-        moves = sorted_pairs(bonds.atoms[field.table("bond")[bonds.parameter, 0] != 0])
+        moves = sorted_pairs(template.term("bond").atoms[~without_force(template, field)])
         moves = moves[(template.atomic_number[moves] == 1).any(axis=1)]
         known = set(map(tuple, sorted_pairs(pairs).tolist()))
         template.flexible = not template.rigid_water and any(tuple(pair) not in known for pair in moves.tolist())

@@ -37,8 +37,9 @@ def resolve(system: System, wanted: Sequence[tuple[str, str]]) -> dict[str, Rang
     except ModuleNotFoundError as error:
         key, text = wanted[0]
         raise InputError(
-            f"{key} = {text!r}: this selection needs {error.name}, which is not installed: pip install "
-            "'tessera[formats]', or write 'index 0:99' (ids, from 0) or 'bynum 1:100' (from 1), which need no package"
+            f"{key} = {text!r}: this selection needs {error.name}, which is not installed: "
+            "pip install 'tessera-md[formats]', or write 'index 0:99' (ids, from 0) or 'bynum 1:100' (from 1), which "
+            "need no package"
         ) from None
     try:
         structure = structure_of(system, "selections")

@@ -47,6 +47,8 @@ def selection_arguments(
     to_write = {path: f"{place / key}.tsr" for path, key in first.items()}
     if restart:
         to_write = {path: target for path, target in to_write.items() if not Path(target).exists()}
+    if kept and not missing:  # also for who asks whether the run would start
+        arguments += ["--selections", str(output / NAME)]
     if not missing and not to_write:
         return arguments
     from tessera.system import SystemFileError, read, write

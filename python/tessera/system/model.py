@@ -202,6 +202,10 @@ class System:
     notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
     warnings: list[str] = field(default_factory=list)  # the same, where a mistake is likely
 
+    def __repr__(self) -> str:
+        place = "periodic" if self.periodic else "in a vacuum"
+        return f"<System of {self.n_atoms:,} atoms in {self.n_instances:,} molecules, {place}, from {self.source!r}>"
+
     @property
     def n_atoms(self) -> int:
         return int((self.template_sizes()[self.runs[:, 0]] * self.runs[:, 1]).sum())

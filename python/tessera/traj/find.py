@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,19 @@ def stages(folder: Path) -> list[Path]:
         return steps
 
     return [found[place] for place in sorted(found, key=lambda place: (depth(place), place))]
+
+
+def protocol(folder: Path) -> list[Path]:
+    """Returns the folders of a protocol's stages in their order; none where there are none. Raises `InputError` where
+    a folder holds runs that do not follow each other."""
+    found = stages(folder)
+    by_name = {place.name: place.resolve() for place in found}
+    if any(_start(stage, by_name) != above.resolve() for above, stage in itertools.pairwise(found)):
+        names = ", ".join(by_name)
+        raise InputError(
+            f"{folder} holds several runs, which do not follow each other as stages do ({names}): give one"
+        )
+    return found
 
 
 def _start(folder: Path, by_name: dict[str, Path]) -> Path | None:

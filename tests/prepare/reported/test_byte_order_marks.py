@@ -69,7 +69,8 @@ def test_a_marked_include_and_readers_of_lines(tmp_path: Path) -> None:
     assert [line.words[0] for line in lines_of(path)] == ["read"]
     path = tmp_path / "FIELD"
     path.write_bytes(codecs.BOM_UTF8 + b"a title\nunits eV\n")
-    assert Lines.read(path, "FIELD").found[0].words == ["a", "title"]
+    found = Lines.read(path, "FIELD")
+    assert found.first.text == "a title" and found.found[0].words == ["units", "eV"]
     path = tmp_path / "a.pdb"
     path.write_bytes(codecs.BOM_UTF8 + (REPORTS / "hex_resid/h2o.pdb").read_bytes())
     assert read_records(path, True) == read_records(REPORTS / "hex_resid/h2o.pdb", True)

@@ -145,8 +145,9 @@ Schema make_run_schema() {
       .decides_bits();
   dynamics
       .key("constraints", &DynamicsConfig::constraints,
-           "bonds of fixed length; rigid waters are rigid unless this is none; h-bonds leaves waters flexible that are "
-           "so in GROMACS' or OpenMM's input")
+           "bonds of fixed length; rigid waters are rigid unless this is none; h-bonds leaves bonds flexible that are "
+           "so "
+           "in the input of DL_POLY, GROMACS or OpenMM")
       .decides_bits();
   dynamics
       .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -24,6 +25,7 @@
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/writers.h"
 #include "tessera/app/trial.h"
+#include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
 #include "tessera/fft/choice/choose.h"
@@ -124,6 +126,7 @@ std::int64_t frame_memory(const RunConfig& config, const std::string& machine_fi
 /// How many ranks and threads want one core, where that is most; 1: each has its own.
 struct Crowding {
   double most = 1;
+  std::int64_t hosts = 1;
   std::string text;  // for people
 };
 
@@ -131,14 +134,15 @@ Crowding find_crowding(const ExplainRequest& request, int threads, const std::st
   const auto this_host = machine::describe_this_host().usable_threads.value_or(1);
   if (map.empty() && request.cores_per_node == 0) {
     const auto most = std::max(1.0, static_cast<double>(request.ranks) * threads / this_host);
-    return {most, fmt::format("{} ranks × {} threads share this host's {} cores; --cores-per-node plans for others",
-                              request.ranks, threads, this_host)};
+    return {most, 1,
+            fmt::format("{} ranks × {} threads share this host's {} cores; --cores-per-node plans for others",
+                        request.ranks, threads, this_host)};
   }
   if (map.empty()) {  // as many hosts as it takes
     const int cores = request.cores_per_node, ranks_per_host = std::max(1, cores / threads);
-    return {std::max(1.0, static_cast<double>(threads) / cores),
-            fmt::format("{} hosts of {} cores, at most {} ranks × {} threads on each",
-                        (request.ranks + ranks_per_host - 1) / ranks_per_host, cores,
+    const int hosts = (request.ranks + ranks_per_host - 1) / ranks_per_host;
+    return {std::max(1.0, static_cast<double>(threads) / cores), hosts,
+            fmt::format("{} hosts of {} cores, at most {} ranks × {} threads on each", hosts, cores,
                         std::min(request.ranks, ranks_per_host), threads)};
   }
   const auto file = machine::read_machine_file(map);
@@ -243,7 +247,12 @@ MeasuredStep measure_step(const ExplainRequest& request, const RunConfig& config
 }
 
 /// The plan of one run, as text and for programs.
-std::pair<std::string, json> explain_run(const ExplainRequest& request, const RunConfig& config) {
+struct PlanOfRun {
+  std::string layout, prediction;
+  json result;
+};
+
+PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config) {
   auto system = read_run_system(config.input.system, config);
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
@@ -289,7 +298,8 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
   for (const auto& choice : choices)
     text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);
 
-  if (request.measured_steps > 0) {
+  std::string prediction;
+  if (request.measured_steps > 0 && config.kind == StageKind::dynamics) {
     const auto comm = comm::Communicator::world();
     ThreadPool pool(threads);
     const auto measured = measure_step(request, config, system, settings, comm, pool);
@@ -301,37 +311,46 @@ std::pair<std::string, json> explain_run(const ExplainRequest& request, const Ru
                      {crowding.most, has_map ? &layout.wires : nullptr, has_map ? layout.exchange_seconds : 0});
     const double seconds = step.seconds();
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
+    // Messages between hosts may take longer than all computing.
+    const bool is_known = has_map || crowding.hosts == 1;
     const double frame = 12 * atoms, checkpoint = 3.0 * row_bytes_of_triples * atoms;
     const double frames = config.output.trajectory_every > 0
                               ? static_cast<double>(config.dynamics.steps / config.output.trajectory_every + 1)
                               : 0;
-    predicted.update({{"ms_per_step", 1e3 * seconds},
-                      {"ns_per_day", ns_per_day},
+    predicted.update({{is_known ? "ms_per_step" : "ms_of_computing", 1e3 * seconds},
                       {"ranks_and_threads_per_core", crowding.most},
                       {"measured_ms_per_step_one_rank", 1e3 * measured_seconds},
                       {"measured_atoms", measured.n_atoms},
                       {"trajectory_megabytes", frame * frames / 1e6},
                       {"checkpoint_megabytes", checkpoint / 1e6},
                       {"includes_communication", step.has_exchanges}});
+    if (is_known) predicted["ns_per_day"] = ns_per_day;
     for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
-    text += fmt::format(
-        "\nprediction (from {} steps{} on one rank of this machine: {:.1f} ms each)\n"
-        "  {:.1f} ms a step, {:.2f} ns/day{}\n"
-        "  of it: {}\n"
-        "  {} steps take {}; trajectory {:.1f} MB, each checkpoint {:.1f} MB\n"
-        "  {}\n",
+    prediction = fmt::format(
+        "\nprediction (from {} steps{} on one rank of this machine: {:.1f} ms each)\n  {:.1f} ms {}{}\n  of it: {}\n",
         request.measured_steps,
         measured.n_atoms < system.n_atoms()
             ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
             : "",
-        1e3 * measured_seconds, 1e3 * seconds, ns_per_day,
+        1e3 * measured_seconds, 1e3 * seconds,
+        is_known ? fmt::format("a step, {:.2f} ns/day", ns_per_day) : "of computing a step",
         crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
-        step.text(), grouped(config.dynamics.steps),
-        duration_text(seconds * static_cast<double>(config.dynamics.steps)), frame * frames / 1e6, checkpoint / 1e6,
-        has_map ? "migration, sums over all ranks and output are not in it"
-                : "communication is not in it: no map of the machine's links is given (parallel.machine)");
+        step.text());
+    const auto files =
+        fmt::format("trajectory {:.1f} MB, each checkpoint {:.1f} MB", frame * frames / 1e6, checkpoint / 1e6);
+    if (is_known)
+      prediction += fmt::format(
+          "  {} steps take {}; {}\n  {}\n", grouped(config.dynamics.steps),
+          duration_text(seconds * static_cast<double>(config.dynamics.steps)), files,
+          has_map ? "migration, sums over all ranks and output are not in it"
+                  : "communication is not in it: no map of the machine's links is given (parallel.machine)");
+    else
+      prediction += fmt::format(
+          "  {}\n  no speed is predicted: the links between the hosts are not known, and messages may take longer than "
+          "all computing; give a map of the machine (parallel.machine, tessera machine measure)\n",
+          files);
   }
-  return {text, result};
+  return {text, prediction, result};
 }
 
 /// Which stages there are, and in what each differs from the one above.
@@ -361,24 +380,42 @@ std::pair<std::string, json> list_stages(const Protocol& protocol) {
   return {text, result};
 }
 
+/// The plan of a stage, with all atoms where the protocol begins: before a minimisation, that may be where no step can
+/// be measured.
+PlanOfRun explain_stage(const ExplainRequest& request, const RunConfig& config) {
+  try {
+    return explain_run(request, config);
+  } catch (const RunError&) {
+    auto its_request = request;
+    its_request.measured_steps = 0;
+    auto plan = explain_run(its_request, config);
+    plan.prediction = "\nno prediction: no step can be measured before the stages above have moved the atoms\n";
+    return plan;
+  }
+}
+
 }  // namespace
 
 std::string explain(const ExplainRequest& request) {
   const auto protocol = read_all(request.run_file, request.overrides, request.selections);
   if (protocol.stages.empty()) {
-    const auto [text, result] = explain_run(request, protocol.config);
-    return request.json ? json_text(result, 2) + "\n" : text;
+    const auto plan = explain_run(request, protocol.config);
+    return request.json ? json_text(plan.result, 2) + "\n" : plan.layout + plan.prediction;
   }
   check_stages(protocol.stages, 0, false, request.ranks);
-  const auto [stages, list] = list_stages(protocol);
-  const auto& first = protocol.stages.front().config;
-  auto its_request = request;
-  // Before a minimisation, atoms may be where no step can be measured.
-  if (first.kind == StageKind::minimize) its_request.measured_steps = 0;
-  auto [text, result] = explain_run(its_request, first);
-  result["stages"] = list;
-  return request.json ? json_text(result, 2) + "\n"
-                      : fmt::format("{}\nthe plan of {}\n{}", stages, protocol.stages.front().name, text);
+  auto [text, list] = list_stages(protocol);
+  std::map<std::string, std::string> told;  // the stage whose layout was told
+  for (std::size_t i = 0; i < protocol.stages.size(); ++i) {
+    auto [name, config] = protocol.stages[i];
+    config.input.start = protocol.stages.front().config.input.start;  // the stage above has not run
+    const auto [layout, prediction, result] = explain_stage(request, config);
+    const auto [as, is_new] = told.try_emplace(layout, name);
+    text += is_new ? fmt::format("\nthe plan of {}\n{}", name, layout)
+                   : fmt::format("\nthe plan of {}: as that of {}\n", name, as->second);
+    text += prediction;
+    list[i]["plan"] = result;
+  }
+  return request.json ? json_text({{"stages", list}}, 2) + "\n" : text;
 }
 
 std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides) {

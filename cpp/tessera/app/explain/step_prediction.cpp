@@ -36,12 +36,9 @@ double largest_share(const fft::TransformPlan& plan) {
   return most;
 }
 
-/// Returns the time in which positions go to the halo and forces come back. Of many ranks only the messages of the
-/// first ones are counted: these follow each other on the network, and links between them carry what links elsewhere
-/// do.
+/// Returns the time in which positions go to the halo and forces come back.
 double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_cell, const machine::Wires& wires) {
-  constexpr int most_halos_to_count = 16'384;
-  const int counted = std::min(bricks.ranks(), most_halos_to_count);
+  const int counted = std::min(bricks.ranks(), machine::most_halos_to_count);
   machine::ExchangeLoad positions(wires), forces(wires);
   for (int rank = 0; rank < counted; ++rank)
     for (const auto& peer : md::domain::find_halo_peers(bricks, rank)) {
@@ -50,7 +47,7 @@ double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_ce
       positions.add(rank, peer.rank, position_bytes * atoms);
       forces.add(peer.rank, rank, force_bytes * atoms);
     }
-  const double share = wires.network().routes ? 1 : static_cast<double>(counted) / bricks.ranks();
+  const double share = machine::share_of_halos(wires, counted);
   return positions.seconds(share) + forces.seconds(share);
 }
 

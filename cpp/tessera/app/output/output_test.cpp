@@ -208,6 +208,16 @@ TEST(Report, TheCommandToGoOnIsTheShells) {
   EXPECT_EQ(restart_command("run.toml", {"output.overwrite=true"}, 1, 0, 0), "tessera run run.toml --restart");
   EXPECT_EQ(restart_command("run.toml", {"dynamics.steps=10"}, 1, 0, 0),
             "tessera run run.toml --restart --set dynamics.steps=10");
+  EXPECT_EQ(restart_command("run.toml", {"dynamics.steps=10", "stage.b.dynamics.steps=9"}, 1, 0, 20, "b"),
+            "tessera run run.toml --restart --set dynamics.steps=10 --set stage.b.dynamics.steps=20");
+}
+
+TEST(Report, WhatDoesNotFluctuateHasItsDigits) {
+  Report report;
+  report.averages = {{"density", "g/cm³", 0.996999123, 0}, {"density", "g/cm³", 0.997, 1e-16}};
+  const auto text = summary_text(report);
+  EXPECT_NE(text.find("density            0.996999 ± 0 g/cm³\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("density               0.997 ± 0 g/cm³\n"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -46,8 +46,10 @@ std::string length_text(double ps) {
   return ps < 1000 ? fmt::format("{:.6g} ps", ps) : fmt::format("{:.6g} ns", ps / 1000);
 }
 
-/// With the digits that the fluctuation leaves.
+/// With the digits that the fluctuation leaves; what does not fluctuate, as the density of a constant volume, has six.
 std::string average_text(const std::string& name, const std::string& unit, double mean, double fluctuation) {
+  constexpr double rounding = 1e-12;
+  if (fluctuation <= rounding * std::abs(mean)) return fmt::format("{:<12} {:>14.6g} ± 0 {}\n", name, mean, unit);
   const int digits = fluctuation > 0 ? std::clamp(static_cast<int>(std::floor(-std::log10(fluctuation))) + 1, 1, 6) : 1;
   return fmt::format("{:<12} {:>14.{}f} ± {:.{}f} {}\n", name, mean, digits, fluctuation, digits, unit);
 }
@@ -99,16 +101,17 @@ nlohmann::json leg_of(const nlohmann::json& report) {
 }  // namespace
 
 std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
-                            int threads, std::int64_t steps) {
+                            int threads, std::int64_t steps, const std::string& stage) {
+  const auto key = (stage.empty() ? "" : fmt::format("stage.{}.", stage)) + "dynamics.steps";
   std::string text = fmt::format("tessera run {}", quoted(run_file));
   if (ranks > 1) text += fmt::format(" -n {}", ranks);
   if (threads > 0) text += fmt::format(" -t {}", threads);
   text += " --restart";
   for (const auto& word : overrides) {
-    const bool is_replaced = steps > 0 && word.starts_with("dynamics.steps");
+    const bool is_replaced = steps > 0 && word.starts_with(key);
     if (!is_replaced && !word.starts_with("output.overwrite")) text += fmt::format(" --set {}", quoted(word));
   }
-  if (steps > 0) text += fmt::format(" --set dynamics.steps={}", steps);
+  if (steps > 0) text += fmt::format(" --set {}={}", key, steps);
   return text;
 }
 

@@ -96,10 +96,10 @@ nlohmann::json report_to_json(const Report& report);
 /// where there is no such report.
 nlohmann::json read_legs(const std::string& path, std::string& note);
 
-/// The shell command that continues a run. `steps` is the new dynamics.steps, 0 for the present one; `threads` 0: not
-/// given.
+/// The shell command that continues a run. `steps` is the new dynamics.steps, of a protocol of this stage, 0 for the
+/// present one; `threads` 0: not given.
 std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
-                            int threads, std::int64_t steps);
+                            int threads, std::int64_t steps, const std::string& stage = {});
 
 /// Writes report.json, whole or not at all. Throws RunError.
 void write_report(const std::string& path, const Report& report);

@@ -23,8 +23,9 @@ namespace tessera::app {
 
 namespace {
 
-std::string command_to_go_on(const RunRequest& request, const comm::Communicator& comm, std::int64_t steps) {
-  auto text = restart_command(request.run_file, request.overrides, comm.size(), request.threads, steps);
+std::string command_to_go_on(const RunRequest& request, const comm::Communicator& comm, std::int64_t steps,
+                             const std::string& stage = {}) {
+  auto text = restart_command(request.run_file, request.overrides, comm.size(), request.threads, steps, stage);
   return request.max_hours > 0 ? text + fmt::format(" --max-hours {}", request.max_hours) : text;
 }
 
@@ -120,8 +121,11 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
     auto text = table_of_stages(stages);
     if (is_out_of_time)
       text += fmt::format("the end of --max-hours {} is near, so no stage is begun\n", request.max_hours);
+    const auto& last = stages.back();
     if (is_out_of_time || (end && end->was_stopped()))
       text += fmt::format("To go on: {}\n", command_to_go_on(request, comm, 0));
+    else if (last.config.kind == StageKind::dynamics)
+      text += fmt::format("To go on: {}\n", command_to_go_on(request, comm, 2 * last.config.dynamics.steps, last.name));
     comm::print(text);
   });
   return end ? exit_status(*end) : 0;

@@ -16,7 +16,6 @@ namespace tessera::grid {
 namespace {
 
 constexpr std::size_t most_ranks_to_count = 256, counted_ranks = 32;  // whose copies are counted
-constexpr std::size_t most_halos_to_count = 16'384;
 
 std::vector<int> ranks_to_count(const machine::Wires& wires) {
   const auto n = static_cast<std::size_t>(wires.n_ranks());
@@ -43,14 +42,13 @@ ExchangeCost exchange_cost(const std::vector<HaloMessage>& messages, std::option
   return {latency, load.seconds(share) - empty.seconds(share), std::max(0.0, all.seconds(share) - latency)};
 }
 
-/// Returns the messages of all halos, or of those of the first ranks. On as many ranks as that, which follow each other
-/// on the network, the links between them carry what links elsewhere do.
-std::vector<HaloMessage> messages_to_count(const GridLayout& layout, const HaloShape& shape, std::size_t n) {
+/// Returns the messages to the first `n` ranks.
+std::vector<HaloMessage> messages_to_count(const GridLayout& layout, const HaloShape& shape, int n) {
   const HaloMessages of_layout(layout, shape);
   std::vector<HaloMessage> found;
-  for (std::size_t rank = 0; rank < n; ++rank) {
-    const int first = static_cast<int>(rank) / layout.ranks() * layout.ranks();
-    for (auto message : of_layout.to(static_cast<int>(rank) - first)) {
+  for (int rank = 0; rank < n; ++rank) {
+    const int first = rank / layout.ranks() * layout.ranks();
+    for (auto message : of_layout.to(rank - first)) {
       message.from += first;
       message.to += first;
       found.push_back(message);
@@ -94,11 +92,9 @@ LayoutCost cost_of_layout(const GridLayout& layout, const HaloShape& shape, std:
   found.field.computing = rates.point * static_cast<double>(points);
   found.field.synchronising = rates.synchronising;
   found.field.overlap = rates.overlap;
-  const auto n_ranks = static_cast<std::size_t>(wires.n_ranks());
-  const auto n_counted = std::min(n_ranks, most_halos_to_count);
+  const int n_counted = std::min(wires.n_ranks(), machine::most_halos_to_count);
   const auto messages = messages_to_count(layout, shape, n_counted);
-  // Links of a known route have all their messages; subnets get the mean of what is alike.
-  const double share = wires.network().routes ? 1 : static_cast<double>(n_counted) / static_cast<double>(n_ranks);
+  const double share = machine::share_of_halos(wires, n_counted);
   found.field.at_once = exchange_cost(messages, std::nullopt, bytes, wires, share);
   for (std::size_t d = 0; d < 3; ++d)
     found.field.by_direction.push_back(exchange_cost(messages, d, bytes, wires, share));

@@ -35,6 +35,14 @@ bool read_of_fortran(std::string_view text, double& value) {
   return read(sign == std::string::npos ? words : words.erase(sign + 1, 1), value);
 }
 
+/// A number as C++ or, where it may have an exponent, as Fortran writes it.
+template <class Value>
+bool read_either(std::string_view text, Value& value) {
+  if (read(text, value)) return true;
+  if constexpr (std::is_floating_point_v<Value>) return !text.empty() && read_of_fortran(text, value);
+  return false;
+}
+
 /// Text of a file for a message: what a terminal would take for a command, and bytes beyond ASCII, are replaced.
 std::string shown(std::string_view text) {
   std::string out(text);
@@ -119,9 +127,7 @@ Value Lines::number(const char* expected) {
   }
   auto text = word();
   if (text.starts_with('+')) text.remove_prefix(1);
-  if (read(text, value)) return value;
-  if constexpr (std::is_floating_point_v<Value>)
-    if (!text.empty() && read_of_fortran(text, value)) return value;
+  if (read_either(text, value)) return value;
   throw InputError(fmt::format("{}: line {} has {}, expected {}", name_, number_,
                                text.empty() ? "nothing more" : fmt::format("\"{}\"", shown(text)), expected));
 }
@@ -141,11 +147,7 @@ template std::optional<double> Lines::number_if_any(const char* expected);
 template <class Value>
 std::optional<Value> Lines::number_if_it_is() {
   Value value{};
-  const auto text = word();
-  if (read(text, value)) return value;
-  if constexpr (std::is_floating_point_v<Value>)
-    if (!text.empty() && read_of_fortran(text, value)) return value;
-  return {};
+  return read_either(word(), value) ? std::optional(value) : std::nullopt;
 }
 
 template std::optional<std::int64_t> Lines::number_if_it_is();

@@ -50,6 +50,16 @@ inline double share_of_messages(std::size_t n_counted, std::size_t n_ranks) {
 /// ranks, the messages of about `counted_ranks` are.
 inline constexpr std::size_t most_ranks_to_count = 1024, counted_ranks = 256;
 
+/// Of halos, which go to neighbours, those of so many ranks are counted, the first ones: they follow each other on the
+/// network, and links between them carry what links elsewhere do.
+inline constexpr int most_halos_to_count = 16'384;
+
+/// Returns the share to give ExchangeLoad::seconds() where the halos of the first `n_counted` ranks were added: links
+/// of known routes have all their messages, subnets get the mean of what is alike.
+inline double share_of_halos(const Wires& wires, int n_counted) {
+  return wires.network().routes ? 1 : static_cast<double>(n_counted) / wires.n_ranks();
+}
+
 /// Returns `n` ranks or a few more as a sample: those of whole hosts, so that all messages of their ports are counted.
 /// The hosts are spread evenly with the golden ratio as step, which the layout of no mesh shares. Of a host with more
 /// than `most_of_a_host` ranks, as without a map, only some are returned.

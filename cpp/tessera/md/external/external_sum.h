@@ -20,7 +20,9 @@ class ExternalSum {
   /// After a search, or when there are other forces than before.
   void rebuild();
   /// Calls all functions. Collective where there are any.
-  void add(Accumulator& accumulator) const;
+  void add(Accumulator& accumulator);
+  /// The sum of what all functions returned last for an owned atom, kcal/mol/Å, for messages.
+  Vec3 latest_on(std::int32_t slot) const;
   bool is_empty() const { return forces_.empty(); }
 
  private:
@@ -28,6 +30,7 @@ class ExternalSum {
   struct OwnAtom {
     std::int32_t slot;
     std::size_t index;  // in what the function is told
+    Vec3 latest{};      // force
   };
 
   const ExternalForces& forces_;

@@ -19,11 +19,11 @@ from tessera.prepare.dlpoly.field import Field, read_field
 from tessera.prepare.dlpoly.potentials import make_force_field
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.molecule import keep_flexible, sorted_pairs
+from tessera.prepare.molecule import keep_flexible, sorted_pairs, without_force
 from tessera.prepare.numbering import selection_of
 from tessera.prepare.rows import Tables
-from tessera.system import ForceField, LennardJones, System, Template
-from tessera.system.model import FloatArray, IndexArray
+from tessera.system import LennardJones, System
+from tessera.system.model import FloatArray
 
 _BOLTZMANN = 0.831451115  # amu Å²/ps²/K, of DL_POLY
 
@@ -71,7 +71,8 @@ def prepare_dlpoly(
     line = f"prepare dlpoly: {Path(field).name} {Path(config).name}"
     origin = Origin("dl_poly", "lorentz-berthelot", line, lennard_jones, coordinates=Path(config).name)
     vacuum = coordinates.box is None
-    held = [_without_force(template, force_field) for template in pieces.templates]
+    # Constraints of FIELD are bonds without a force.
+    held = [template.term("bond").atoms[without_force(template, force_field)] for template in pieces.templates]
     system = assemble(
         flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report, held
     )
@@ -80,12 +81,6 @@ def prepare_dlpoly(
     if control is None and (frozen := frozen_ranges(found)):
         system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
     return system
-
-
-def _without_force(template: Template, field: ForceField) -> IndexArray:
-    """Returns the pairs (·,2) that constraints of FIELD hold: these are bonds without a force."""
-    bonds = template.term("bond")
-    return bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
 
 
 def _say_what_is_rigid(system: System, rigid: Rigid) -> None:

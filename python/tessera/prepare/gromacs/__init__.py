@@ -21,7 +21,7 @@ from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
 from tessera.prepare.gromacs.topology import Molecule, Topology
 from tessera.prepare.gromacs.virtual_sites import WITHOUT_VSITE, read_virtual_sites
-from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, keep_flexible, sorted_pairs
+from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, keep_flexible, sorted_pairs, without_force
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import Site, add_sites, check_massless
@@ -188,8 +188,7 @@ def _check_constraints(
     """
     count, example = 0, ""
     for template, first in zip(templates, first_atom):
-        bonds = template.term("bond")
-        held = bonds.atoms[field.table("bond")[bonds.parameter, 0] == 0]
+        held = template.term("bond").atoms[without_force(template, field)]
         template.group = group = hydrogen_groups(template)
         join_groups_of_sites(template)
         held = held[(template.mass[held] > 0).all(axis=1)]  # sites need no holding
