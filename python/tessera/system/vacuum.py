@@ -9,11 +9,19 @@ import numpy as np
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, System
 
+# The rule stands in cpp/tessera/md/vacuum/frame.h: an eighth of an edge holds the furthest atom, and the range.
+STEP_OF_RANGE = 8.0  # Å
+LONGEST_EDGE = 32768.0  # Å
+BUFFER = 2.8  # Å, of pair lists, unless a run file sets another
+
 
 def frame_around(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Returns the edges (3,) Å of a frame about the origin for coordinates between two corners (3,), with the room that
-    an engine would give them soon."""
-    return np.maximum(3.0 * (high - low) + 40.0, 4.0 * np.maximum(np.abs(low), np.abs(high)))
+    """Returns the edges (3,) Å of a frame about the origin for coordinates between two corners (3,): one that an engine
+    has no need to double at the start of a run without a cut-off, so that it holds the positions to the bit.
+    """
+    diagonal = STEP_OF_RANGE * np.ceil(np.linalg.norm(high - low) / STEP_OF_RANGE)
+    furthest = np.maximum(np.abs(low), np.abs(high))
+    return np.maximum(8.5 * furthest, min(8.0 * (diagonal + BUFFER), LONGEST_EDGE))
 
 
 def with_positions(system: System, position: FloatArray) -> System:
