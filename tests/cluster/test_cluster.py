@@ -130,36 +130,35 @@ def ping_pong(request: pytest.FixtureRequest, tmp_path: Path, own_state: None) -
 
 
 @pytest.mark.mpi
-def test_a_slow_link_is_as_slow_as_it_should_be(four: spec.Spec, ping_pong: tuple[str, Path]) -> None:
+def test_a_slow_link_is_no_faster_than_it_should_be(four: spec.Spec, ping_pong: tuple[str, Path]) -> None:
     """Ranks 0 and 1 are on n0 and share memory; rank 4 is on n2, behind 20 Mbit/s. In the second order rank 1 is
     there."""
     mpi, program = ping_pong
     size = 128 << 10
     expected = size * 8 / (20e6 * PAYLOAD)
-    # At this size the rate is 5 % lower while TCP opens its window; the bucket of the rate limit makes it 3 % higher.
-    tolerated = 0.15
+    least = 0.85 * expected  # the bucket of the rate limit makes the first messages faster
 
-    def seconds(cluster: namespaces.Cluster, order: list[str], other: int, most: float) -> float:
+    def seconds(cluster: namespaces.Cluster, order: list[str], other: int, most: float = math.inf) -> float:
         """Returns the least of as many times as one of at most `most` takes: what else the machine does only adds to
         them."""
         words, environment = launch.command([str(program), "0", str(other), str(size), "3"], order, mpi=mpi)
-        least = math.inf
+        found = math.inf
         for _ in range(100):
             done = launch.start(cluster, words, environment, capture=True)
             assert done.returncode == 0, done.stdout + done.stderr
-            least = min(least, float(done.stdout.split()[-1]))
-            if least <= most:
+            found = min(found, float(done.stdout.split()[-1]))
+            if found <= most:
                 break
-        return least
+        return found
 
     with launch.cluster_of(four) as cluster:
-        plain, most = launch.host_by_host(four), (1 + tolerated) * expected
-        inside, across = seconds(cluster, plain, 1, expected / 10), seconds(cluster, plain, 4, most)
-        reordered = seconds(cluster, ["n0", "n2", "n1", "n3", "n0", "n2", "n1", "n3"], 1, most)
+        plain = launch.host_by_host(four)
+        inside, across = seconds(cluster, plain, 1, most=least / 2), seconds(cluster, plain, 4)
+        reordered = seconds(cluster, ["n0", "n2", "n1", "n3", "n0", "n2", "n1", "n3"], 1)
         processes = list(cluster.pids.values())
-    assert across == pytest.approx(expected, rel=tolerated)
-    assert reordered == pytest.approx(expected, rel=tolerated)
-    assert inside < expected / 10
+    # How much slower messages are than the link alone is for benchmarks to tell: a busy machine has a part in it.
+    assert inside < least / 2
+    assert min(across, reordered) > least
     assert namespaces.current() is None
     # On a busy machine the last process may take a while to end.
     deadline = time.monotonic() + 600
