@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import resource
 import subprocess
 import sys
 import warnings
@@ -20,6 +22,7 @@ from tessera.commands.traj import traj as command
 from tessera.io import SegmentWriter
 from tessera.system import write
 from tessera.traj import Trajectory
+from tessera.traj.convert import FORMATS
 from tessera.traj.history import fixed
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
@@ -316,3 +319,19 @@ def test_a_folder_that_is_replaced(output: Path, tmp_path: Path) -> None:
         ran("convert", output, "-o", tmp_path / "a.segments", "--stride", str(stride), "--force")
     assert len(Trajectory(tmp_path / "a.segments")) == 3
     assert [path.name for path in tmp_path.iterdir()] == ["a.segments"]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_file_that_may_not_grow(output: Path, tmp_path: Path, ending: str) -> None:
+    """Libraries of formats do not say why they can't write; the message does, and nothing is left."""
+    path = tmp_path / f"out{ending}"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        done = run("convert", output, "-o", path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    lines = [line for line in done.output.splitlines() if "error" in line.lower()]
+    assert done.exit_code == 2 and len(lines) == 1, done.output
+    assert str(path) in lines[0] and re.search("File too large|the file may not grow", lines[0])
+    assert not list(tmp_path.iterdir())

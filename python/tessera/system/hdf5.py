@@ -27,7 +27,7 @@ class _Disk(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         self.position = 0
         self.error: OSError | None = None
 
@@ -71,12 +71,12 @@ class _Disk(io.RawIOBase):
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Any]:
-    """Yields an HDF5 file to fill, in place of the empty file at `path`, with room for the header of a checked file.
-    Raises `OSError`, as for a full disk."""
+def written(path: Path, **layout: Any) -> Iterator[Any]:
+    """Yields an HDF5 file to fill, in place of an empty file or none at `path`. Without a `layout` (options of
+    `h5py.File`) it has room for the header of a checked file. Raises `OSError`, as for a full disk."""
     disk = _Disk(path)
     try:
-        with h5py.File(disk, "w", libver=LAYOUT, userblock_size=HEADER_BYTES) as file:
+        with h5py.File(disk, "w", **(layout or {"libver": LAYOUT, "userblock_size": HEADER_BYTES})) as file:
             yield file
         if disk.error is not None:
             raise disk.error

@@ -186,19 +186,19 @@ def convert(
                 setattr(frame, quantity, getattr(frame, quantity)[rows])
         return job.encode(frame)
 
-    with ExitStack() as stack:
-        try:
+    try:
+        with ExitStack() as stack:
             place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
             write = stack.enter_context(_WRITERS[ending](job, place))
             for frame in trajectory.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
                 progress(1)
-        except OSError as error:
-            # Libraries of formats do not say why they can't write: "TRR write error = float".
-            reason = error.strerror or f"the disk is full, or the file may not grow ({error})"
-            raise InputError(f"{output} can't be written: {reason}") from None
-        except ValueError as error:
-            raise InputError(f"{output} can't hold these numbers: {' '.join(str(error).split())}") from None
+    except OSError as error:
+        # Libraries of formats do not say why they can't write: "TRR write error = float".
+        reason = error.strerror or f"the disk is full, or the file may not grow ({error})"
+        raise InputError(f"{output} can't be written: {reason}") from None
+    except ValueError as error:
+        raise InputError(f"{output} can't hold these numbers: {' '.join(str(error).split())}") from None
     size = sum(one.stat().st_size for one in output.iterdir()) if output.is_dir() else output.stat().st_size
     return Written(
         output, name, len(trajectory), job.n_atoms, present, float(times[0]), float(times[-1]), size, notes + job.notes

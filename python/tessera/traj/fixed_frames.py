@@ -110,10 +110,9 @@ def netcdf(path: Path, trajectory: Trajectory, n_atoms: int, quantities: list[st
 
 def h5md(path: Path, trajectory: Trajectory, n_atoms: int, quantities: list[str]) -> Layout:
     """Makes an H5MD file. Raises `ValueError` where steps fall or only some frames have a box, and `OSError`."""
-    import h5py
     from MDAnalysis.lib.mdamath import triclinic_vectors
 
-    from tessera.system.hdf5 import reserve
+    from tessera.system.hdf5 import reserve, written
     from tessera.version import __version__
 
     if (np.diff(trajectory.steps) < 0).any():
@@ -124,7 +123,7 @@ def h5md(path: Path, trajectory: Trajectory, n_atoms: int, quantities: list[str]
         raise ValueError("only some frames have a box")
     members = {"positions": "position", "velocities": "velocity", "forces": "force"}
     units = {"positions": "Angstrom", "velocities": "Angstrom ps-1", "forces": "kJ mol-1 Angstrom-1"}
-    with h5py.File(path, "w") as file:
+    with written(path, libver="earliest") as file:
         about = file.create_group("h5md")
         about.attrs["version"] = np.array([1, 1])
         about.create_group("author").attrs["name"] = "tessera traj"
