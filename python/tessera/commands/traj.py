@@ -142,7 +142,6 @@ def _facts(trajectory: Trajectory) -> dict[str, Any]:
         "runs": len(trajectory.sources),
         "segments": len(trajectory.manifests),
         "bytes": trajectory.size,
-        "duplicates": 0,  # readers take each step of a run once
         "gaps": trajectory.gaps(),
         "superseded": trajectory.superseded,
         "damaged": trajectory.damaged,
@@ -155,6 +154,7 @@ def _facts(trajectory: Trajectory) -> dict[str, Any]:
 def verify(paths: tuple[Path, ...], as_json: bool) -> None:
     """Check every byte of all frames; the status is 1 where something is damaged.
 
+    So it is where frames are missing that the run's checkpoint, report or table of energies counts.
     `tessera verify` checks the other files of a run, too.
 
     \b
@@ -168,7 +168,7 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
     with errors():
         found = _find(paths)
         with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
-            results = [check(one.segments, progress) for one in found]
+            results = [check(one.segments, progress, one.run) for one in found]
     seconds = time.perf_counter() - started
     ok, size = all(result.ok for result in results), sum(result.bytes for result in results)
     if as_json:
