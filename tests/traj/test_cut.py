@@ -119,6 +119,19 @@ def test_what_makes_no_sense_claims_nothing(output: Path, spoil: Callable[[Path]
     assert run("verify", output).exit_code == 0
 
 
+def test_a_leg_in_another_format_is_not_missed(output: Path) -> None:
+    """A restart that writes a DCD counts its frames under the same name."""
+    settings = output / "settings.toml"
+    cut(output / "trajectory.segments", 4)
+    settings.write_text(settings.read_text().replace('trajectory = "segments"', 'trajectory = "dcd"'))
+    report = json.loads((output / "report.json").read_text())
+    report["settings"]["output"]["trajectory"] = "dcd"
+    (output / "report.json").write_text(json.dumps(report))
+    assert run("verify", output).exit_code == 0
+    settings.unlink()  # nothing tells of the format
+    assert run("verify", output).exit_code == 1
+
+
 def test_a_leg_with_other_steps_between_frames(output: Path) -> None:
     """The frames of a leg are counted from where it began."""
     from tessera.traj import Trajectory

@@ -43,6 +43,11 @@ def claims_of(run: Path, name: str) -> list[Claim]:
 
 
 def _of_checkpoints(run: Path, name: str) -> list[Claim]:
+    try:
+        if not _every(settings_of(run), name):
+            return []  # it counts a file of another format, which has the same name
+    except SENSELESS:
+        pass
     for path in candidates(run):
         try:
             header = read_header(path)
