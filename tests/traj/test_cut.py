@@ -89,6 +89,17 @@ def test_what_a_run_has_written_is_missed(output: Path, frames: int, without: tu
         assert done.exit_code == 1 and expected in " ".join(done.output.split())
 
 
+@pytest.mark.parametrize("kept", [["checkpoint.tck"], ["report.json"], ["energy.csv"]])
+def test_a_run_without_its_settings_tells_too(output: Path, kept: list[str]) -> None:
+    cut(output / "trajectory.segments", 4)
+    for name in (*CHECKPOINTS, "report.json", "energy.csv", "settings.toml"):
+        if name not in kept:
+            (output / name).unlink(missing_ok=True)
+    for place in (output, output / "trajectory.segments"):
+        done = run("verify", place)
+        assert done.exit_code == 1 and f"ends after frame 4 of 5: by {kept[0]}" in done.output
+
+
 def test_what_is_not_known_is_not_said(output: Path, tmp_path: Path) -> None:
     """A trajectory without its run is as whole as its checksums; one that a kill has cut is no damage."""
     cut(output / "trajectory.segments", 4)

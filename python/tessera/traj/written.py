@@ -20,6 +20,7 @@ from tessera.traj.trajectory import Trajectory
 
 REPORT = "report.json"
 TABLE = "energy.csv"
+MAIN = Path(FOLDER).stem  # the name of a run's own trajectory
 LOCK = ".lock"  # is there while a run goes on, and where one was killed
 _TAIL = 1 << 20  # bytes, of which a row of the table needs a few hundred
 
@@ -31,7 +32,7 @@ class Claim:
     file: str
     step: int
     frames: int | None = None  # up to that step, where the file counts them
-    every: int = 0  # steps between frames, where it does not
+    every: int = 0  # steps between frames, where it does not; 0: those of the last segment
     after_step: int = -1  # of the leg that it tells of
     certain: bool = True  # False: the run was killed or goes on, and its last frames may not be written
 
@@ -44,7 +45,8 @@ def claims_of(run: Path, name: str) -> list[Claim]:
 
 def _of_checkpoints(run: Path, name: str) -> list[Claim]:
     try:
-        if not _every(settings_of(run), name):
+        settings = settings_of(run)
+        if settings and _every(settings, name) is None:
             return []  # it counts a file of another format, which has the same name
     except SENSELESS:
         pass
@@ -57,13 +59,16 @@ def _of_checkpoints(run: Path, name: str) -> list[Claim]:
     return []
 
 
-def _every(settings: Any, name: str) -> int:
-    """Returns the steps between frames of NAME.segments; 0 where settings have no such trajectory."""
+def _every(settings: Any, name: str) -> int | None:
+    """Returns the steps between frames of NAME.segments; None where settings have no such trajectory, and 0 where there
+    are no settings to tell."""
+    if not settings:
+        return 0 if name == MAIN else None
     output = settings["output"]
-    if name == Path(FOLDER).stem:
-        return int(output["trajectory_every"]) if output["trajectory"] == "segments" else 0
+    if name == MAIN:
+        return int(output["trajectory_every"]) if output["trajectory"] == "segments" else None
     selections = settings.get("output.selection", output.get("selection", []))  # as a report and a run file name them
-    return next((int(one["every"]) for one in selections if one["name"] == name), 0)
+    return next((int(one["every"]) for one in selections if one["name"] == name), None)
 
 
 def _of_report(run: Path, name: str) -> list[Claim]:
@@ -71,7 +76,7 @@ def _of_report(run: Path, name: str) -> list[Claim]:
         report = json.loads((run / REPORT).read_text())
         every, last = _every(report["settings"], name), int(report["last_step"])
         after = int(report["legs"][-1]["first_step"])
-        return [Claim(REPORT, last, every=every, after_step=after or -1)] if every > 0 else []
+        return [] if every is None else [Claim(REPORT, last, every=every, after_step=after or -1)]
     except (OSError, *SENSELESS):
         return []
 
@@ -84,7 +89,7 @@ def _of_table(run: Path, name: str) -> list[Claim]:
         every, last = _every(settings_of(run), name), int(rows[-1].split(b",")[0])
     except (OSError, *SENSELESS):
         return []
-    return [Claim(TABLE, last, every=every, certain=not (run / LOCK).exists())] if every > 0 else []
+    return [] if every is None else [Claim(TABLE, last, every=every, certain=not (run / LOCK).exists())]
 
 
 def missing_at_the_end(claims: list[Claim], trajectory: Trajectory | None) -> tuple[str, bool] | None:
@@ -97,7 +102,8 @@ def missing_at_the_end(claims: list[Claim], trajectory: Trajectory | None) -> tu
         expected = claim.frames
         if expected is None:
             begin = max([claim.after_step, *steps[-1:], *(one.after_step for one in manifests[-1:])])
-            expected = found + max(0, claim.step // claim.every - begin // claim.every)
+            every = claim.every or (manifests[-1].every if manifests else 0)
+            expected = found + (max(0, claim.step // every - begin // every) if every > 0 else 0)
         if found >= expected:
             continue
         if trajectory is None or (found == len(steps) and not trajectory.gaps()):
