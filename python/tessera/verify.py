@@ -269,7 +269,7 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
 
 def _segments(path: Path, progress: Progress) -> File:
     """Every byte of all frames is what was written, and those are there that the run has written."""
-    found = segments.check(path, progress, path.parent)
+    found = segments.check(path, progress)
     note = "; ".join([f"{found.frames:,} frames", *found.notes])
     return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)
 

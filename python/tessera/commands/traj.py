@@ -168,7 +168,7 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
     with errors():
         found = _find(paths)
         with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
-            results = [check(one.segments, progress, one.run or one.segments.resolve().parent) for one in found]
+            results = [check(one.segments, progress) for one in found]
     seconds = time.perf_counter() - started
     ok, size = all(result.ok for result in results), sum(result.bytes for result in results)
     if as_json:

@@ -51,11 +51,12 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("segment-*") if path.is_file())
 
 
-def check(folder: Path, progress: Progress = lambda _: None, run: Path | None = None) -> Checked:
+def check(folder: Path, progress: Progress = lambda _: None) -> Checked:
     """Checks every byte of all segments of a folder, also of frames that a later segment has again, and that all frames
-    are there that `run` has written by its other files. `progress` gets the number of bytes after each piece. Raises
-    `OSError` where the folder can't be read."""
-    claims = claims_of(run, folder.stem) if run is not None else []
+    are there that a run has written by its files beside the folder. `progress` gets the number of bytes after each
+    piece. Raises `OSError` where the folder can't be read."""
+    place = folder.resolve()
+    claims = claims_of(place.parent, place.stem)
     result = Checked(folder, bytes=size_of(folder))
     manifests: list[Manifest] = []
     whole: list[NDArray[np.bool_]] = []
