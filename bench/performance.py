@@ -17,11 +17,29 @@ import click
 from bench.cluster.measured import LEAST_GAIN
 from bench.common.results import RECORDS, ROOT, insert, number, table
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
+from bench.grid.poisson import PEERS as GPAW_SOLVERS
+from bench.grid.stencil import PROMISED_FLOAT, PROMISED_HALO, PROMISED_SHARE
+from bench.io.checkpoint import PROMISE as CHECKPOINT_PROMISE
+from bench.io.convert import PEER_RATIO
+from bench.io.convert import RATIO as CONVERT_RATIO
+from bench.io.formatter import PROMISE as FORMATTER_RATE
+from bench.io.frames import MOST as MOST_OF_FRAMES
+from bench.io.frames import PROMISED as FRAMES_PROMISED
+from bench.io.reader import PROMISE as READER_RATE
+from bench.io.reader import SHARE as READER_SHARE
+from bench.io.reader import TITLES
+from bench.io.segments import PROMISE as SEGMENTS_PROMISE
+from bench.io.setup import GIGABYTES_OF_MEMORY, SECONDS, SHARE_MEGABYTES, SHARE_SECONDS
+from bench.io.setup_ranks import GIGABYTES
+from bench.io.trajectory import OPENING, RATIO
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
+from bench.md.hooks import MOST_OF_HOOK
+from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
 from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
 from bench.md.phases import MOST_MS
+from bench.scale.fft import LEAST_RIGHT
 from tessera.plots import STYLE
 
 if TYPE_CHECKING:
@@ -30,6 +48,7 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
 Table = list[list[str]]  # the header first
+Add = Callable[[str, str, str, str, bool | str], None]  # record, claim, found, promised, met
 PEERS = {RECORDS_OF_SETS[one]: title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
 COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#5A6270"]
 
@@ -54,6 +73,10 @@ def value(cell: str) -> float:
 def column(rows: Table, title: str) -> list[float]:
     at = rows[0].index(title)
     return [value(row[at]) for row in rows[1:]]
+
+
+def columns(rows: Table, *titles: str) -> list[list[str]]:
+    return [[row[rows[0].index(title)] for row in rows[1:]] for title in titles]
 
 
 def row_of(rows: Table, title: str) -> list[float]:
@@ -143,7 +166,123 @@ def ratios() -> str:
         found_ms = sum(parts[name] for name in names)
         add("phases", f"ApoA1 on two threads: ms a step in the {part}", number(found_ms), f"≤ {limit:g}",
             found_ms <= limit)  # fmt: skip
+    add_files(add)
+    add_grids(add)
+    add_others(add)
     return table(["claim", "found (least–most)", "promised", "met", "record"], rows)
+
+
+def add_all(add: Add, record: str, claim: str, found: list[float], sign: str, limit: float) -> None:
+    """Adds a row for a promise that is made of each of several cases."""
+    n_met = sum(one >= limit if sign == "≥" else one <= limit for one in found)
+    spread = f" ({number(min(found))}–{number(max(found))})" if len(found) > 1 else ""
+    add(record, claim, number(median(found)) + spread, f"{sign} {limit:g}" + (" in each" if len(found) > 1 else ""),
+        f"in {n_met} of {len(found)}" if 0 < n_met < len(found) else n_met == len(found))  # fmt: skip
+
+
+def named(text: str, pattern: str) -> float:
+    """Returns the number that a pattern finds in a text."""
+    found = re.search(pattern, text)
+    if found is None:
+        raise click.ClickException(f"no record says {pattern!r}")
+    return value(found[1])
+
+
+def add_files(add: Add) -> None:
+    """Adds what is promised of writing and reading."""
+    over = dict(zip(*columns(table_of("frames", "over a run without"), "frames", "over a run without")))
+    for kind in FRAMES_PROMISED:
+        add_all(add, "frames", f"A frame each ten steps, DHFR on two ranks: time of a step over that without, {kind}",
+                [value(over[kind])], "≤", 1 + MOST_OF_FRAMES)  # fmt: skip
+    add_all(add, "checkpoint", "Checkpoints on 1, 2, 4 and 8 ranks: speed over one writer that goes the same way",
+            column(table_of("checkpoint", "ratio"), "ratio"), "≥", CHECKPOINT_PROMISE)  # fmt: skip
+    rows = table_of("segments", "ratio")
+    at = rows[0].index("ratio")
+    add_all(add, "segments", "Segments by Python on 1, 2 and 4 ranks: speed over one writer that goes the same way",
+            [value(row[at]) for row in rows[1:] if row[0] == "float32"], "≥", SEGMENTS_PROMISE)  # fmt: skip
+    rows = table_of("reader", "ratio")
+    at = rows[0].index("read, MB/s")
+    for kind, title in TITLES.items():
+        own = [row for row in rows[1:] if row[0] == title]
+        if kind == "config":
+            add_all(add, "reader", f"Reading a {title}, on 1 to 8 ranks: MB/s", [value(row[at]) for row in own], "≥",
+                    READER_RATE / 1e6)  # fmt: skip
+        else:
+            add_all(add, "reader", f"Reading {title}, on 1 to 8 ranks: speed over bytes alone, by the faster way",
+                    [value(row[at + 1]) for row in own], "≥", READER_SHARE)  # fmt: skip
+    rows = table_of("trajectory", "times as fast as DCD")
+    add_all(add, "trajectory", "Reading frames of segments at random: speed over MDAnalysis' DCD",
+            [value(row[2]) for row in rows if row[0] == "float32"], "≥", RATIO)  # fmt: skip
+    add_all(add, "trajectory", "Opening 10,000 frames, s",
+            [named(text_of("trajectory"), r"frames are opened in ([\d,]+) ms") / 1e3], "≤", OPENING)  # fmt: skip
+    rows = table_of("convert", "times as fast as that")
+    add_all(add, "convert", "Converting segments to XTC: speed on two processors over one",
+            [value(row[3]) for row in rows if row[0] == "xtc"], "≥", CONVERT_RATIO)  # fmt: skip
+    add_all(add, "convert", "Converting segments to XTC, DCD, NetCDF and H5MD: speed over MDAnalysis",
+            [value(row[5]) for row in rows[1:] if row[5] != "–"], "≥", PEER_RATIO)  # fmt: skip
+    rate = column(table_of("formatter", "MB/s of processor time"), "MB/s of processor time")[0]
+    add_all(add, "formatter", "Making a CONFIG's text on a core, MB/s", [rate], "≥", FORMATTER_RATE / 1e6)
+    for row, kind in zip(table_of("setup", "reading it, ms")[1:], SECONDS, strict=True):
+        subject = f"{value(row[1]):,.0f} atoms, `tessera {row[0].split(' (')[0]}`"
+        for what, cell, most in (
+            ("s", row[2], SECONDS[kind]),
+            ("GB of memory", row[3], GIGABYTES_OF_MEMORY[kind]),
+            ("ms for one of 65,536 ranks to read its share", row[7], 1e3 * SHARE_SECONDS),
+            ("MB of memory for that", row[8], SHARE_MEGABYTES),
+        ):
+            add_all(add, "setup", f"{subject}: {what}", [value(cell)], "≤", most)
+    peaks = column(table_of("setup_ranks", "peak memory of a process, MB"), "peak memory of a process, MB")
+    add_all(add, "setup_ranks", "The same by processes and by ranks: MB of memory of a process", peaks, "≤",
+            1e3 * GIGABYTES)  # fmt: skip
+
+
+def add_grids(add: Add) -> None:
+    """Adds what is promised of operators and potentials on grids, and what GPAW takes."""
+    rows = table_of("stencil", "of the triad")
+    large = {(row[0], row[2]): row for row in rows[1:] if value(row[0].removesuffix("³")) >= 144}
+    double = [row for (_, dtype), row in large.items() if dtype == "float64"]
+    add_all(add, "stencil", "Laplacian of 144³ and 192³: share of the memory's rate",
+            [value(row[6]) for row in double], "≥", PROMISED_SHARE)  # fmt: skip
+    add_all(add, "stencil", "Laplacian of 144³ and 192³: time of two ranks over that of two threads",
+            [value(row[7]) for row in double], "≤", PROMISED_HALO)  # fmt: skip
+    add_all(add, "stencil", "Laplacian of 144³ and 192³: speed in single precision over double",
+            [value(large[row[0], "float32"][4]) / value(row[4]) for row in double], "≥", PROMISED_FLOAT)  # fmt: skip
+    rows = table_of("poisson", "times the speed")
+    for edges, peers in GPAW_SOLVERS.items():
+        for method, (peer, least) in peers.items():
+            found = [value(row[-1]) for row in rows[1:] if [row[0], *row[2:4], row[6]] == [edges, "2", method, peer]
+                     and value(row[1].removesuffix("³")) in (127, 128)]  # fmt: skip
+            add_all(add, "poisson", f"Potentials, {edges}, 2·10⁶ points, two ranks, {method}: speed over GPAW's {peer}",
+                    found, "≥", least)  # fmt: skip
+    for title, subject in (("operation", "GPAW's operations"), ("run", "GPAW's runs of water and silicon")):
+        found = column(table_of("gpaw", title), "times the speed")
+        add("gpaw", f"{subject}, {len(found)} cases: speed with `tessera.gpaw` over without",
+            f"{number(median(found))} ({number(min(found))}–{number(max(found))})", "–", "–")  # fmt: skip
+
+
+def add_others(add: Add) -> None:
+    """Adds what Python and the largest system take, drifts, and checks that name what is not as expected."""
+    rows = table_of("hooks", "empty hook")
+    add_all(add, "hooks", "Time of a step with an empty hook over that without, DHFR and ApoA1",
+            column(rows, "empty hook"), "≤", 1 + MOST_OF_HOOK)  # fmt: skip
+    at = (rows := table_of("largest", "peak memory, GB"))[0].index("peak memory, GB")
+    add_all(
+        add, "largest", "20 million atoms of water with PME: GB of memory", [value(rows[2][at])], "≤", GIGABYTES_OF_RUN
+    )
+    for kind, drift, error, most, _ in table_of("drifts", "promised at most")[1:]:
+        if most != "–":
+            add("drifts", f"Drift of the conserved energy, kT/ns/dof: {kind}", f"{drift} ± {error}", f"≤ {most}",
+                abs(value(drift)) <= value(most) + 2 * value(error))  # fmt: skip
+    right, cases = re.findall(r"The choice is the quickest in (\d+) of the (\d+) cases", text_of("scale_fft"))[0]
+    add("scale_fft", f"Transforms simulated at scale: the model's choice is the quickest, of {cases} cases", right,
+        f"≥ {LEAST_RIGHT:.0%}", int(right) >= LEAST_RIGHT * int(cases))  # fmt: skip
+    for record, claim in (
+        ("patterns", "Tessera's choice is no slower than any pattern of collectives: exceptions"),
+        ("liquids", "Water and argon have published densities, structures, energies: exceptions"),
+        ("bilayer", "A bilayer keeps its area and thickness, the virial is right: exceptions"),
+    ):
+        n = len(re.findall(r"^(?:Failed|Not as \w+): ", text_of(record), flags=re.M))
+        add(record, claim, f"{n}", "none", n == 0)
 
 
 def draw_peers(figure: Figure) -> None:

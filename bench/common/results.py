@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,15 @@ def number(value: float) -> str:
         return f"{value:,.0f}"
     text = f"{value:.3g}"
     return re.sub(r"e([+-])0*(\d+)", lambda m: f"e{m[1].replace('+', '')}{m[2]}", text)
+
+
+def above(found: Mapping[str, float], promised: Mapping[str, float | None]) -> list[str]:
+    """Names what is more than promised, or was not measured; of what has None nothing is promised."""
+    return [
+        f"{name}: {found[name]:.4g}, promised ≤ {most:g}" if name in found else f"{name} was not measured"
+        for name, most in promised.items()
+        if most is not None and not found.get(name, math.nan) <= most
+    ]
 
 
 @dataclass

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -41,6 +42,19 @@ def write_by_peer(segments: Path, frames: int, path: Path) -> None:
                 writer.write(universe.atoms)
             if ending == "h5md":
                 writer.h5md_file.close()  # which the writer leaves open
+
+
+def missed(on_two: float, over_peer: Mapping[str, float]) -> list[str]:
+    """Says where XTC gains less than promised from a second processor, and which formats are not written so many times
+    as fast as by MDAnalysis."""
+    found = [
+        f"{ending} is {ratio:.2f} times as fast as MDAnalysis, promised {PEER_RATIO:g}"
+        for ending, ratio in over_peer.items()
+        if not ratio >= PEER_RATIO
+    ]
+    if not on_two >= RATIO:
+        found.append(f"XTC on two processors is {on_two:.2f} times as fast, promised are {RATIO:g}")
+    return found
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,21 +92,24 @@ def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) 
     parameters = {"atoms": atoms, "frames": frames}
     figure = Figure("convert", "Converting trajectories", parameters, versions, data={"seconds": found})
     rows = []
+    on_two: dict[str, float] = {}
+    over_peer: dict[str, float] = {}
     for ending, times in found.items():
         one, two = median(times["1"]), median(times["2"])
         ratio = median(a / b for a, b in zip(times["1"], times["2"], strict=True))
         peer = median(times["peer"]) if times["peer"] else None
         rows.append([ending, 1e3 * one, 1e3 * two, ratio, peer and 1e3 * peer, peer and peer / two])
-        if ending == "xtc" and ratio < RATIO:
-            figure.failures.append(f"XTC on two processors is {ratio:.2f} times as fast, promised are {RATIO:g}")
-        if peer and peer / two < PEER_RATIO:
-            figure.failures.append(f"{ending} is {peer / two:.2f} times as fast as MDAnalysis, promised {PEER_RATIO:g}")
+        on_two[ending] = ratio
+        if peer:
+            over_peer[ending] = peer / two
     columns = ["to", "ms a frame, 1 processor", "ms a frame, 2", "times as fast"]
     figure.tables.append(table([*columns, "ms a frame, MDAnalysis", "times as fast as that"], rows))
     figure.notes.append(
         f"{frames:,} frames of {atoms:,} atoms rounded to 0.01 Å; medians of {repeats} turns. "
         f"MDAnalysis reads and writes {min(frames, PEER_FRAMES)} of them."
     )
+    figure.failures += missed(on_two["xtc"], over_peer)
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     sys.exit(1 if check and figure.failures else 0)
 

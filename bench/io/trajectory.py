@@ -51,6 +51,16 @@ def write_segments(folder: Path, frames: int, atoms: int, encoding: dict[str, An
     return folder
 
 
+def missed(ratio: float, opening: float) -> list[str]:
+    """Says where frames are not read so many times as fast as a DCD's, or 10,000 are not opened in so many seconds."""
+    found = []
+    if not ratio >= RATIO:
+        found.append(f"a frame is read {ratio:.2f} times as fast as a DCD's, promised are {RATIO:g}")
+    if not opening <= OPENING:
+        found.append(f"opening took {opening:.2f} s, promised are {OPENING:g}")
+    return found
+
+
 def seconds_of(function: Callable[[], Any]) -> float:
     started = time.perf_counter()
     function()
@@ -128,11 +138,8 @@ def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: in
         f"{FRAMES:,} frames are opened in {1e3 * opening:.0f} ms. Checking every byte: "
         f"{sizes['float32'] / checking / 1e6:,.0f} MB/s."
     )
-    ratio = of_dcd / median(found["float32"])
-    if ratio < RATIO:
-        figure.failures.append(f"a frame is read {ratio:.2f} times as fast as a DCD's, promised are {RATIO:g}")
-    if opening > OPENING:
-        figure.failures.append(f"opening took {opening:.2f} s, promised are {OPENING:g}")
+    figure.failures += missed(of_dcd / median(found["float32"]), opening)
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     sys.exit(1 if check and figure.failures else 0)
 

@@ -282,13 +282,17 @@ def summarise(figure: Figure, drifts: list[dict[str, Any]], fluctuations: list[d
         "the sum of lengths at the end; it was removed at the start only, and a mesh does not keep it exactly."
     )
     for d in drifts:
-        if not abs(d["drift_kT_ns_dof"]) <= MOST_DRIFT:
-            figure.failures.append(
-                f"{systems.TITLES[d['system']]}: drift {number(d['drift_kT_ns_dof'])} kT/ns/dof, more than {MOST_DRIFT}"
-            )
-        elif d["standard_error"] > MOST_DRIFT:
-            figure.notes.append(f"{systems.TITLES[d['system']]}: the run is too short to tell a drift of {MOST_DRIFT}.")
+        figure.failures += missed(d["system"], d["drift_kT_ns_dof"], d["standard_error"])
     figure.notes += [f"Failed: {text}." for text in figure.failures]
+
+
+def missed(system: str, drift: float, error: float) -> list[str]:
+    """Says that a system's energy drifts by more than promised, or that the run is too short to tell."""
+    if not abs(drift) <= MOST_DRIFT:
+        return [f"{systems.TITLES[system]}: drift {number(drift)} kT/ns/dof, more than {MOST_DRIFT}"]
+    if not error <= MOST_DRIFT:
+        return [f"{systems.TITLES[system]}: the run is too short to tell a drift of {MOST_DRIFT}"]
+    return []
 
 
 def picture(path: Path, runs: dict[str, list[Series]], fluctuations: list[dict[str, Any]]) -> None:

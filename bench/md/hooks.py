@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
@@ -12,11 +13,17 @@ import numpy as np
 import tessera
 from bench.common import engine, systems
 from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.results import Figure, above, table
 from bench.common.turns import take_turns
 from tessera.simulation import Atoms
 
 MOST_OF_HOOK = 0.02  # of a step of ApoA1
+
+
+def missed(found: Mapping[str, Any]) -> list[str]:
+    """Says that an empty hook costs more than promised."""
+    title = f"{systems.TITLES[found['system']]}, empty hook"
+    return above({title: found["hook"]}, {title: 1 + MOST_OF_HOOK})
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,19 +52,19 @@ def hooks(
         "hooks", "Python in a step", {"steps": steps, "repeats": repeats, "threads": threads, "cutoff": cutoff}, {}
     )
     figure.data["systems"] = []
-    kept = True
     for name in names or ("dhfr", "apoa1"):
         found = measure(common, name, threads, cutoff, steps, repeats)
         figure.data["systems"].append(found)
-        kept &= found["hook"] - 1 <= MOST_OF_HOOK
+        figure.failures += missed(found)
     rows = [
         [systems.TITLES[found["system"]], found["ms"], f"{found['hook']:.3f}", f"{found['force']:.3f}"]
         for found in figure.data["systems"]
     ]
     figure.tables.append(table(["system", "ms/step without", "empty hook", "springs on all atoms"], rows))
     figure.notes.append("Ratios of medians of turns; the springs are computed by NumPy.")
+    figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and not kept else 0)
+    sys.exit(1 if check and figure.failures else 0)
 
 
 def measure(common: Common, name: str, threads: int, cutoff: float, steps: int, repeats: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 
 from bench.common import engine, systems
 from bench.common.options import Common, common_options, run_options
-from bench.common.results import Figure, number, table
+from bench.common.results import Figure, above, number, table
 from bench.md.memory import MOST_BYTES_PER_ATOM
 
 GIGABYTES = 20.0  # of memory of all processes, promised
@@ -21,6 +21,11 @@ def free_bytes() -> int:
     """Returns the memory that programs can still take."""
     lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return 1024 * int(lines["MemAvailable"].split()[0])
+
+
+def missed(peak_bytes: float) -> list[str]:
+    """Says that the run takes more memory than promised."""
+    return above({"GB of memory": peak_bytes / 1e9}, {"GB of memory": GIGABYTES})
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,8 +90,7 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, ch
         f"{number(in_steps)} s ({number(in_steps / steps)} s each), the start, a checkpoint and the report the rest. "
         f"At the peak it had {number(peak / n_atoms)} bytes an atom, at most {GIGABYTES:g} GB in all are promised."
     )
-    if peak > GIGABYTES * 1e9:
-        figure.failures.append(f"{peak / 1e9:.1f} GB of memory, promised ≤ {GIGABYTES:g}")
+    figure.failures += missed(peak)
     figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
     sys.exit(1 if check and figure.failures else 0)

@@ -186,12 +186,12 @@ def wrong(last: Array, virial: Array, slopes: Array) -> list[str]:
     nanosecond is shorter than the relaxation of the area, so that its bounds are wide."""
     found = []
     area, thick = last[:, 1].mean(), last[:, 2].mean()
-    if abs(area - AREA) > 4:
+    if not abs(area - AREA) <= 4:
         found.append(f"the area of a lipid is {area:.1f} Å², published {AREA}")
-    if abs(thick - THICKNESS) > 3:
+    if not abs(thick - THICKNESS) <= 3:
         found.append(f"the layers of phosphorus are {thick:.1f} Å apart, published {THICKNESS}")
     off = np.abs(virial - slopes).max()
-    if off > 1e-5 * np.abs(virial).max():
+    if not off <= 1e-5 * np.abs(virial).max():
         found.append(f"the virial is off by {off:.2g} kcal/mol")
     return found
 

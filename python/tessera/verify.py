@@ -192,7 +192,7 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
     for name in names:
         path = folder / name
         if path.suffix == ".segments":
-            report.files.append(_segments(path, header, progress))
+            report.files.append(_segments(path, progress))
             continue
         check = _table if name == TABLE else _trajectory
         report.files.append(check(path, header))
@@ -267,21 +267,11 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     return file
 
 
-def _segments(path: Path, header: dict[str, Any] | None, progress: Progress) -> File:
-    """Every byte of all frames is what was written, and those that the checkpoint counts are there."""
+def _segments(path: Path, progress: Progress) -> File:
+    """Every byte of all frames is what was written, and those are there that the run has written."""
     found = segments.check(path, progress)
-    problems = list(found.problems)
-    if header:
-        step = int(header["state"]["step"])
-        counted = int((found.steps <= step).sum())
-        expected = header["frames"].get(path.stem, 0)
-        if counted < expected:
-            problems.append(
-                f"holds {counted:,} frames up to step {step:,}, the checkpoint counts {expected:,}; "
-                "put it back, or move it away to begin another at the checkpoint"
-            )
     note = "; ".join([f"{found.frames:,} frames", *found.notes])
-    return File(path, "trajectory", found.bytes, problem="; ".join(problems), note=note)
+    return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)
 
 
 def _dcd_frames(path: Path) -> int:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from tessera import launch
 from tessera.cli import cli
 from tessera.io import bench
-from tessera.io.text import ratios
+from tessera.io.text import ratios, recommendation
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -137,6 +137,31 @@ def test_ratios_are_those_of_the_paper() -> None:
         "text over binary, bytes": pytest.approx(3.65),
         "text over binary, time": pytest.approx(10),
     }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ({"mpiw-independent": 2.0, "mpiw-collective": 3.0, "mpiw-independent:writers=8": 2.5}, 0.8),  # tuning is slower
+        ({"mpiw-independent": 9.0, "mpiw-collective": 3.0, "mpiw-independent:writers=8": 4.0}, 0.75),
+        ({"mpiw-independent": 4.0, "mpiw-collective:writers=8": 2.0}, 2.0),
+        ({"mpiw-independent": 4.0}, None),  # nothing was tuned
+        ({"mpiw-independent:writers=8": 4.0}, None),
+    ],
+)
+def test_tuned_mpi_io_stands_beside_the_better_untuned(seconds: dict[str, float], expected: float | None) -> None:
+    found = {text: ours for text, _, ours in ratios(results(seconds))}
+    assert found.get("mpiw by tuning, text") == (None if expected is None else pytest.approx(expected))
+
+
+def test_a_share_of_the_raw_writer_is_that_of_one_number_of_ranks() -> None:
+    """One rank is fast beside a slow raw writer, four ranks are slow beside a fast one."""
+    alone, together = results({"pdaw": 1.0})["runs"][0], results({"pdaw": 8.0, "sdaw": 4.0})["runs"][0]
+    alone["ranks"], alone["raw"]["seconds"], together["raw"]["seconds"] = 1, [4.0], [2.0]
+    both = results({}) | {"runs": [alone, together]}
+    choice = {"method": "pdaw", "writers": 4, "batch": 65536, "buffer": 4194304, "reason": "measured"}
+    assert "(measured; 25% of the raw writer beside 4 ranks)" in recommendation(both, {"text": choice})
+    assert recommendation(both, {"text": choice | {"writers": 3}}).endswith("(measured)")
 
 
 def test_dry_run_shows_dl_polys_settings_among_the_candidates(tmp_path: Path) -> None:

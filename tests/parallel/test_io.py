@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -129,3 +130,22 @@ def test_bench_runs_under_mpi(mpi: str, run_program: Run, tmp_path: Path) -> Non
     assert found["recommendation"]["text"]["method"] in METHODS
     systems = json.loads((tmp_path / "map.json").read_text())["file_systems"]
     assert {trial["ranks"] for trial in systems[0]["trials"]} == {1, 2}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("candidate", "expected"),
+    [
+        ("mpiw-collective:writers=2:buffer=70000", ("2", "70000", "enable")),
+        ("mpiw-independent:writers=9:buffer=70000", ("3", "70000", "disable")),  # there are three ranks
+        ("mpiw-collective", ("1", "16777216", "automatic")),  # ROMIO's own, with an aggregator a host
+    ],
+)
+def test_tuned_mpi_io_gets_hints(candidate: str, expected: tuple[str, ...], run_program: Run, tmp_path: Path) -> None:
+    """ROMIO prints what it makes of them."""
+    words = ["write", tmp_path / "new", "--candidate", candidate, "--atoms", "500"]
+    done = run_program(
+        [*mpirun("mpich", 3), ENGINES / "tessera-io-mpich", *words], env=os.environ | {"ROMIO_PRINT_HINTS": "1"}
+    )
+    found = dict(re.findall(r"key = (\w+) +value = (\S+)", done.stdout))
+    assert tuple(found[name] for name in ("cb_nodes", "cb_buffer_size", "romio_cb_write")) == expected

@@ -76,7 +76,7 @@ def test_frames_that_are_damaged_or_missing(output: Path) -> None:
     for path in folder.glob("segment-0001.*"):
         path.unlink()
     (file,) = [file for file in verify(output).files if not file.ok]
-    assert "holds 4 frames up to step 20, the checkpoint counts 5; put it back" in file.problem
+    assert "ends after frame 4 of 5: by checkpoint.tck there are as many up to step 20; put it back" in file.problem
     shutil.rmtree(folder)
     report = verify(output)
     assert report.ok and "the checkpoint counts 5 in trajectory, which is gone: it begins anew" in report.notes[0]

@@ -24,6 +24,7 @@ struct Request {
 };
 
 class SharedFile;
+struct Hint;
 
 class Communicator {
  public:
@@ -115,7 +116,8 @@ class Communicator {
  private:
   friend class SharedMemory;
   friend class PlannedMoves;
-  friend std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path);
+  friend std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path,
+                                                      const std::vector<Hint>& hints);
   explicit Communicator(std::unique_ptr<Implementation> implementation);
   std::unique_ptr<Implementation> implementation_;
 };

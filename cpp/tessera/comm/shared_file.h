@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tessera/comm/communicator.h"
 
@@ -25,8 +26,16 @@ class SharedFile {
   virtual void synchronize() = 0;
 };
 
-/// Opens an existing file for writing. If any rank can't, all throw RunError. Collective.
-std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path);
+/// What an MPI may make use of, by its name in MPI 4.0, section 14.2.8, or in ROMIO. It leaves out what it does not
+/// know.
+struct Hint {
+  std::string name, value;
+};
+
+/// Opens an existing file for writing, with the same hints on all ranks. If any rank can't, all throw RunError.
+/// Collective.
+std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path,
+                                             const std::vector<Hint>& hints = {});
 
 /// The file of backends without MPI: each rank writes by pwrite.
 std::unique_ptr<SharedFile> open_posix_file(const Communicator& comm, const std::string& path);

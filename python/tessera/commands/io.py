@@ -148,7 +148,7 @@ def _recommended(results: dict[str, Any], request: Request) -> dict[str, Any]:
 def _print(results: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from tessera.io.text import left_out, ratio_table, ratios, recommendation, table_of
+    from tessera.io.text import left_out, ranks_text, ratio_table, ratios, recommendation, table_of
 
     console = Console(highlight=False, soft_wrap=True)
     system = results["file_system"]
@@ -164,6 +164,5 @@ def _print(results: dict[str, Any]) -> None:
     if ratios(results):
         console.print("as Todorov et al. found it, and here:")
         console.print(ratio_table(results))
-    ranks = results["runs"][-1]["ranks"]
-    console.print(f"recommended with {ranks} {'rank' if ranks == 1 else 'ranks'}:")
+    console.print(f"recommended with {ranks_text(results['runs'][-1]['ranks'])}:")
     console.print(recommendation(results, results["recommendation"]), markup=False)

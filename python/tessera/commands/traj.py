@@ -142,7 +142,6 @@ def _facts(trajectory: Trajectory) -> dict[str, Any]:
         "runs": len(trajectory.sources),
         "segments": len(trajectory.manifests),
         "bytes": trajectory.size,
-        "duplicates": 0,  # readers take each step of a run once
         "gaps": trajectory.gaps(),
         "superseded": trajectory.superseded,
         "damaged": trajectory.damaged,
@@ -155,6 +154,7 @@ def _facts(trajectory: Trajectory) -> dict[str, Any]:
 def verify(paths: tuple[Path, ...], as_json: bool) -> None:
     """Check every byte of all frames; the status is 1 where something is damaged.
 
+    So it is where frames are missing that the run's checkpoint, report or table of energies counts.
     `tessera verify` checks the other files of a run, too.
 
     \b

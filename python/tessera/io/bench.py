@@ -180,6 +180,11 @@ def rate(trial: dict[str, Any]) -> float:
     return float(trial["bytes"]) / statistics.median(trial["seconds"])
 
 
+def raw_rate_of(run: dict[str, Any]) -> float:
+    """Returns bytes/s of the raw writer that took turns with the methods of one number of ranks."""
+    return rate(run["raw"])
+
+
 def raw_rate(results: dict[str, Any]) -> float:
     """Returns bytes/s of the raw writer, by the median of all runs."""
     return statistics.median(

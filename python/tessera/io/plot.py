@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tessera.io.bench import rate, raw_rate
+from tessera.io.bench import rate, raw_rate_of
 from tessera.io.text import name_of
 from tessera.plots import GREY, STYLE, save
 
@@ -30,7 +30,8 @@ def plot_results(results: dict[str, Any], output: Path) -> Path:
             axis.set_title(name)
             axis.set_xlabel("ranks")
             axis.set_yscale("log")
-            axis.axhline(raw_rate(results) / 1e6, color=GREY, linestyle=":", label="raw writer")
+            raw = [(run["ranks"], raw_rate_of(run) / 1e6) for run in results["runs"]]
+            axis.plot(*zip(*raw), ":", marker=".", color=GREY, label="raw writer beside them")
             for i, candidate in enumerate(candidates):
                 points = [
                     (run["ranks"], rate(trial) / 1e6)

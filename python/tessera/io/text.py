@@ -5,10 +5,12 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from tessera.io.bench import DLPOLY, rate, raw_rate
+from tessera.io.bench import DLPOLY, rate, raw_rate_of
 from tessera.machine.quantities import bytes_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.table import Table
 
 
@@ -27,8 +29,7 @@ def table_of(results: dict[str, Any]) -> Table:
     table.add_column("method")
     table.add_column("format")
     for run in runs:
-        ranks = f"{run['ranks']} {'rank' if run['ranks'] == 1 else 'ranks'}"
-        table.add_column(f"{ranks}\nMB/s", justify="right")
+        table.add_column(f"{ranks_text(run['ranks'])}\nMB/s", justify="right")
         table.add_column("\ns", justify="right")
     table.add_row(
         "raw writer",
@@ -77,14 +78,15 @@ def ratios(results: dict[str, Any]) -> list[tuple[str, str, float]]:
         if ours is not None and base is not None:
             found.append((text, theirs, ours / base))
 
-    def best(prefix: str, name: str = "text") -> float | None:
-        return max((value for (one, of), value in rates.items() if one.startswith(prefix) and of == name), default=None)
+    def best(name: str, which: Callable[[str], bool] = lambda _: True) -> float | None:
+        return max((value for (one, of), value in rates.items() if of == name and which(one)), default=None)
 
     pdaw = rates.get(("pdaw", "text"))
     add("pdaw over sdaw-printf, text", "≥ 10", pdaw, rates.get(("sdaw-printf", "text")))
     add("pdaw over sdaw, text", "≥ 10", pdaw, rates.get(("sdaw", "text")))
-    usual = [value for name in ("mpiw-independent", "mpiw-collective") if (value := rates.get((name, "text")))]
-    add("mpiw by tuning, text", "up to 2", best("mpiw"), min(usual, default=None))
+    tuned = best("text", lambda one: one.startswith("mpiw") and ":" in one)
+    untuned = best("text", lambda one: one.startswith("mpiw") and ":" not in one)
+    add("mpiw by tuning, text", "up to 2", tuned, untuned)
     printed, netcdf = rates.get(("sdaw-printf", "text")), rates.get(("sncw", "netcdf"))
     if printed and netcdf:
         found.append(
@@ -92,7 +94,7 @@ def ratios(results: dict[str, Any]) -> list[tuple[str, str, float]]:
         )
     if "text" in sizes and "binary" in sizes:
         found.append(("text over binary, bytes", "3", sizes["text"] / sizes["binary"]))
-        fastest = best(""), best("", "binary")
+        fastest = best("text"), best("binary")
         if fastest[0] and fastest[1]:
             ours = (sizes["text"] / fastest[0]) / (sizes["binary"] / fastest[1])
             found.append(("text over binary, time", "3", ours))
@@ -104,7 +106,7 @@ def ratio_table(results: dict[str, Any]) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(f"with {results['runs'][-1]['ranks']} ranks")
+    table.add_column(f"with {ranks_text(results['runs'][-1]['ranks'])}")
     table.add_column("paper", justify="right")
     table.add_column("here", justify="right")
     for text, theirs, ours in ratios(results):
@@ -113,19 +115,27 @@ def ratio_table(results: dict[str, Any]) -> Table:
 
 
 def recommendation(results: dict[str, Any], choices: dict[str, Any]) -> str:
-    """Says for each format what the map recommends."""
+    """Says for each format what the map recommends with the most ranks, and its speed beside the raw writer that took
+    turns with it."""
+    run = results["runs"][-1]
+    raw = raw_rate_of(run)
     lines = []
     for name, choice in choices.items():
-        rates = [
-            rate(trial)
-            for run in results["runs"]
-            for trial in run["trials"]
-            if trial["format"] == name and trial["method"] == choice["method"]
-        ]
-        share = max(rates, default=0) / raw_rate(results)
+        same = [trial for trial in run["trials"] if trial["format"] == name and is_chosen(trial, choice)]
+        share = (
+            f"; {max(map(rate, same)) / raw:.0%} of the raw writer beside {ranks_text(run['ranks'])}" if same else ""
+        )
         lines.append(
             f"{name}: {choice['method']} with {choice['writers'] or 'as many as it likes'} writers, batches of "
-            f"{choice['batch']:,} atoms, buffers of {bytes_text(choice['buffer'])} "
-            f"({choice['reason']}; {share:.0%} of the raw writer)"
+            f"{choice['batch']:,} atoms, buffers of {bytes_text(choice['buffer'])} ({choice['reason']}{share})"
         )
     return "\n".join(lines)
+
+
+def is_chosen(trial: dict[str, Any], choice: dict[str, Any]) -> bool:
+    """Whether a trial was made as a map recommends it."""
+    return all(trial[key] == choice[key] for key in ("method", "writers", "batch", "buffer"))
+
+
+def ranks_text(n: int) -> str:
+    return f"{n} {'rank' if n == 1 else 'ranks'}"

@@ -24,6 +24,7 @@ from tessera.traj.find import Found
 from tessera.traj.manifest import NAME, Manifest, Segments, manifest_paths, numbers_of, read_manifest, taken
 from tessera.traj.parts import Descriptors, check_place, holds_all, read_place
 from tessera.traj.trajectory import Trajectory
+from tessera.traj.written import Claim, claims_of, missing_at_the_end
 
 Progress = Callable[[int], None]
 _BATCH = 4 << 20  # bytes that a thread reads at a time, about
@@ -39,7 +40,6 @@ class Checked:
     bytes: int = 0
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    steps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def ok(self) -> bool:
@@ -52,8 +52,11 @@ def size_of(folder: Path) -> int:
 
 
 def check(folder: Path, progress: Progress = lambda _: None) -> Checked:
-    """Checks every byte of all segments of a folder, also of frames that a later segment has again. `progress` gets the
-    number of bytes after each piece. Raises `OSError` where the folder can't be read."""
+    """Checks every byte of all segments of a folder, also of frames that a later segment has again, and that all frames
+    are there that a run has written by its files beside the folder. `progress` gets the number of bytes after each
+    piece. Raises `OSError` where the folder can't be read."""
+    place = folder.resolve()
+    claims = claims_of(place.parent, place.stem)
     result = Checked(folder, bytes=size_of(folder))
     manifests: list[Manifest] = []
     whole: list[NDArray[np.bool_]] = []
@@ -75,7 +78,7 @@ def check(folder: Path, progress: Progress = lambda _: None) -> Checked:
             result.notes.append(f"{path.name}: {rest:,} bytes belong to frames that were not finished")
     for manifest, good, mask in zip(manifests, whole, taken([Segments(folder, manifests)])[0]):
         _tell_of_frames(result, manifest, good, mask)
-    _check_whole(folder, result, [manifest.number for manifest in manifests])
+    _check_whole(folder, result, [manifest.number for manifest in manifests], claims)
     return result
 
 
@@ -106,8 +109,8 @@ def _is_beyond(manifest: Manifest) -> NDArray[np.bool_]:
     return beyond
 
 
-def _check_whole(folder: Path, result: Checked, numbers: list[int]) -> None:
-    """Checks that segments and frames follow each other."""
+def _check_whole(folder: Path, result: Checked, numbers: list[int], claims: list[Claim]) -> None:
+    """Checks that segments and frames follow each other, to the last that was written."""
     begun = numbers_of(folder)
     named = {int(match[1]) for path in folder.iterdir() if (match := NAME.match(path.name))}  # also those kept
     lost = [
@@ -121,6 +124,7 @@ def _check_whole(folder: Path, result: Checked, numbers: list[int]) -> None:
     if not numbers:
         if not result.problems:
             result.notes.append("there is no frame yet")
+        _check_end(result, claims, None)
         return
     try:
         with warnings.catch_warnings():
@@ -131,10 +135,23 @@ def _check_whole(folder: Path, result: Checked, numbers: list[int]) -> None:
     except InputError as error:
         result.problems.append(str(error))
         return
-    result.frames, result.steps = len(trajectory), trajectory.steps
+    result.frames = len(trajectory)
     missing = trajectory.gaps()
     if missing > trajectory.damaged:
         result.problems.append(f"{missing:,} frames are missing between the steps of others")
+    _check_end(result, claims, trajectory)
+
+
+def _check_end(result: Checked, claims: list[Claim], trajectory: Trajectory | None) -> None:
+    """What a killed run had not yet brought to the disk is no damage."""
+    found = missing_at_the_end(claims, trajectory)
+    if found is None:
+        return
+    text, is_certain = found
+    if is_certain:
+        result.problems.append(f"{text}; put it back, or move it away to begin another at the checkpoint")
+    else:
+        result.notes.append(f"{text}; the run was killed before it had written them, or is writing them")
 
 
 def _without_hint(error: DamagedFileError, folder: Path) -> str:

@@ -39,10 +39,28 @@ std::string text_of(int code) {
   return fmt::format("{} (MPI-IO); another write method may tell more", text);
 }
 
+class Info {
+ public:
+  explicit Info(const std::vector<Hint>& hints) {
+    if (hints.empty()) return;
+    MPI_Info_create(&info_);
+    for (const auto& hint : hints) MPI_Info_set(info_, hint.name.c_str(), hint.value.c_str());
+  }
+  Info(const Info&) = delete;
+  Info& operator=(const Info&) = delete;
+  ~Info() {
+    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+  }
+  MPI_Info get() const { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
 class MpiFile : public SharedFile {
  public:
-  MpiFile(MPI_Comm comm, std::string path) : path_(std::move(path)) {
-    check(MPI_File_open(comm, path_.c_str(), MPI_MODE_WRONLY, MPI_INFO_NULL, &file_), "open the file for writing");
+  MpiFile(MPI_Comm comm, std::string path, const Info& info) : path_(std::move(path)) {
+    check(MPI_File_open(comm, path_.c_str(), MPI_MODE_WRONLY, info.get(), &file_), "open the file for writing");
     MPI_File_set_errhandler(file_, MPI_ERRORS_RETURN);
   }
   MpiFile(const MpiFile&) = delete;
@@ -92,9 +110,10 @@ class MpiFile : public SharedFile {
 
 }  // namespace
 
-std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path) {
+std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path,
+                                             const std::vector<Hint>& hints) {
   std::unique_ptr<SharedFile> file;
-  on_each_rank(comm, [&] { file = std::make_unique<MpiFile>(comm.implementation_->comm, path); });
+  on_each_rank(comm, [&] { file = std::make_unique<MpiFile>(comm.implementation_->comm, path, Info(hints)); });
   return file;
 }
 

@@ -2,7 +2,8 @@
 
 namespace tessera::comm {
 
-std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path) {
+std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path,
+                                             const std::vector<Hint>& /*hints*/) {
   return open_posix_file(comm, path);
 }
 

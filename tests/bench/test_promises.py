@@ -1,0 +1,162 @@
+"""Every promise of a benchmark is missed by a broken case, and stands in the table of docs/performance.md."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import ROOT
+
+from bench import performance
+from bench.common.results import above
+from bench.grid import stencil
+from bench.io import checkpoint, convert, formatter, frames, raw, reader, segments, setup, setup_ranks, trajectory
+from bench.md import conservation, ensembles, growth, hooks, largest, memory, restraints
+from bench.physics import bilayer, drifts, liquids
+from bench.physics.liquids import Liquid, Mean
+
+SYSTEM = {"seconds": 1.0, "peak_bytes": 1e9, "share_seconds": 0.01, "share_peak_megabytes": 10.0}
+FRAMES = dict.fromkeys(frames.KINDS, 1.01)
+READ = {"kind": "segments", "ranks": 2, "ratio": 0.95, "rate": 1e8}
+KEPT: dict[str, Callable[[], list[str]]] = {
+    "frames": lambda: frames.missed(FRAMES | {"XTC": 9.0}),  # which is not promised
+    "checkpoint": lambda: checkpoint.missed({1: 0.95, 2: 1.5}),
+    "segments": lambda: segments.missed({("float32", 1): 0.95, ("lossless", 1): 0.1}),
+    "reader": lambda: reader.missed([READ, READ | {"kind": "config", "ratio": 0.2, "rate": 5e8}]),
+    "trajectory": lambda: trajectory.missed(2.5, 0.1),
+    "convert": lambda: convert.missed(1.7, {"dcd": 3.0}),
+    "formatter": lambda: formatter.missed(900e6),
+    "setup": lambda: setup.missed({"nacl": SYSTEM, "water": SYSTEM}),
+    "setup_ranks": lambda: setup_ranks.missed(1, 1_000_000_000),
+    "stencil": lambda: stencil.missed(144, 0.9, 1.0, 2.0) + stencil.missed(64, 0.1, 9.0, 1.0),
+    "hooks": lambda: hooks.missed({"system": "dhfr", "hook": 1.01}),
+    "ensembles": lambda: ensembles.missed("dhfr", dict.fromkeys(ensembles.KINDS, 0.6)),
+    "restraints": lambda: restraints.missed("dhfr", dict.fromkeys(restraints.kinds(10_000), 1.0)),
+    "growth": lambda: growth.missed(1.1),
+    "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
+    "largest": lambda: largest.missed(19e9),
+    "conservation": lambda: conservation.missed("dhfr", -0.009, 0.001),
+    "drifts": lambda: drifts.missed("Bussi", -0.011, 0.001) + drifts.missed("leapfrog", 9.0, 1.0),
+    "bilayer": lambda: bilayer.wrong(*LAYER),
+    "liquids": lambda: liquids.wrong_of_water("TIP3P", WATER),
+}
+LAYER = np.array([[0.0, 65.0, 37.5]]), np.ones((3, 3)), np.ones((3, 3))
+WATER = Liquid(Mean(0.983, 1e-3), 2.77, Mean(2.7, 0.01), Mean(6.05, 0.1))
+BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
+    ("frames", lambda: frames.missed(FRAMES | {"segments, rounded to 0.01 Å": 1.028}), "rounded to 0.01 Å: 1.028"),
+    ("frames", lambda: frames.missed(FRAMES | {"segments": math.nan}), "segments"),
+    ("frames", lambda: frames.missed({"segments": 1.0}), "rounded to 0.01 Å was not measured"),
+    ("checkpoint", lambda: checkpoint.missed({1: 0.95, 2: 0.85}), "2 ranks: 0.85"),
+    ("segments", lambda: segments.missed({("float32", 2): 0.5}), "float32, 2 ranks: 0.50"),
+    ("reader", lambda: reader.missed([READ | {"ratio": 0.8, "rate": 9e9}]), "segments, 2 ranks: 0.80"),
+    ("reader", lambda: reader.missed([READ | {"kind": "config", "ratio": 0.8}]), "CONFIG, as numbers, 2 ranks"),
+    ("trajectory", lambda: trajectory.missed(1.9, 0.1), "1.90 times"),
+    ("trajectory", lambda: trajectory.missed(2.5, 0.3), "opening took 0.30 s"),
+    ("convert", lambda: convert.missed(1.4, {"dcd": 3.0}), "XTC on two processors is 1.40"),
+    ("convert", lambda: convert.missed(1.7, {"dcd": 1.4}), "dcd is 1.40 times"),
+    ("formatter", lambda: formatter.missed(700e6), "700 MB/s"),
+    ("setup", lambda: setup.missed({"nacl": SYSTEM | {"seconds": 601}}), "making nacl, s: 601"),
+    ("setup", lambda: setup.missed({"water": SYSTEM | {"peak_bytes": 5e9}}), "making water, GB of memory: 5"),
+    ("setup", lambda: setup.missed({"nacl": SYSTEM | {"share_seconds": 0.2}}), "reading a share of nacl, s: 0.2"),
+    ("setup", lambda: setup.missed({"nacl": SYSTEM | {"share_peak_megabytes": 60}}), "MB of memory: 60"),
+    ("setup_ranks", lambda: setup_ranks.missed(2, 1_000_000_000), "the files differ"),
+    ("setup_ranks", lambda: setup_ranks.missed(1, 3_000_000_000), "3.00 GB"),
+    ("stencil", lambda: stencil.missed(144, 0.7, 1.0, 2.0), "70% of the triad"),
+    ("stencil", lambda: stencil.missed(192, 0.9, 1.2, 2.0), "1.20 times as long"),
+    ("stencil", lambda: stencil.missed(192, 0.9, 1.0, 1.5), "1.50 times as fast"),
+    ("hooks", lambda: hooks.missed({"system": "dhfr", "hook": 1.03}), "DHFR, empty hook: 1.03"),
+    ("ensembles", lambda: ensembles.missed("dhfr", dict.fromkeys(ensembles.KINDS, 1.04)), "bussi, c-rescale: 1.04"),
+    ("restraints", lambda: restraints.missed("apoa1", dict.fromkeys(restraints.kinds(10), 1.2)), "ApoA1, positions"),
+    ("growth", lambda: growth.missed(1.2), "slowest over quickest: 1.2"),
+    ("memory", lambda: memory.missed("water1m", 999_999, 601.0), "B/atom resident: 601"),
+    ("largest", lambda: largest.missed(21e9), "GB of memory: 21"),
+    ("conservation", lambda: conservation.missed("dhfr", -0.011, 0.001), "drift -0.011"),
+    ("conservation", lambda: conservation.missed("dhfr", 0.001, 0.02), "too short to tell"),
+    ("drifts", lambda: drifts.missed("Bussi", 0.013, 0.001), "Bussi: 0.013 kT/ns/dof, more than 0.01"),
+    ("drifts", lambda: drifts.missed("Bussi", 5.0, 10.0), "too short a run to tell 0.01"),
+    ("drifts", lambda: drifts.missed("Bussi", math.nan, 0.001), "Bussi: nan"),
+    ("bilayer", lambda: bilayer.wrong(LAYER[0] + [[0, 5, 0]], *LAYER[1:]), "the area of a lipid is 70.0"),
+    ("bilayer", lambda: bilayer.wrong(LAYER[0] * math.nan, *LAYER[1:]), "phosphorus are nan"),
+    ("bilayer", lambda: bilayer.wrong(*LAYER[:2], LAYER[2] * 1.1), "the virial is off by 0.1"),
+    ("liquids", lambda: liquids.wrong_of_water("TIP3P", replace(WATER, peak=math.nan)), "first maximum of TIP3P: nan"),
+    ("liquids", lambda: liquids.wrong_of_water("TIP3P", replace(WATER, density=Mean(1.0, 1e-3))), "density of TIP3P"),
+    ("liquids", lambda: liquids.wrong_of_argon(0.776, Mean(-5.52, 1e-4), Mean(0.0067, 1e-4)), "energy of argon"),
+]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_kept_promise_is_not_named(name: str) -> None:
+    assert KEPT[name]() == []
+
+
+@pytest.mark.parametrize(("name", "case", "expected"), BROKEN)
+def test_a_broken_promise_is_named(name: str, case: Callable[[], list[str]], expected: str) -> None:
+    assert any(expected in text for text in case()), case()
+
+
+def test_all_judges_are_tried() -> None:
+    """Each script that has a function `missed` or `wrong` stands above."""
+    scripts = (ROOT / "bench").glob("*/*.py")
+    judges = {path.stem for path in scripts if re.search(r"^def (missed|wrong)", path.read_text(), flags=re.M)}
+    assert {name for name, _, _ in BROKEN} == set(KEPT) == judges
+
+
+def test_what_was_not_measured_is_not_kept() -> None:
+    assert above({"a": 1.0}, {"a": 1.0, "b": None}) == []
+    assert above({"a": math.nan}, {"a": 1.0, "c": 2.0}) == ["a: nan, promised ≤ 1", "c was not measured"]
+
+
+def test_a_check_that_fails_ends_with_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--atoms", "200", "--repeats", "1", "--folder", str(tmp_path), "--results", str(tmp_path)]
+    for promise, status in ((1.0, 0), (1e15, 1)):
+        monkeypatch.setattr(formatter, "PROMISE", promise)
+        done = CliRunner().invoke(formatter.formatter, [*words, "--check"])
+        assert done.exit_code == status, done.output
+        assert ("Failed: the formatter made" in done.output) == bool(status)
+    assert CliRunner().invoke(formatter.formatter, words).exit_code == 0  # nothing was checked
+
+
+def test_writers_go_the_same_way(tmp_path: Path) -> None:
+    """A file has all bytes and no more, whatever its size; ratios are those of turns with the writer that is named."""
+    for size in (0, 1, raw.PAGE, raw.BLOCK + 5):
+        content = bytes(range(256)) * (size // 256 + 1)
+        raw.write_plainly(tmp_path / "a", raw.pages_of(content[:size]), size)
+        assert (tmp_path / "a").read_bytes() == content[:size]
+    found = {"bytes": 1e6, "ours": [2.0, 2.0, 2.0], raw.BUFFERED: [4.0, 4.0, 4.0], raw.DIRECT: [1.0, 1.6, 2.0]}
+    row, ratio = raw.rows_of(2, found, raw.DIRECT)
+    assert ratio == 0.8 and row == [2, 0.5, 0.25, 1 / 1.6, "0.80", "0.50–1.00"]
+
+
+#: what is promised of grids at scale is told in their records
+IN_RECORDS = {"grid_cluster", "scale_grid"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bench").glob("*/*.py")), ids=lambda path: path.stem)
+def test_every_check_stands_in_the_table(path: Path) -> None:
+    """A promise that is missed can't be left out: each record of a script that checks has a line at least."""
+    text = path.read_text()
+    if '"--check"' in text:
+        names = set(re.findall(r'Figure\(\s*"(\w+)"', text) or performance.PEERS)
+        assert {name for name in names - IN_RECORDS if f"records/{name}.md" not in performance.ratios()} == set()
+
+
+def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value, expected in (
+        ("MOST_OF_FRAMES", -1.0, "| ≤ 0 | **no** | [frames]"),
+        ("CHECKPOINT_PROMISE", 99.0, "| ≥ 99 in each | **no** | [checkpoint]"),
+        ("SEGMENTS_PROMISE", 99.0, "| ≥ 99 in each | **no** | [segments]"),
+        ("READER_SHARE", 99.0, "| ≥ 99 in each | **no** | [reader]"),
+        ("PEER_RATIO", 99.0, "| ≥ 99 in each | **no** | [convert]"),
+        ("PROMISED_SHARE", 99.0, "| ≥ 99 in each | **no** | [stencil]"),
+        ("OPENING", 1e-9, "| ≤ 1e-09 | **no** | [trajectory]"),
+        ("MOST_OF_HOOK", -1.0, "| ≤ 0 in each | **no** | [hooks]"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setattr(performance, name, value)
+            assert expected in performance.ratios(), name
