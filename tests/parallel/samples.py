@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
+import dataclasses
 import itertools
 import os
 import shutil
@@ -181,7 +182,12 @@ def _tripeptide() -> System:
     atoms = {(line[22:26].strip(), line[12:16].strip()): line for line in lines if line.startswith("ATOM")}
     path = folder() / "ala_ala_ala.pdb"
     path.write_text("\n".join([*(atoms[key] for key in order), "END", ""]))
-    return prepare_charmm(SMALL / "ala_ala_ala.psf", path, ALA3_PARAMETERS, vacuum=True)
+    system = prepare_charmm(SMALL / "ala_ala_ala.psf", path, ALA3_PARAMETERS, vacuum=True)
+    # The hashes of samples are those of positions in units of this frame.
+    places = system.positions().round(3)
+    low, high = places.min(axis=0), places.max(axis=0)
+    box = np.diag(np.maximum(3.0 * (high - low) + 40.0, 4.0 * np.maximum(np.abs(low), np.abs(high))))
+    return dataclasses.replace(system, box=box, fraction=to_fraction(places - system.origin, box))
 
 
 def _peptide() -> System:

@@ -48,11 +48,11 @@ def systems(draw: st.DrawFn) -> System:
     runs = np.array(draw(st.lists(size, min_size=1, max_size=5)), np.int64)
     n = int((np.array([t.n_atoms for t in templates])[runs[:, 0]] * runs[:, 1]).sum())
     box = np.diag(rng.uniform(5, 60, 3))
-    if draw(st.booleans()):
+    if (periodic := draw(st.booleans())) and draw(st.booleans()):
         box[2, 0] = 1.5
     return System(
         box=box,
-        periodic=draw(st.booleans()),
+        periodic=periodic,
         coulomb_constant=332.0,
         coulomb_source="charmm",
         lj_rule="geometric",
