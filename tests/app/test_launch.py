@@ -205,6 +205,10 @@ def test_energy_and_explain_arguments(tmp_path: Path) -> None:
 
     assert output("energy", "a.tsr", "--json", "--forces", "f.npy") == "--energy a.tsr --json --forces f.npy"
     assert output("explain", "r.toml", "--ranks", "64", "-t", "2") == "--explain r.toml --ranks 64 -t 2"
+    planned = output("explain", "r.toml", "-n", "2", "-t", "auto", "--cores-per-node", "64")
+    assert planned == "--explain r.toml --ranks 2 --fill-cores --cores-per-node 64"
+    own = output("explain", "r.toml", "-t", "auto")
+    assert own == f"--explain r.toml --ranks 1 --fill-cores -t {len(os.sched_getaffinity(0))}"
     assert output("run", "--print-defaults") == "--print-defaults"
     assert output("run", "r.toml", "--dry-run") == f"{tmp_path}/tessera-md-serial r.toml"
 
