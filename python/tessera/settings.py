@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,15 @@ import numpy as np
 from tessera.errors import InputError
 
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+
+
+@contextlib.contextmanager
+def without_lines() -> Iterator[None]:
+    """Leaves lines that nobody wrote out of what the engine says of settings."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None
 
 
 def sections_of(settings: Any) -> Settings:

@@ -12,13 +12,13 @@ all ranks use them, in the same order. Errors are raised by all ranks alike.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
-import re
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from tessera import flavours
 from tessera.errors import InputError, RunError
 from tessera.printing import printable
-from tessera.settings import Settings, input_of, sections_of, selections_of
+from tessera.settings import Settings, input_of, sections_of, selections_of, toml_value, without_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -151,7 +151,7 @@ class Simulation:
             raise InputError(problem)
         self._module = module
         self._writes = "folder" in sections.get("output", {})
-        try:
+        with without_lines():
             self._native = module.Simulation(
                 settings=text,
                 image=np.frombuffer(image, np.uint8),
@@ -159,19 +159,42 @@ class Simulation:
                 fortran_handle=flavours.handle_of(module, comm),
                 threads=threads,
             )
-        except InputError as error:
-            raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None  # lines that nobody wrote
         self._hooks: list[Callable[[Simulation], object]] = []
         self._forces: dict[int, Callable[[Atoms], Any]] = {}  # by a number of its own, as the engine orders them
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """What a derived class sets in its `__init__`, or names in its body, is its own. Raises `TypeError` where it
+        hides what can be set here."""
+        super().__init_subclass__(**arguments)
+        for name, value in vars(cls).items():
+            if _can_be_set(Simulation, name) and not hasattr(value, "__set__"):
+                raise TypeError(f"{cls.__name__}.{name} hides that of Simulation: set it in __init__, or rename it")
+        its_init = cls.__init__
+
+        @functools.wraps(its_init)
+        def init(self: Simulation, *arguments: Any, **named: Any) -> None:
+            vars(self)["_inits"] = vars(self).get("_inits", 0) + 1
+            try:
+                its_init(self, *arguments, **named)
+            finally:
+                vars(self)["_inits"] -= 1
+
+        cls.__init__ = init  # type: ignore[method-assign]
+
     def __setattr__(self, name: str, value: Any) -> None:
-        is_known = name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None) is not None
-        if type(self) is Simulation and not is_known:  # classes derived from it may have more
+        is_own = name.startswith("_") or _can_be_set(type(self), name)
+        if not is_own and not hasattr(Simulation, name):
+            derived = [one for one in type(self).__mro__ if one not in (Simulation, object)]
+            is_own = any(name in (*vars(one), *vars(one).get("__annotations__", {})) for one in derived)
+            may_be_new = vars(self).get("_inits", 0) > 0 or name in vars(self)
+            is_own = is_own or (may_be_new and name not in _run_file_keys(vars(self).get("_module")))
+        if not is_own:
             raise AttributeError(
-                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from "
-                'its settings, such as {"dynamics": {"temperature": 310}}: make another one, with start='
+                f"a {type(self).__name__} has no {name} to set; positions, velocities, box, temperature and pressure "
+                'can be set, all else follows from its settings, such as {"dynamics": {"timestep": 2.0}}: make another '
+                "one, with start= (a derived class names what is its own in its body)"
             )
         super().__setattr__(name, value)
 
@@ -339,6 +362,30 @@ class Simulation:
             self._native.set_box(rows)
 
     @property
+    def temperature(self) -> float:
+        """Of the heat bath now, K; that of the atoms is `energies["temperature"]`.
+
+        Set: a number, or points in time as `dynamics.temperature` takes them, from the next step on; of all heat baths,
+        if they have the same. Checkpoints hold it as a setting. Raises `InputError` where there is no bath.
+        """
+        with self._one_at_a_time:
+            return float(self._native.bath("temperature"))
+
+    @temperature.setter
+    def temperature(self, value: float | Sequence[Sequence[float]]) -> None:
+        self._set_bath("temperature", value)
+
+    @property
+    def pressure(self) -> float:
+        """Of the pressure bath now, bar; that of the atoms is `energies["pressure"]`. Set: as `temperature`."""
+        with self._one_at_a_time:
+            return float(self._native.bath("pressure"))
+
+    @pressure.setter
+    def pressure(self, value: float | Sequence[Sequence[float]]) -> None:
+        self._set_bath("pressure", value)
+
+    @property
     def n_atoms(self) -> int:
         return int(self._native.n_atoms)
 
@@ -385,6 +432,17 @@ class Simulation:
             self._native.agree(problem)
             self._native.place(positions=checked.get("positions"), velocities=checked.get("velocities"))
 
+    def _set_bath(self, name: str, value: Any) -> None:
+        with self._alone(f"a change of the {name}"):
+            text, problem = "", ""
+            try:
+                text = toml_value(name, value)
+            except InputError as error:
+                problem = str(error)
+            self._native.agree(problem)
+            with without_lines():
+                self._native.set_bath(name, text)
+
     def _ids(self, atoms: ArrayLike) -> list[int]:
         ids = np.asarray(atoms)
         if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
@@ -411,6 +469,17 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
+
+
+def _can_be_set(owner: type, name: str) -> bool:
+    """Whether a property, or what else takes values, stands for the name."""
+    found = getattr(owner, name, None)
+    return hasattr(found, "__set__") and getattr(found, "fset", found) is not None
+
+
+@functools.cache
+def _run_file_keys(module: Any) -> frozenset[str]:
+    return frozenset((module or flavours.load("md", "serial")).run_file_keys())
 
 
 def _rows(values: ArrayLike, n: int, subject: str) -> tuple[FloatArray, str]:
