@@ -203,8 +203,8 @@ def check_box(box: FloatArray) -> Placed:
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
     """Adds a warning that names the nearest two atoms where any are closer than `OVERLAP`: a minimisation parts them.
-    Raises `InputError` where they have no places of their own, as of a file without coordinates. Atoms are looked at in slabs along
-    the first box vector, so that memory does not grow with the system."""
+    Raises `InputError` where they have no places of their own, as of a file without coordinates. Atoms are looked at in
+    slabs along the first box vector, so that memory does not grow with the system."""
     slabs = _slabs(system)
     _check_coincident(flat, system, slabs)
     found = [_near_pairs(system, low, high) for low, high in slabs]
