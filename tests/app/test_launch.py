@@ -55,6 +55,16 @@ def test_one_rank_needs_no_mpi(place: Path) -> None:
     ]
 
 
+def test_only_an_environments_own_mpirun_comes_last(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's Python has the system's MPI beside it."""
+    script(place / "mpirun", OPEN_MPI)
+    script(place / "last" / "mpirun", MPICH)
+    monkeypatch.setenv("PATH", f"{place}:{place / 'last'}")
+    for prefix, flavours in ((sys.base_prefix, ["openmpi", "mpich"]), ("/environment", ["mpich", "openmpi"])):
+        monkeypatch.setattr(sys, "prefix", prefix)
+        assert [launcher.flavour for launcher in launch.launchers()] == flavours
+
+
 def test_open_mpi_from_the_path(place: Path) -> None:
     mpirun = script(place / "path" / "mpirun", OPEN_MPI)
     assert launch.engine_command(["run.toml"], ranks=4) == [
