@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import os
 import threading
 import warnings
@@ -200,9 +201,8 @@ class Simulation:
 
     def step(self, n: int = 1) -> None:
         """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
+        n = _whole(n, 0, "steps")
         with self._alone("step"):
-            if n < 0:
-                raise InputError(f"{n} steps, expected 0 or more")
             self._advance(self._native.step, n)
 
     def run(self) -> None:
@@ -220,8 +220,10 @@ class Simulation:
             problem = ""
             if not (max_force > 0 and math.isfinite(max_force)):
                 problem = f"max_force is {max_force}, expected a positive number of kcal/mol/Å"
-            elif max_steps < 0:
-                problem = f"{max_steps} steps, expected 0 or more"
+            try:
+                max_steps = _whole(max_steps, 0, "steps")
+            except InputError as error:
+                problem = problem or str(error)
             self._native.agree(problem)
             result: list[Any] = []
             self._advance(lambda: result.extend(self._native.minimize(max_force, max_steps)))
@@ -234,8 +236,9 @@ class Simulation:
         """Call `function(simulation)` after every so many steps. It may read the state, not change it; with `energies`
         it may read those of its step too, which take time to compute. What it raises ends the step: there, and as
         `RunError` on the other ranks."""
-        if every < 1:
-            raise InputError(f"a hook every {every} steps, expected 1 or more")
+        every = _whole(every, 1, "steps between calls of a hook")
+        if not callable(function):
+            raise InputError(f"the hook is {function!r}, expected a function")
         with self._alone("add_hook"):
             index, this = len(self._hooks), weakref.ref(self)  # the engine may not keep alive what holds it
             self._hooks.append(function)
@@ -469,6 +472,17 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
+
+
+def _whole(value: Any, least: int, what: str) -> int:
+    """The value, if it is a whole number, not less than this. Raises `InputError`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{value!r} {what}, expected a whole number") from None
+    if number < least:
+        raise InputError(f"{number} {what}, expected {least} or more")
+    return number
 
 
 def _can_be_set(owner: type, name: str) -> bool:
