@@ -261,26 +261,41 @@ struct Measurement {
 /// Those of a protocol, by settings_of_rate().
 using Measurements = std::map<std::string, Measurement>;
 
+/// Moves atoms by a few steps of a minimisation, as a stage of that kind will. Throws InputError and RunError.
+void relax(CoordinateBlock& block, Simulation& simulation) {
+  simulation.start_to_minimize(block);
+  (void)simulation.minimize({.max_force = 1000, .max_steps = 100});
+  std::vector<Fraction> places(block.id.size());  // by id
+  for (const auto& atom : simulation.engine().snapshot().atoms)
+    places[static_cast<std::size_t>(atom.id)] = atom.position + atom.displacement;
+  for (std::size_t i = 0; i < places.size(); ++i) block.fraction[i] = places[static_cast<std::size_t>(block.id[i])];
+}
+
 /// Measures a step on this rank alone. A part of a large system is enough, because the time grows with the atoms.
 /// `is_below_others`: stages that have not run yet will move the atoms, so that it is no error where they stand so that
-/// no step can be made.
+/// no step can be made; a short minimisation is tried first.
 Measurement measure_step(const ExplainRequest& request, const RunConfig& config, const model::System& system,
                          const md::EngineSettings& settings, const comm::Communicator& comm, ThreadPool& pool,
                          bool is_below_others) {
   const auto measure = [&](const RunConfig& its_config, const model::System& its_system,
-                           const md::EngineSettings& its_settings, const CoordinateBlock& block) -> Measurement {
+                           const md::EngineSettings& its_settings, CoordinateBlock block) -> Measurement {
     check_every_atom_once(comm, block, its_system, its_config.input.system);
-    Simulation simulation(its_system, config_of_trial(its_config), its_settings, comm, pool);
-    try {
-      return {MeasuredStep{time_steps(simulation, block, request.measured_steps), its_system.n_atoms(),
-                           its_settings.pme_grid}};
-    } catch (const InputError& error) {
-      if (!is_below_others) throw;
-      return {.problem = error.what()};
-    } catch (const RunError& error) {
-      if (!is_below_others) throw;
-      return {.problem = error.what()};
-    }
+    const auto try_steps = [&](bool after_relaxing) -> Measurement {
+      Simulation simulation(its_system, config_of_trial(its_config), its_settings, comm, pool);
+      try {
+        if (after_relaxing) relax(block, simulation);
+        const auto time = time_steps(simulation, block, request.measured_steps);
+        return {MeasuredStep{time, its_system.n_atoms(), its_settings.pme_grid}};
+      } catch (const InputError& error) {
+        if (!is_below_others) throw;
+        return {.problem = error.what()};
+      } catch (const RunError& error) {
+        if (!is_below_others) throw;
+        return {.problem = error.what()};
+      }
+    };
+    auto found = try_steps(false);
+    return found.step ? found : try_steps(true);
   };
   constexpr std::int64_t large = 2'000'000, wanted = 200'000;
   // Restraints and selections name atoms by ids, which are others in the part.
