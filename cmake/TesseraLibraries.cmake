@@ -65,10 +65,15 @@ function(tessera_comm_backend flavour)
   add_dependencies(engines tessera-md-${flavour})
 endfunction()
 
-# Programs are built into bin and installed; an MPI outside the system's folders is found again where it was.
+# Programs are built into bin and installed; an MPI outside the system's folders is found again where it was, or where
+# its copy is.
 function(tessera_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
                                            INSTALL_RPATH_USE_LINK_PATH ON)
+  if(TESSERA_COPIED_MPICH AND name MATCHES "-mpich$")
+    file(RELATIVE_PATH copied /${TESSERA_INSTALL_PROGRAMS} /${TESSERA_COPIED_MPICH}/lib)
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/${copied}")
+  endif()
   install(TARGETS ${name} RUNTIME DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endfunction()
 

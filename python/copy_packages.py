@@ -1,6 +1,6 @@
 """Copies the packages that Tessera needs out of this Python's environment, for `cmake --install`.
 
-python copy_packages.py PYPROJECT FOLDER    copy them into FOLDER
+python copy_packages.py PYPROJECT FOLDER [MPICH]    copy them into FOLDER, and PyPI's MPICH into MPICH
 
 An installed folder has to work when the environment that it was built with is gone. Packages of the system's Python
 stay where they are.
@@ -54,5 +54,19 @@ def main(project: Path, folder: Path) -> None:
                 shutil.copy2(source, target)
 
 
+def copy_mpich(folder: Path) -> None:
+    """Copies the launcher and the libraries, which are beside this Python and in its lib."""
+    for file in importlib.metadata.distribution("mpich").files or []:
+        source = Path(str(file.locate())).resolve()
+        below = source.relative_to(Path(sys.prefix).resolve())
+        is_needed = below.parts[0] == "lib" and "site-packages" not in below.parts
+        if is_needed or source.name.startswith(("mpiexec", "mpirun", "hydra")):
+            target = folder / below
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+
+
 if __name__ == "__main__":
     main(Path(sys.argv[1]), Path(sys.argv[2]))
+    if len(sys.argv) > 3:
+        copy_mpich(Path(sys.argv[3]))

@@ -1,4 +1,6 @@
 // The Python module tessera._core: what Python and the engine must agree on to the bit.
+#include "core.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
@@ -7,12 +9,6 @@
 #include <cstdint>
 #include <string>
 
-#include "dlpoly.h"
-#include "fft_plans.h"
-#include "grid_plans.h"
-#include "machine.h"
-#include "md_plans.h"
-#include "packing.h"
 #include "tessera/base/random.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/communicator.h"

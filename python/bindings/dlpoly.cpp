@@ -1,4 +1,4 @@
-#include "dlpoly.h"
+#include "core.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

@@ -1,4 +1,4 @@
-#include "fft_plans.h"
+#include "core.h"
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>

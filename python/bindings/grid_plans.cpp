@@ -1,4 +1,4 @@
-#include "grid_plans.h"
+#include "core.h"
 
 #include <fmt/format.h>
 #include <nanobind/stl/array.h>

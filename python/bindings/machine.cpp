@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "core.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

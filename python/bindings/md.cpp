@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "observers.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
@@ -49,6 +50,7 @@ using namespace nb::literals;
 namespace {
 
 using namespace tessera;
+using namespace tessera::bindings;
 
 template <class Value>
 using Array = nb::ndarray<nb::numpy, Value>;
@@ -56,7 +58,6 @@ using Rows = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::devic
 using Parts = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using SixParts = nb::ndarray<const double, nb::shape<-1, 6>, nb::c_contig, nb::device::cpu>;
 using Image = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Call = std::function<void()>;
 /// Ids (n,), positions (n,3) Å, the box (3,3) Å and the step; returns forces (n,3), parts of the energy (k,) and of the
 /// virial (m,6).
 using ForceCall = std::function<nb::tuple(Array<std::int64_t>, Array<double>, Array<double>, std::int64_t)>;
@@ -80,123 +81,6 @@ Array<double> rows_of(const Box& box) {
   for (const auto& v : {box.a(), box.b(), box.c()}) rows.insert(rows.end(), {v.x, v.y, v.z});
   return rows_of(std::move(rows));
 }
-
-/// Calls Python on every rank. What one of them raises is raised there again, and ends the step on the others.
-void call_on_all(const comm::Communicator& comm, const Call& function) {
-  std::exception_ptr raised;
-  std::string text;
-  {
-    const nb::gil_scoped_acquire python;
-    try {
-      function();
-    } catch (const nb::python_error& error) {
-      raised = std::current_exception();
-      text = fmt::format("rank {}: {}: {}", comm.rank(), nb::str(error.type().attr("__name__")).c_str(),
-                         nb::str(error.value()).c_str());
-    }
-  }
-  try {
-    comm::agree_on_run(comm, text);
-  } catch (const RunError&) {
-    if (raised) std::rethrow_exception(raised);
-    throw;
-  }
-}
-
-/// What Python raises behind a step: it ends `step` there, and a run in good order, with its checkpoint, before it is
-/// raised.
-class Raised {
- public:
-  template <class Function>
-  void take_from(app::Simulation& simulation, Function&& function) {
-    if (raised_) return;
-    try {
-      function();
-    } catch (...) {
-      if (!is_of_run_) throw;
-      raised_ = std::current_exception();
-      simulation.stop();
-    }
-  }
-  void begin_run() { is_of_run_ = true; }
-  /// Raises what was kept.
-  void end_run() {
-    is_of_run_ = false;
-    if (const auto raised = std::exchange(raised_, nullptr)) std::rethrow_exception(raised);
-  }
-
- private:
-  bool is_of_run_ = false;
-  std::exception_ptr raised_;
-};
-
-class Hook final : public app::Observer {
- public:
-  Hook(std::int64_t every, bool with_energies, Call function, Raised& raised)
-      : every_(every), with_energies_(with_energies), function_(std::move(function)), raised_(raised) {}
-  bool needs_energies(std::int64_t step) const override { return with_energies_ && app::is_due(step, every_); }
-  void after_step(app::Simulation& simulation) override {
-    if (app::is_due(simulation.current_step(), every_))
-      raised_.take_from(simulation, [&] { call_on_all(simulation.comm(), function_); });
-  }
-
- private:
-  std::int64_t every_;
-  bool with_energies_;
-  Call function_;
-  Raised& raised_;
-};
-
-/// Raises what Python's handlers of signals (Ctrl-C) raise, on any rank.
-void check_signals(const comm::Communicator& comm) {
-  call_on_all(comm, [] {
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  });
-}
-
-/// Python's signals on any rank.
-class Interruption final : public app::Observer {
- public:
-  explicit Interruption(Raised& raised) : raised_(raised) {}
-  void after_step(app::Simulation& simulation) override {
-    constexpr std::int64_t ask_every = 5;
-    if (app::is_due(simulation.current_step(), ask_every))
-      raised_.take_from(simulation, [&] { check_signals(simulation.comm()); });
-  }
-
- private:
-  Raised& raised_;
-};
-
-/// Energies as they were recorded, at the steps of energy.csv.
-class History final : public app::Observer {
- public:
-  using Row = std::vector<double>;
-  explicit History(std::int64_t every) : every_(every) {}
-  bool needs_energies(std::int64_t step) const override { return app::is_due(step, every_); }
-  void after_step(app::Simulation& simulation) override {
-    if (app::is_due(simulation.current_step(), every_)) record(simulation);
-  }
-  /// The state as it is, where its step was not recorded yet.
-  void record(const app::Simulation& simulation) {
-    const auto step = static_cast<double>(simulation.current_step());
-    if (!rows_.empty() && rows_.back().front() == step) rows_.pop_back();
-    const auto values = app::energy_values(simulation.energies(), simulation.system().box);
-    Row row = {step, simulation.time()};
-    row.insert(row.end(), values.begin(), values.end());
-    rows_.push_back(std::move(row));
-  }
-  static std::vector<std::string> columns(const app::Simulation& simulation) {
-    std::vector<std::string> names = {"step", "time"};
-    for (const auto& column : app::energy_columns(simulation.system().box)) names.push_back(column.name);
-    return names;
-  }
-  const std::vector<Row>& rows() const { return rows_; }
-
- private:
-  std::int64_t every_;
-  std::vector<Row> rows_;
-};
 
 /// Settings that are wrong have none: the simulation says what is wrong with them.
 std::vector<std::pair<std::string, std::string>> list_selections(const std::string& settings) {
@@ -390,6 +274,30 @@ class Session {
     history_->record(*simulation_);
   }
 
+  /// What the heat bath ("temperature", K) or the pressure bath ("pressure", bar) asks for now. Throws InputError where
+  /// there is none, or several that differ.
+  double bath(const std::string& key) const { return schedule_of(key).at(simulation_->time()); }
+  /// From now on it asks for this value of dynamics.temperature or dynamics.pressure, as TOML. Throws InputError.
+  void set_bath(const std::string& key, const std::string& value) {
+    std::string problem;
+    auto config = config_;
+    md::integrate::CouplingSettings coupling;
+    try {
+      (void)schedule_of(key);
+      app::read_run_text(config, app::run_schema(), fmt::format("[dynamics]\n{} = {}\n", key, value), "settings", "");
+      if (key == "temperature")
+        for (auto& one : config.baths) one.temperature = config.dynamics.temperature;
+      coupling = app::plan_settings(config, system_).coupling;
+    } catch (const InputError& error) {
+      problem = error.what();
+    }
+    comm::agree_on_input(comm_, problem);
+    check_same(value);
+    simulation_->set_baths(config, coupling);
+    config_ = std::move(config);
+    settings_.coupling = std::move(coupling);
+  }
+
   std::string state_hash() const { return simulation_->state_hash(); }
   void agree(const std::string& problem) const { comm::agree_on_input(comm_, problem); }
   const app::Simulation& simulation() const { return *simulation_; }
@@ -397,6 +305,21 @@ class Session {
   const model::System& system() const { return system_; }
 
  private:
+  const TimeSchedule& schedule_of(const std::string& key) const {
+    const auto& dynamics = config_.dynamics;
+    const bool is_heat = key == "temperature";
+    if (is_heat ? dynamics.ensemble == app::Ensemble::nve : dynamics.ensemble != app::Ensemble::npt)
+      throw InputError(fmt::format("there is no bath for the {}: dynamics.ensemble is \"{}\", expected {}", key,
+                                   names_of(dynamics.ensemble)[static_cast<std::size_t>(dynamics.ensemble)],
+                                   is_heat ? "\"nvt\" or \"npt\"" : "\"npt\""));
+    const auto differs = [&](const auto& one) { return !(one.temperature == config_.baths.front().temperature); };
+    if (!is_heat) return dynamics.pressure;
+    if (config_.baths.empty()) return dynamics.temperature;
+    if (std::any_of(config_.baths.begin(), config_.baths.end(), differs))
+      throw InputError("the [[bath]] have different temperatures, expected one temperature of all");
+    return config_.baths.front().temperature;
+  }
+
   /// Ranks that ask for different things would wait for each other for ever.
   void check_same(const std::string& settings) const {
     auto first = settings;
@@ -503,6 +426,12 @@ void register_md(nb::module_& module) {
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   module.def("list_selections", &list_selections, "settings"_a,
              "(key, text) of the selections of a run file that the engine does not understand alone.");
+  module.def("run_file_keys", [] {
+    std::vector<std::string> names;
+    for (const auto& section : app::run_schema().sections)
+      for (const auto& key : section.keys) names.push_back(key.name);
+    return names;
+  });
   nb::enum_<app::Quantity>(module, "Quantity")
       .value("position", app::Quantity::position)
       .value("velocity", app::Quantity::velocity)
@@ -522,6 +451,8 @@ void register_md(nb::module_& module) {
       .def("state_hash", &Session::state_hash, Release())
       .def("place", &Session::place, "positions"_a.none(), "velocities"_a.none(), Release())
       .def("set_box", &Session::set_box, Release())
+      .def("bath", &Session::bath)
+      .def("set_bath", &Session::set_bath, Release())
       .def("add_hook", &Session::add_hook)
       .def("add_force", &Session::add_force, "function"_a, "ids"_a.none(), Release())
       .def("remove_force", &Session::remove_force, Release())

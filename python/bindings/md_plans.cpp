@@ -1,4 +1,4 @@
-#include "md_plans.h"
+#include "core.h"
 
 #include <nanobind/stl/array.h>
 

@@ -20,7 +20,8 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 
 from tessera.errors import InputError
-from tessera.simulation import Settings, Simulation, sections_of
+from tessera.settings import Settings, sections_of
+from tessera.simulation import Simulation
 from tessera.system import read
 from tessera.system.box import placed
 

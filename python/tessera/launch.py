@@ -144,9 +144,11 @@ def launchers() -> Iterator[Launcher]:
             raise LaunchError(f"TESSERA_MPIRUN is {chosen!r}, but there is no such program; unset it or mend it")
         yield Launcher(words, flavour_of(words))
         return
-    own = str(Path(sys.executable).parent)
-    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder] + [own]
-    folders.sort(key=lambda folder: os.path.realpath(folder) == os.path.realpath(own))  # a stable sort
+    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    if sys.prefix != sys.base_prefix:  # a virtual environment
+        own = str(Path(sys.executable).parent)
+        folders.append(own)
+        folders.sort(key=lambda folder: os.path.realpath(folder) == os.path.realpath(own))  # a stable sort
     seen = set()
     for name in ("mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.mpich", "mpiexec.hydra"):
         for folder in folders:

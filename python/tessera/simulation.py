@@ -12,12 +12,11 @@ all ranks use them, in the same order. Errors are raised by all ranks alike.
 
 from __future__ import annotations
 
-import json
+import functools
 import math
+import operator
 import os
-import re
 import threading
-import tomllib
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from tessera import flavours
 from tessera.errors import InputError, RunError
 from tessera.printing import printable
+from tessera.settings import Settings, input_of, sections_of, selections_of, toml_value, without_lines
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Atoms", "Energies", "Minimization", "Share", "Simulation"]
 
 FloatArray = NDArray[np.float64]
-Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
 
 class Energies(Mapping[str, float]):
@@ -144,8 +143,8 @@ class Simulation:
         sections: Settings = {}
         try:
             sections = sections_of(settings)
-            text, image = _input(system, sections, start)
-            selections = _selections(system, module.list_selections(text))
+            text, image = input_of(system, sections, start)
+            selections = selections_of(system, module.list_selections(text))
             if not 1 <= threads <= 4096:
                 raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
         except InputError as error:
@@ -156,7 +155,7 @@ class Simulation:
             raise InputError(problem)
         self._module = module
         self._writes = "folder" in sections.get("output", {})
-        try:
+        with without_lines():
             self._native = module.Simulation(
                 settings=text,
                 image=np.frombuffer(image, np.uint8),
@@ -164,27 +163,49 @@ class Simulation:
                 fortran_handle=flavours.handle_of(module, comm),
                 threads=threads,
             )
-        except InputError as error:
-            raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None  # lines that nobody wrote
         self._hooks: list[Callable[[Simulation], object]] = []
         self._forces: dict[int, Callable[[Atoms], Any]] = {}  # by a number of its own, as the engine orders them
         self._one_at_a_time = threading.RLock()
         self._is_stepping = False
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """What a derived class sets in its `__init__`, or names in its body, is its own. Raises `TypeError` where it
+        hides what can be set here."""
+        super().__init_subclass__(**arguments)
+        for name, value in vars(cls).items():
+            if _can_be_set(Simulation, name) and not hasattr(value, "__set__"):
+                raise TypeError(f"{cls.__name__}.{name} hides that of Simulation: set it in __init__, or rename it")
+        its_init = cls.__init__
+
+        @functools.wraps(its_init)
+        def init(self: Simulation, *arguments: Any, **named: Any) -> None:
+            vars(self)["_inits"] = vars(self).get("_inits", 0) + 1
+            try:
+                its_init(self, *arguments, **named)
+            finally:
+                vars(self)["_inits"] -= 1
+
+        cls.__init__ = init  # type: ignore[method-assign]
+
     def __setattr__(self, name: str, value: Any) -> None:
-        is_known = name.startswith("_") or getattr(getattr(type(self), name, None), "fset", None) is not None
-        if type(self) is Simulation and not is_known:  # classes derived from it may have more
+        is_own = name.startswith("_") or _can_be_set(type(self), name)
+        if not is_own and not hasattr(Simulation, name):
+            derived = [one for one in type(self).__mro__ if one not in (Simulation, object)]
+            is_own = any(name in (*vars(one), *vars(one).get("__annotations__", {})) for one in derived)
+            may_be_new = vars(self).get("_inits", 0) > 0 or name in vars(self)
+            is_own = is_own or (may_be_new and name not in _run_file_keys(vars(self).get("_module")))
+        if not is_own:
             raise AttributeError(
-                f"a Simulation has no {name} to set; positions, velocities and box can be set, all else follows from "
-                'its settings, such as {"dynamics": {"temperature": 310}}: make another one, with start='
+                f"a {type(self).__name__} has no {name} to set; positions, velocities, box, temperature and pressure "
+                'can be set, all else follows from its settings, such as {"dynamics": {"timestep": 2.0}}: make another '
+                "one, with start= (a derived class names what is its own in its body)"
             )
         super().__setattr__(name, value)
 
     def step(self, n: int = 1) -> None:
         """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
+        n = _whole(n, 0, "steps")
         with self._alone("step"):
-            if n < 0:
-                raise InputError(f"{n} steps, expected 0 or more")
             self._advance(self._native.step, n)
 
     def run(self) -> None:
@@ -202,8 +223,10 @@ class Simulation:
             problem = ""
             if not (max_force > 0 and math.isfinite(max_force)):
                 problem = f"max_force is {max_force}, expected a positive number of kcal/mol/Å"
-            elif max_steps < 0:
-                problem = f"{max_steps} steps, expected 0 or more"
+            try:
+                max_steps = _whole(max_steps, 0, "steps")
+            except InputError as error:
+                problem = problem or str(error)
             self._native.agree(problem)
             result: list[Any] = []
             self._advance(lambda: result.extend(self._native.minimize(max_force, max_steps)))
@@ -216,8 +239,9 @@ class Simulation:
         """Call `function(simulation)` after every so many steps. It may read the state, not change it; with `energies`
         it may read those of its step too, which take time to compute. What it raises ends the step: there, and as
         `RunError` on the other ranks."""
-        if every < 1:
-            raise InputError(f"a hook every {every} steps, expected 1 or more")
+        every = _whole(every, 1, "steps between calls of a hook")
+        if not callable(function):
+            raise InputError(f"the hook is {function!r}, expected a function")
         with self._alone("add_hook"):
             index, this = len(self._hooks), weakref.ref(self)  # the engine may not keep alive what holds it
             self._hooks.append(function)
@@ -345,6 +369,30 @@ class Simulation:
             self._native.set_box(rows)
 
     @property
+    def temperature(self) -> float:
+        """Of the heat bath now, K; that of the atoms is `energies["temperature"]`.
+
+        Set: a number, or points in time as `dynamics.temperature` takes them, from the next step on; of all heat baths,
+        if they have the same. Checkpoints hold it as a setting. Raises `InputError` where there is no bath.
+        """
+        with self._one_at_a_time:
+            return float(self._native.bath("temperature"))
+
+    @temperature.setter
+    def temperature(self, value: float | Sequence[Sequence[float]]) -> None:
+        self._set_bath("temperature", value)
+
+    @property
+    def pressure(self) -> float:
+        """Of the pressure bath now, bar; that of the atoms is `energies["pressure"]`. Set: as `temperature`."""
+        with self._one_at_a_time:
+            return float(self._native.bath("pressure"))
+
+    @pressure.setter
+    def pressure(self, value: float | Sequence[Sequence[float]]) -> None:
+        self._set_bath("pressure", value)
+
+    @property
     def n_atoms(self) -> int:
         return int(self._native.n_atoms)
 
@@ -391,6 +439,17 @@ class Simulation:
             self._native.agree(problem)
             self._native.place(positions=checked.get("positions"), velocities=checked.get("velocities"))
 
+    def _set_bath(self, name: str, value: Any) -> None:
+        with self._alone(f"a change of the {name}"):
+            text, problem = "", ""
+            try:
+                text = toml_value(name, value)
+            except InputError as error:
+                problem = str(error)
+            self._native.agree(problem)
+            with without_lines():
+                self._native.set_bath(name, text)
+
     def _ids(self, atoms: ArrayLike) -> list[int]:
         ids = np.asarray(atoms)
         if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
@@ -417,6 +476,28 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
+
+
+def _whole(value: Any, least: int, what: str) -> int:
+    """The value, if it is a whole number, not less than this. Raises `InputError`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{value!r} {what}, expected a whole number") from None
+    if number < least:
+        raise InputError(f"{number} {what}, expected {least} or more")
+    return number
+
+
+def _can_be_set(owner: type, name: str) -> bool:
+    """Whether a property, or what else takes values, stands for the name."""
+    found = getattr(owner, name, None)
+    return hasattr(found, "__set__") and getattr(found, "fset", found) is not None
+
+
+@functools.cache
+def _run_file_keys(module: Any) -> frozenset[str]:
+    return frozenset((module or flavours.load("md", "serial")).run_file_keys())
 
 
 def _rows(values: ArrayLike, n: int, subject: str) -> tuple[FloatArray, str]:
@@ -471,113 +552,3 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
     if not (np.isfinite(energy).all() and np.isfinite(virial).all()):
         raise InputError(f"the energy or virial that {_name(function)} returns is not finite")
     return forces, energy, virial
-
-
-def sections_of(settings: Any) -> Settings:
-    """The sections that are given, or those of a run file, with its paths as seen from here. Raises `InputError`."""
-    if settings is None or isinstance(settings, Mapping):
-        return settings or {}
-    if not isinstance(settings, str | os.PathLike):
-        raise InputError(f"settings is {settings!r}; expected sections of a run file, or the path of one")
-    path = Path(settings)
-    try:
-        found = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} can't be read as a run file: {error}") from None
-    if "stage" in found:
-        raise InputError(f"{path} has stages, and a Simulation is one run: give the settings.toml in a stage's folder")
-    sections = {name: dict(keys) if isinstance(keys, dict) else keys for name, keys in found.items()}
-    tables = [(sections.get(name), key) for name, key in (("input", "start"), ("output", "folder"))]
-    tables.append((sections.get("parallel"), "machine"))
-    if isinstance(rows := sections.get("restraint"), list):
-        tables += [(row, "reference") for row in rows]
-    for table, key in tables:
-        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
-            table[key] = os.fspath(path.parent / table[key])
-    if isinstance(sections.get("input"), dict):
-        sections["input"].pop("system", None)  # the first argument stands for it
-    return sections
-
-
-def _input(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
-    """The text of a run file, and the image of a system that is no file."""
-    from tessera.system import System, SystemFileError, image
-
-    sections: dict[str, Any] = {
-        name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
-    }
-    if isinstance(sections.get("output", {}), dict):
-        sections.setdefault("output", {}).setdefault("progress", "none")
-    inputs = sections.setdefault("input", {})
-    if isinstance(inputs, dict) and "system" in inputs:
-        raise InputError("settings name input.system; expected the system as the first argument alone")
-    data = b""
-    if isinstance(system, System):
-        try:
-            data, name = image(system), "system"
-        except SystemFileError as error:
-            raise InputError(str(error)) from None
-    else:
-        name = os.fspath(system)
-    if isinstance(inputs, dict):
-        inputs["system"] = name
-        if start is not None:
-            inputs["start"] = os.fspath(start)
-    return _toml(sections), data
-
-
-def _selections(system: Any, wanted: list[tuple[str, str]]) -> str:
-    """The content of a file with what these selections come to; empty where there are none."""
-    from tessera.prepare.errors import InputError as PrepareError
-    from tessera.select.resolve import file_text, resolve
-    from tessera.system import System, SystemFileError, read
-
-    if not wanted:
-        return ""
-    try:
-        whole = system if isinstance(system, System) else read(Path(system))
-        return file_text(whole.n_atoms, resolve(whole, wanted))
-    except (PrepareError, SystemFileError) as error:
-        raise InputError(str(error)) from None
-
-
-def _is_repeated(keys: Any) -> bool:
-    """Whether a section is a list of tables."""
-    return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(row, Mapping) for row in keys)
-
-
-def _toml(sections: Mapping[str, Any]) -> str:
-    lines = [
-        f"{_key(name)} = {_value(name, keys)}"
-        for name, keys in sections.items()
-        if not isinstance(keys, dict) and not _is_repeated(keys)
-    ]
-    for name, keys in sections.items():
-        if _is_repeated(keys):
-            for number, row in enumerate(keys):
-                lines.append(f"[[{_key(name)}]]")
-                lines += [f"{_key(key)} = {_value(f'{name}.{number}.{key}', value)}" for key, value in row.items()]
-        if isinstance(keys, dict):
-            lines.append(f"[{_key(name)}]")
-            lines += [f"{_key(key)} = {_value(f'{name}.{key}', value)}" for key, value in keys.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _key(name: Any) -> str:
-    return json.dumps(str(name), ensure_ascii=False)
-
-
-def _value(name: str, value: Any) -> str:
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str | os.PathLike):
-        return json.dumps(os.fspath(value), ensure_ascii=False)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(name, element) for element in value)}]"
-    raise InputError(f"{name} is {value!r}; expected a number, a text, true or false, or a list of numbers")

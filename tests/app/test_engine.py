@@ -172,4 +172,4 @@ def test_a_run_says_where_threads_share_cores_or_cores_idle(run_program: Run, pl
     assert "share" not in run_program(run).stderr
     assert "note: 2 threads share 1 core of " in run_program([*run, "-t", "2"]).stderr
     idle = run_program(run, env={"SLURM_CPUS_PER_TASK": "3"}).stderr
-    assert "the job has 3 cores for each rank (--cpus-per-task), and 2 of them idle: -t 3 uses all" in idle
+    assert "the job has 3 cores for each rank (--cpus-per-task), and the launcher lets a rank run on 1: let it" in idle

@@ -55,6 +55,16 @@ def test_one_rank_needs_no_mpi(place: Path) -> None:
     ]
 
 
+def test_only_an_environments_own_mpirun_comes_last(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's Python has the system's MPI beside it."""
+    script(place / "mpirun", OPEN_MPI)
+    script(place / "last" / "mpirun", MPICH)
+    monkeypatch.setenv("PATH", f"{place}:{place / 'last'}")
+    for prefix, flavours in ((sys.base_prefix, ["openmpi", "mpich"]), ("/environment", ["mpich", "openmpi"])):
+        monkeypatch.setattr(sys, "prefix", prefix)
+        assert [launcher.flavour for launcher in launch.launchers()] == flavours
+
+
 def test_open_mpi_from_the_path(place: Path) -> None:
     mpirun = script(place / "path" / "mpirun", OPEN_MPI)
     assert launch.engine_command(["run.toml"], ranks=4) == [
@@ -205,6 +215,10 @@ def test_energy_and_explain_arguments(tmp_path: Path) -> None:
 
     assert output("energy", "a.tsr", "--json", "--forces", "f.npy") == "--energy a.tsr --json --forces f.npy"
     assert output("explain", "r.toml", "--ranks", "64", "-t", "2") == "--explain r.toml --ranks 64 -t 2"
+    planned = output("explain", "r.toml", "-n", "2", "-t", "auto", "--cores-per-node", "64")
+    assert planned == "--explain r.toml --ranks 2 --fill-cores --cores-per-node 64"
+    own = output("explain", "r.toml", "-t", "auto")
+    assert own == f"--explain r.toml --ranks 1 --fill-cores -t {len(os.sched_getaffinity(0))}"
     assert output("run", "--print-defaults") == "--print-defaults"
     assert output("run", "r.toml", "--dry-run") == f"{tmp_path}/tessera-md-serial r.toml"
 

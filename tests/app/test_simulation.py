@@ -288,13 +288,145 @@ def test_wrong_settings(water: Path, settings: dict[str, Any], said: str) -> Non
         tessera.Simulation(water, settings)
 
 
-@pytest.mark.parametrize("name", ["temperature", "pressure", "time", "n_atoms", "energies"])
-def test_what_can_not_be_set(water: Path, name: str) -> None:
-    simulation = tessera.Simulation(water)
+BATHS = [
+    {"ensemble": "nvt", "thermostat": "bussi"},
+    {"ensemble": "nvt", "thermostat": "nose-hoover"},
+    {"ensemble": "nvt", "thermostat": "langevin"},
+    {"ensemble": "nvt", "thermostat": "berendsen"},
+    {"ensemble": "npt", "thermostat": "bussi", "barostat": "c-rescale"},
+    {"ensemble": "npt", "thermostat": "nose-hoover", "barostat": "mtk"},
+    {"ensemble": "npt", "thermostat": "bussi", "barostat": "monte-carlo", "monte_carlo_every": 5},
+    {"ensemble": "npt", "thermostat": "berendsen", "barostat": "berendsen"},
+    {"ensemble": "nvt", "thermostat": "bussi", "integrator": "leapfrog"},
+    {"ensemble": "nvt", "thermostat": "bussi", "mesh_every": 2},
+]
+
+
+@pytest.mark.parametrize("bath", BATHS, ids=lambda bath: "-".join(str(value) for value in bath.values()))
+def test_baths_follow_what_is_set(water: Path, tmp_path: Path, bath: dict[str, Any]) -> None:
+    """The bits are those of a run whose schedule changes between the same two steps; 12 is between actions."""
+    every = 6 if "mesh_every" in bath else 5
+    asked = {"coupling_every": every, "tau_t": 0.1, "tau_p": 0.5, **bath}
+    sim = tessera.Simulation(water, with_dynamics(**asked))
+    step = {"temperature": [[0.0252, 300], [0.0259, 340]], "pressure": [[0.0252, 1], [0.0259, 2000]]}
+    if bath["ensemble"] == "nvt":
+        del step["pressure"]
+    planned = tessera.Simulation(water, with_dynamics(**asked, **step))
+    sim.step(12 if every == 5 else 13)
+    assert sim.temperature == 300
+    sim.temperature = 340
+    if "pressure" in step:
+        sim.pressure = 2e3
+        assert sim.pressure == 2000
+    sim.step(25 - sim.step_number)
+    planned.step(25)
+    assert sim.temperature == planned.temperature == 340
+    assert sim.state_hash == planned.state_hash
+    assert sim.energies["conserved"] == pytest.approx(planned.energies["conserved"], rel=1e-12)
+    sim.save(tmp_path)
+    now = {key: points[-1][1] for key, points in step.items()}
+    again = tessera.Simulation(water, with_dynamics(**asked, **now))
+    again.restore(tmp_path)
+    again.step(5)
+    planned.step(5)
+    assert again.state_hash == planned.state_hash
+
+
+def test_what_a_bath_can_not_take(water: Path) -> None:
+    sim = tessera.Simulation(water, with_dynamics(ensemble="nvt"))
+    sim.temperature = [[0, 300], [0.1, 310]]  # as in a run file
+    sim.add_hook(lambda s: setattr(s, "temperature", 310))
+    wrong = [
+        (-1, "temperature = -1, expected"),
+        ("hot", "expected"),
+        (None, "temperature is None"),
+        (float("nan"), "nan"),
+    ]
+    for value, words in (*wrong, (0, "temperature is 0 K, expected more")):
+        with pytest.raises(tessera.InputError, match=words):
+            sim.temperature = value  # type: ignore[assignment]
+    with pytest.raises(tessera.RunError, match="a change of the temperature in a hook"):
+        sim.step(1)
     with pytest.raises(
-        AttributeError, match=f"a Simulation has no {name} to set; positions, velocities and box can be"
+        tessera.InputError, match=r'no bath for the pressure: dynamics\.ensemble is "nvt", expected "npt"'
     ):
-        setattr(simulation, name, 310)
+        sim.pressure = 1.0
+    free = tessera.Simulation(water, SHORT)
+    for name in ("temperature", "pressure"):
+        with pytest.raises(tessera.InputError, match=f'no bath for the {name}: dynamics.ensemble is "nve"'):
+            setattr(free, name, 310)
+    halves = [{"select": "index 0:1499", "temperature": 300}, {"select": "index 1500:2999", "temperature": 300}]
+    settings = {**with_dynamics(ensemble="nvt", coupling_every=1), "bath": halves}
+    both = tessera.Simulation(water, settings)
+    both.temperature = 350
+    of_both = tessera.Simulation(water, {**settings, "bath": [{**half, "temperature": 350} for half in halves]})
+    both.step(3)
+    of_both.step(3)
+    assert both.state_hash == of_both.state_hash
+    halves[1]["temperature"] = 310
+    with pytest.raises(tessera.InputError, match="have different temperatures"):
+        tessera.Simulation(water, settings).temperature = 350
+
+
+NO_NAMES = ["time", "n_atoms", "energies", "step", "temprature", "timestep", "cutoff", "steps"]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_what_can_not_be_set(water: Path, name: str) -> None:
+    class Derived(tessera.Simulation):
+        pass
+
+    for kind in (tessera.Simulation, Derived):
+        words = f"a {kind.__name__} has no {name} to set; positions, velocities, box, temperature and pressure"
+        with pytest.raises(AttributeError, match=words):
+            setattr(kind(water), name, 310)
+
+
+def test_what_derived_classes_may_set(water: Path) -> None:
+    class Mixin:
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            self.mixed = 1
+            super().__init__(*arguments, **named)
+
+    class Counting(tessera.Simulation):
+        label = "water"
+        target: float
+        _private = 0
+
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            self.count = 0
+            super().__init__(*arguments, **named)
+            self.later = 1
+
+        @property
+        def k(self) -> float:
+            return self.target
+
+        @k.setter
+        def k(self, value: float) -> None:
+            self.target = 2 * value
+
+    class Again(Mixin, Counting):
+        pass
+
+    for kind in (Counting, Again):
+        sim = kind(water, with_dynamics(ensemble="nvt"))
+        sim.count, sim.later, sim.label, sim._private, sim.k, sim.temperature = 3, 4, "x", 5, 6.0, 310
+        assert (sim.count, sim.later, sim.label, sim.target, sim.temperature) == (3, 4, "x", 12.0, 310)
+        for name in NO_NAMES:
+            with pytest.raises(AttributeError, match=f"has no {name} to set"):
+                setattr(sim, name, 1)
+    assert (kind(water).mixed, kind.__init__.__name__) == (1, "__init__")
+
+    class Wrong(tessera.Simulation):
+        def __init__(self, path: Path) -> None:
+            super().__init__(path)
+            self.timestep = 4.0
+
+    with pytest.raises(AttributeError, match="has no timestep to set"):
+        Wrong(water)
+    with pytest.raises(TypeError, match=r"Hot.temperature hides that of Simulation"):
+        type("Hot", (tessera.Simulation,), {"temperature": 310})
 
 
 def test_a_system_is_shown_in_a_line(water: Path) -> None:
@@ -337,6 +469,15 @@ def test_minimisation(water: Path) -> None:
     sim.step(2)
     with pytest.raises(tessera.InputError, match="max_force is 0"):
         sim.minimize(max_force=0)
+    for wrong, words in (
+        (2.5, r"2\.5 steps.*, expected a whole number"),
+        ("3", "'3' steps.*, expected a whole number"),
+    ):
+        for function in (sim.step, lambda n: sim.minimize(max_steps=n), lambda n: sim.add_hook(print, every=n)):
+            with pytest.raises(tessera.InputError, match=words):
+                function(wrong)  # type: ignore[operator]
+    with pytest.raises(tessera.InputError, match="the hook is 3, expected a function"):
+        sim.add_hook(3)  # type: ignore[arg-type]
     with pytest.raises(tessera.InputError, match="-1 steps, expected 0 or more"):
         sim.minimize(max_steps=-1)
 

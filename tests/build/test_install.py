@@ -66,6 +66,9 @@ def test_the_command_needs_nothing_of_the_checkout(installed: Path, tmp_path: Pa
         tessera traj convert output -o output/trajectory.dcd
         tessera verify output
     """
+    if (installed / "lib" / "tessera" / "mpich").exists():  # a copy of the MPI that only the environment had
+        steps += "tessera run run.toml -n 2 --mpi mpich --set output.folder=ranks\n"
+        steps += "tessera-md-mpich --version\n"
     (tmp_path / "run.toml").write_text(
         '[input]\nsystem = "water.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n[dynamics]\nsteps = 2\n'
         "[output]\ntrajectory_every = 1\n"

@@ -6,7 +6,9 @@ toml     must parse; written to the file that a comment on its first line names 
 text     after `<!-- printed -->`: must be part of what the bash block before it prints
 console  and other languages are for the eye only
 
-`<!-- not run: reason -->` on the line before a block leaves it out. `examples` and `machines` are as in a checkout.
+`<!-- not run: reason -->` on the line before a block leaves it out. After `<!-- run with the MPICH of .venv -->` its
+mpirun and python are those of the environment, for other MPIs differ from machine to machine. `examples` and `machines`
+are as in a checkout.
 """
 
 import os
@@ -47,6 +49,8 @@ def blocks(text: str) -> list[Block]:
             body.append(inner)
         if before == "<!-- printed -->":
             found.append(Block("printed", "\n".join(body) + "\n", number))
+        elif before == "<!-- run with the MPICH of .venv -->":
+            found.append(Block("ranks", "\n".join(body) + "\n", number))
         elif fence[1] in LANGUAGES and not re.fullmatch(r"<!-- not run: .+ -->", before):
             found.append(Block(fence[1], "\n".join(body) + "\n", number))
         before = ""
@@ -73,8 +77,12 @@ def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> Non
             if name:
                 (tmp_path / name[1]).write_text(block.text)
             continue
-        command = ["bash", "-euo", "pipefail", "-c"] if block.language == "bash" else [sys.executable, "-c"]
-        done = run_program([*command, block.text], cwd=tmp_path, env={"PATH": path}, check=False)
+        command = [sys.executable, "-c"] if block.language == "python" else ["bash", "-euo", "pipefail", "-c"]
+        own = Path(sys.executable).parent
+        environment = {"PATH": path}
+        if block.language == "ranks":
+            environment = {"PATH": f"{own}:{path}", "MPI4PY_LIBMPI": str(own.parent / "lib" / "libmpi.so.12")}
+        done = run_program([*command, block.text], cwd=tmp_path, env=environment, check=False)
         printed = "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
         if done.returncode != 0:
             pytest.fail(
@@ -86,12 +94,13 @@ def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> Non
 def test_blocks_are_found_and_left_out() -> None:
     text = (
         "a\n```bash\nx\n```\n<!-- not run: needs root -->\n```bash\ny\n```\n```console\nz\n```\n```toml\nt = 1\n```\n"
-        "<!-- printed -->\n```text\nx\n```\n```text\ny\n```\n"
+        "<!-- printed -->\n```text\nx\n```\n```text\ny\n```\n<!-- run with the MPICH of .venv -->\n```bash\nz\n```\n"
     )
     assert [(block.language, block.text, block.line) for block in blocks(text)] == [
         ("bash", "x\n", 2),
         ("toml", "t = 1\n", 12),
         ("printed", "x\n", 16),
+        ("ranks", "z\n", 23),
     ]
 
 

@@ -66,7 +66,8 @@ import numpy as np
 import tessera
 comm = MPI.COMM_WORLD
 sim = tessera.Simulation(sys.argv[1], {
-    "interactions": {"cutoff": 9.0, "switch": 8.0}, "dynamics": {"timestep": 2.0, "steps": 40}}, comm=comm)
+    "interactions": {"cutoff": 9.0, "switch": 8.0}, "dynamics": {"timestep": 2.0, "steps": 40, "ensemble": "npt"}},
+    comm=comm)
 anchors = sim.positions
 def springs(atoms):
     away = atoms.nearest_image(atoms.positions - anchors[atoms.ids])
@@ -81,7 +82,9 @@ if len(sys.argv) > 2:
 else:
     sim.add_force(springs)
 sim.add_force(push, atoms=[20, 1500])
-sim.step(40)
+sim.step(22)
+sim.temperature, sim.pressure = 400.0, 500.0
+sim.step(18)
 found, energies = sim.state_hash, sim.energies
 if comm.rank == 0:
     print(found, energies["external"].hex(), energies["pressure"].hex())
@@ -89,7 +92,7 @@ if comm.rank == 0:
 
 
 def test_external_forces_are_the_same_bits(run_program: Run, dhfr: Path, mpi: str) -> None:
-    """On any ranks, told of each rank's own atoms or of all."""
+    """On any ranks, told of each rank's own atoms or of all, while the baths change."""
 
     def of(ranks: int, *listed: str) -> str:
         environment = {"MPI4PY_LIBMPI": LIBRARIES[mpi]}
@@ -122,6 +125,9 @@ sim.add_hook(hook)
 found.append(said(sim.step, 5))
 there = sim.positions
 found.append(said(setattr, sim, "positions", "there" if comm.rank == 1 else there))
+sim = tessera.Simulation(sys.argv[1], {**settings, "dynamics": {"ensemble": "nvt"}}, comm=comm)
+found.append(said(setattr, sim, "temperature", "hot" if comm.rank == 1 else 310))
+found.append(said(setattr, sim, "temperature", 310 + comm.rank).replace("ranks 0", "the ranks 0"))
 for rank in range(comm.size):
     if comm.rank == rank:
         print(rank, found, flush=True)
@@ -137,4 +143,6 @@ def test_errors_of_one_rank_are_those_of_all(run_program: Run, dhfr: Path, mpi: 
         assert "InputError: no.tsr: there is no such file" in line
         assert "InputError: ranks 0 and 1 have different settings" in line
         assert ("'ValueError: of one rank'" if rank == 1 else "RunError: rank 1: ValueError: of one rank") in line
+        assert "InputError: dynamics.temperature = 'hot', expected a number" in line
+        assert "InputError: the ranks 0 and 1 have different settings" in line
         assert "InputError: positions have no numbers that can be read: could not convert string to float" in line

@@ -375,7 +375,7 @@ def test_the_command_to_go_on_does(runs: Runs, whole: Path, tmp_path: Path) -> N
 
 
 def test_all_stages_are_explained(runs: Runs, torn: Path) -> None:
-    """Also those behind a minimisation, where the first step of all can't be measured."""
+    """Also those behind a minimisation, where no step can be measured from the coordinates as they are."""
     path = protocol(runs)
     words = ("--explain", path, "--measured-steps", "2")
     plans = [stage["plan"] for stage in json.loads(runs.run_engine(*words, "--json").stdout)["stages"]]
@@ -383,9 +383,50 @@ def test_all_stages_are_explained(runs: Runs, torn: Path) -> None:
     assert ensembles == ["nvt", "npt", "npt"] and all(plan["predicted"]["ns_per_day"] > 0 for plan in plans)
     text = runs.run_engine(*words).stdout
     assert [text.count(f"\nthe plan of {name}") for name in NAMES] == [1, 1, 1] and text.count(" ns/day") == 3
-    text = runs.run_engine("--explain", minimising(runs, torn), "--measured-steps", "2").stdout
+    # Stages with the same forces, constraints and kinds of baths share one measurement.
+    path = protocol(runs, PROTOCOL + '[[stage]]\nname = "go-on"\ndynamics.steps = 9\ndynamics.temperature = 310.0\n')
+    plans = json.loads(runs.run_engine("--explain", path, *words[2:], "--json").stdout)["stages"]
+    rates = [one["plan"]["predicted"]["measured_ms_per_step_one_rank"] for one in plans]
+    assert len({*rates[:3]}) == 3 and rates[3] == rates[2]
+    path = minimising(runs, torn)
+    words = ("--explain", path, "--measured-steps", "2")
+    text = runs.run_engine(*words).stdout
     assert "\nthe plan of minimise\n" in text and "\nthe plan of heat: as that of minimise\n" in text
-    assert text.count(" ns/day") + text.count("no step can be measured before the stages above") == 1
+    assert text.count(" ns/day") == 1
+    # No stage stands above the first one: it would fail as its plan does.
+    path.write_text(path.read_text().replace('kind = "minimize"\n', "").replace("minimize.max_force = 20.0\n", ""))
+    done = runs.run_engine(*words, check=False)
+    assert done.returncode != 0 and "blown up" in done.stderr and "stages above" not in done.stderr
+
+
+def test_a_stage_that_no_minimisation_makes_possible(runs: Runs, water: Path) -> None:
+    """A hydrogen without Lennard-Jones on an oxygen."""
+    system = read(water)
+    system.force_field.type_lj[1, 1] = 0
+    fraction = system.fraction.astype(np.int64)
+    fraction[:3] += fraction[3] - fraction[1]
+    path = runs.work / "stuck.tsr"
+    wrapped = ((fraction + 2**31) % 2**32 - 2**31).astype(np.int32)
+    write(dataclasses.replace(system, fraction=wrapped, velocity=None), path)
+    text = runs.run_engine("--explain", minimising(runs, path), "--measured-steps", "2").stdout
+    assert "no step can be measured before the stages above have moved the atoms (step " in text
+    assert "\nthe plan of heat: as that of minimise\n" in text and " ns/day" not in text
+
+
+def test_threads_of_the_planned_machine(runs: Runs) -> None:
+    """-t auto counts the cores of the hosts that are planned for, not of this one."""
+    path = runs.run_file(sample("peptide"), BASE)
+
+    def threads(*words: object) -> int:
+        plan = runs.run_engine("--explain", path, "--measured-steps", "0", "--fill-cores", "-t", "3", "--json", *words)
+        return int(json.loads(plan.stdout)["threads"])
+
+    assert threads("--ranks", "2") == 3
+    assert threads("--ranks", "2", "--cores-per-node", "64") == 32
+    assert threads("--ranks", "50", "--cores-per-node", "30") == 1
+    of_map = ("--set", f"parallel.machine={Path(__file__).parents[2] / 'machines' / 'crow8-pairs.json'}")
+    assert [threads("--ranks", n, *of_map) for n in ("1", "4")] == [2, 1]  # two slots a host
+    assert threads("--ranks", "4", *of_map, "--cores-per-node", "32") == 16
 
 
 @pytest.mark.parametrize(

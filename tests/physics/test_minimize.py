@@ -164,6 +164,23 @@ def test_out_of_steps_is_no_success(water: Path, tmp_path: Path) -> None:
     assert read(tmp_path / "out.tsr").n_atoms == 3000
 
 
+def test_atoms_that_stay_together_are_named(water: Path, tmp_path: Path) -> None:
+    """A hydrogen without Lennard-Jones on an oxygen: no move away from it lowers the energy."""
+    system = read(water)
+    system.force_field.type_lj[1, 1] = 0
+    fraction = system.fraction.astype(np.int64)
+    fraction[:3] += fraction[3] - fraction[1]
+    wrapped = ((fraction + 2**31) % 2**32 - 2**31).astype(np.int32)
+    write(dataclasses.replace(system, fraction=wrapped, velocity=None), tmp_path / "stuck.tsr")
+    pair = "; atom 2 (TIP3 H1, molecule 1) and atom 4 (TIP3 OH2, molecule 2) are 0.000 Å apart: "
+    for words, told in (
+        ([], "atoms that overlap part more easily without constraints, minimise with --set dynamics.constraints=none"),
+        (["--set", "dynamics.constraints=none"], "move one of them, or leave out a molecule that stands where another"),
+    ):
+        done = tessera("minimize", tmp_path / "stuck.tsr", "-o", tmp_path / "out.tsr", *SHORT, *words)
+        assert done.returncode == launch.NOT_CONVERGED and pair + told in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

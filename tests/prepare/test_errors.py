@@ -17,6 +17,7 @@ from tessera.commands.replicate import replicate
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import box_from_lengths, read_coordinates
 from tessera.prepare.errors import InputError
+from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
@@ -91,6 +92,30 @@ def test_overlapping_atoms_are_named(tmp_path: Path) -> None:
     assert re.search(r"closer than 0.1 Å.*0.0500 Å apart: N of ALA 1 in AAL \(atom 1\) and .*minimize", warning)
 
 
+TOP = """
+[ defaults ]
+1 2 yes 0.5 0.8333
+[ atomtypes ]
+OW 8 15.9994 0.0 A 0.315061 0.636386
+HW 1 1.008 0.0 A 0.0 0.0
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 OW 1 SOL OW 1 -0.834 15.9994
+2 HW 1 SOL HW1 1 0.417 1.008
+3 HW 1 SOL HW2 1 0.417 1.008
+[ settles ]
+1 1 0.09572 0.15139
+[ exclusions ]
+1 2 3
+2 1 3
+3 1 2
+[ system ]
+water
+[ molecules ]
+"""
+
+
 @pytest.mark.parametrize("atoms", [range(33), (0, 4)])
 def test_atoms_in_one_place_are_named(tmp_path: Path, atoms: Sequence[int]) -> None:
     """All coordinates are zero, as from a program that had none, or two bonded atoms are in one place."""
@@ -101,6 +126,25 @@ def test_atoms_in_one_place_are_named(tmp_path: Path, atoms: Sequence[int]) -> N
     pdb.write_text("\n".join([*lines, "END", ""]))
     with pytest.raises(InputError, match=r"same place as another; the first two are N of ALA 1 .* and .* of ALA 1"):
         prepared(pdb=pdb)
+
+
+def test_molecules_in_one_place_reach_a_minimisation(tmp_path: Path) -> None:
+    """Copies of a molecule lie on each other to the last digit; a water whose own atoms do has no coordinates."""
+
+    def written(places: Sequence[Sequence[float]]) -> Path:
+        lines = [f"{1 + i // 3:5d}SOL  {('OW', 'HW1', 'HW2')[i % 3]:>5}{1 + i:5d}" for i in range(len(places))]
+        rows = [line + "".join(f"{x:8.3f}" for x in place) for line, place in zip(lines, places)]
+        path = tmp_path / f"{len(places)}.gro"
+        path.write_text("\n".join(["water", f"{len(places)}", *rows, "   2.00000   2.00000   2.00000", ""]))
+        (tmp_path / "water.top").write_text(TOP + f"SOL {len(places) // 3}\n")
+        return path
+
+    one = [(0.1, 0.1, 0.1), (0.1957, 0.1, 0.1), (0.076, 0.1927, 0.1)]
+    (warning,) = prepare_gromacs(tmp_path / "water.top", written(one * 3)).warnings
+    assert "0.0000 Å apart: OW of SOL 1 in SOL (atom 1) and" in warning and "`tessera minimize` parts them" in warning
+    for places in ([*one, *[(0.0, 0.0, 0.0)] * 3], one * 12):
+        with pytest.raises(InputError, match=r"same place as another; .* are coordinates missing from the file"):
+            prepare_gromacs(tmp_path / "water.top", written(places))
 
 
 def test_missing_bond_names_types_and_atoms(tmp_path: Path) -> None:

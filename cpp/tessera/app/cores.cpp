@@ -73,11 +73,21 @@ std::string note_of_cores(const std::vector<RankPlace>& ranks, int cores_of_rank
     if (static_cast<std::size_t>(rank.threads) > rank.cores.size())
       return shared(1, rank.threads, rank.cores.size(), rank.host) +
              ", or let the launcher give a rank more cores (--bind-to none, --cpus-per-task)";
-  const auto fewest =
-      std::min_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.threads < b.threads; });
-  if (fewest != ranks.end() && fewest->threads < cores_of_rank)
-    return fmt::format("the job has {} cores for each rank (--cpus-per-task), and {} of them idle: -t {} uses all",
-                       cores_of_rank, cores_of_rank - fewest->threads, cores_of_rank);
+  for (const auto& rank : ranks) {
+    if (rank.threads >= cores_of_rank) continue;
+    const auto& host = hosts[rank.host];
+    const int usable = std::min(
+        {cores_of_rank, static_cast<int>(rank.cores.size()), static_cast<int>(host.cores.size()) / host.ranks});
+    const auto of_job = fmt::format("the job has {} cores for each rank (--cpus-per-task), and ", cores_of_rank);
+    if (rank.threads < usable)
+      return of_job + fmt::format("{} of them idle: -t {} uses {}", cores_of_rank - rank.threads, usable,
+                                  usable == cores_of_rank ? "all" : "those on which the launcher lets a rank run");
+    if (static_cast<int>(rank.cores.size()) < cores_of_rank)
+      return of_job + fmt::format(
+                          "the launcher lets a rank run on {}: let it bind to none (--cpu-bind=none, --bind-to "
+                          "none), then -t {} uses all",
+                          usable, cores_of_rank);
+  }
   return "";
 }
 

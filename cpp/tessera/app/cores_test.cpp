@@ -30,5 +30,16 @@ TEST(Cores, ThoseOfTheJobThatIdle) {
   EXPECT_EQ(note_of_cores({{"a", four, 4}, {"b", four, 4}}, 4), "");
 }
 
+TEST(Cores, ThoseOfTheJobThatTheLauncherKeepsFromARank) {
+  EXPECT_EQ(note_of_cores({{"a", {0, 1}, 1}, {"a", {2, 3}, 1}}, 4),
+            "the job has 4 cores for each rank (--cpus-per-task), and 3 of them idle: -t 2 uses those on which the "
+            "launcher lets a rank run");
+  EXPECT_EQ(
+      note_of_cores({{"a", {0, 1}, 2}, {"a", {2, 3}, 2}}, 4),
+      "the job has 4 cores for each rank (--cpus-per-task), and the launcher lets a rank run on 2: let it bind to "
+      "none (--cpu-bind=none, --bind-to none), then -t 4 uses all");
+  EXPECT_EQ(note_of_cores({{"a", {0, 1, 2, 3}, 2}, {"a", {0, 1, 2, 3}, 2}}, 4), "");  // a host has no more
+}
+
 }  // namespace
 }  // namespace tessera::app

@@ -68,6 +68,8 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--cores-per-node", explain_request.cores_per_node,
                  "with --explain: hosts have so many cores each, not this one's")
       ->check(CLI::Range(1, 1'000'000));
+  app.add_flag("--fill-cores", explain_request.fills_cores,
+               "with --explain: as many threads as a rank has cores, of a map or of --cores-per-node; else -t");
   app.add_option("--measured-steps", explain_request.measured_steps,
                  "with --explain: length of the measurement; 0: none")
       ->check(CLI::Range(0, 1'000'000));

@@ -41,14 +41,27 @@ void print_note_of_ending(const md::minimize::Result& result, double max_force, 
                                name_of(result.ending), result.max_force, max_force, what_now));
 }
 
-std::string advice(Ending ending, double max_force, const RunConfig& config) {
+/// Names the nearest of the atoms that still lie on each other where a minimisation has got stuck; empty otherwise.
+/// Collective.
+std::string describe_stuck_atoms(const md::minimize::Result& result, const md::Engine& engine) {
   constexpr double of_a_clash = 1e4;  // kcal/mol/Å
+  if (result.ending != Ending::no_lower_energy || result.max_force < of_a_clash) return "";
+  const auto clashes = engine.find_clashes();
+  if (clashes.nearest.empty()) return "";
+  const auto& [distance, id, other] = clashes.nearest.front();
+  return fmt::format("; {} and {} are {:.3f} Å apart", engine.system().describe(id), engine.system().describe(other),
+                     distance);
+}
+
+std::string advice(Ending ending, const std::string& stuck_atoms, const RunConfig& config) {
   if (ending == Ending::out_of_steps) return "; give more --steps, or go on from what was written";
   if (ending == Ending::stopped) return "; go on from what was written";
-  if (ending == Ending::no_lower_energy && max_force > of_a_clash &&
-      config.dynamics.constraints != md::constraint::ConstraintMode::none)
-    return "; atoms that overlap part more easily without constraints: minimise with --set dynamics.constraints=none "
+  if (!stuck_atoms.empty() && config.dynamics.constraints != md::constraint::ConstraintMode::none)
+    return stuck_atoms +
+           ": atoms that overlap part more easily without constraints, minimise with --set dynamics.constraints=none "
            "first";
+  if (!stuck_atoms.empty())
+    return stuck_atoms + ": move one of them, or leave out a molecule that stands where another does";
   if (ending == Ending::no_lower_energy && config.parallel.precision != Precision::double_precision)
     return "; the forces may be too inexact for this --max-force: try --set parallel.precision=double";
   return "";
@@ -241,10 +254,11 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
   const auto hash = simulation.state_hash();
   write_stage(simulation, folder ? &*folder : nullptr, report_of_stage(simulation, result, seconds, hash));
   const auto phases = phases_of(simulation.timers(), comm);
+  const auto stuck_atoms = describe_stuck_atoms(result, simulation.engine());
   on_root(comm, [&] {
     comm::print(to_text(result, simulation.engine(), phases, seconds) + "\n");
     if (result.ending != Ending::converged)
-      print_note_of_ending(result, config.minimize.max_force, "; the protocol goes on");
+      print_note_of_ending(result, config.minimize.max_force, stuck_atoms + "; the protocol goes on");
   });
   return end;
 }
@@ -278,11 +292,12 @@ int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
 
   if (!request.positions.empty()) write_vectors(request.positions, engine, comm, Quantity::fraction);
   const auto phases = phases_of(engine.timers(), comm);
+  const auto stuck_atoms = describe_stuck_atoms(result, engine);
   on_root(comm, [&] {
     comm::print(request.json ? json_text(to_json(result, engine.energies(), system, seconds), 2) + "\n"
                              : to_text(result, engine, phases, seconds));
     if (result.ending != Ending::converged)
-      print_note_of_ending(result, request.settings.max_force, advice(result.ending, result.max_force, config));
+      print_note_of_ending(result, request.settings.max_force, advice(result.ending, stuck_atoms, config));
   });
   if (result.ending == Ending::converged) return 0;
   return result.ending == Ending::stopped ? 128 + signal : not_converged;

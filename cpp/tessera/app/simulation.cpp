@@ -108,6 +108,12 @@ void Simulation::set_external_forces(md::external::ExternalForces forces) {
   engine_->measure();
 }
 
+void Simulation::set_baths(const RunConfig& config, const md::integrate::CouplingSettings& coupling) {
+  config_ = config;
+  settings_.coupling = coupling;
+  engine_->set_coupling(coupling);
+}
+
 void Simulation::set_box(const Box& box) {
   engine_->set_box(box);
   engine_->constrain_start();

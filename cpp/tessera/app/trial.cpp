@@ -21,21 +21,28 @@ void sort_by_time(Trials& trials) {
 
 }  // namespace
 
-TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                    const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
-  auto drawn_anew = config;
-  drawn_anew.dynamics.velocities = Velocities::generate;
-  Simulation simulation(system, drawn_anew, settings, comm, threads);
+RunConfig config_of_trial(RunConfig config) {
+  config.dynamics.velocities = Velocities::generate;
+  return config;
+}
+
+TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, int steps) {
   simulation.start(block);
   simulation.step(1, false);
   simulation.timers().reset();
   const auto start = std::chrono::steady_clock::now();
   simulation.step(steps, false);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  comm.all_reduce_max(std::span(&seconds, 1));
+  simulation.comm().all_reduce_max(std::span(&seconds, 1));
   TrialTime time{seconds / steps, simulation.timers().seconds()};
   for (double& phase : time.phases) phase /= steps;
   return time;
+}
+
+TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                    const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
+  Simulation simulation(system, config_of_trial(config), settings, comm, threads);
+  return time_steps(simulation, block, steps);
 }
 
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,

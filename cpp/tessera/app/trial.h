@@ -14,13 +14,20 @@
 
 namespace tessera::app {
 
+class Simulation;
+
 /// Seconds a step of a trial.
 struct TrialTime {
   double seconds = 0;                         // of the slowest rank
   std::array<double, md::n_phases> phases{};  // of this rank
 };
 
-/// Runs so many steps from this rank's share of the start, with velocities drawn anew. Collective.
+/// Runs so many steps from this rank's share of the start, with velocities drawn anew. Throws InputError and RunError
+/// where the atoms stand so that no step can be made. Collective.
+TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, int steps);
+/// The settings that simulations of trials have.
+RunConfig config_of_trial(RunConfig config);
+/// Makes a simulation and does the same. Collective.
 TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
                     const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
 

@@ -138,6 +138,11 @@ void Engine::set_external_forces(external::ExternalForces forces) {
   layout_->forces.follow_external();
 }
 
+void Engine::set_coupling(integrate::CouplingSettings coupling) {
+  settings_.coupling = std::move(coupling);
+  integrator_ = integrate::make_integrator(settings_);  // all that lasts from step to step is in the state
+}
+
 /// Every atom to the rank of its cell at the last search, and from there to where it is now.
 void Engine::place(Particles particles) {
   layout_->domain.distribute(std::move(particles));

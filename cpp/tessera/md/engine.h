@@ -60,6 +60,10 @@ class Engine {
   /// Takes the place of all external forces. measure() comes next. Collective.
   void set_external_forces(external::ExternalForces forces);
 
+  /// Gives the baths other temperatures, pressures or times; what they hold stays. They are of the same kinds and have
+  /// the same atoms.
+  void set_coupling(integrate::CouplingSettings coupling);
+
   /// Forces (and energies) at the current positions. Collective.
   void compute_forces(bool with_energies);
   /// Sums what compute_forces(true) left on threads and ranks into energies(). Collective.

@@ -55,8 +55,12 @@ def explain(
     """
     if ranks < 1:
         raise click.UsageError(f"{ranks} ranks; give at least 1")
-    threads = launch.threads_of_a_rank(threads, ranks)
     arguments = ["--explain", str(run_file), "--ranks", str(ranks)]
+    if threads == launch.AUTO:
+        arguments.append("--fill-cores")
+        if cores_per_node is not None:
+            threads = None  # hosts of their own, not this one
+    threads = launch.threads_of_a_rank(threads, ranks)
     if cores_per_node is not None:
         arguments += ["--cores-per-node", str(cores_per_node)]
     if measured_steps is not None:

@@ -24,6 +24,7 @@ from tessera.system.scratch import give_back, scratch
 from tessera.system.vacuum import frame_around
 
 OVERLAP = 0.1  # Å: two atoms that are closer need a minimisation
+MOST_IN_ONE_PLACE = 8  # atoms; copies of a molecule may lie on each other, a hundred ions at 0 0 0 have no coordinates
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
 
 
@@ -207,8 +208,8 @@ def check_box(box: FloatArray) -> Placed:
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:
     """Adds a warning that names the nearest two atoms where any are closer than `OVERLAP`: a minimisation parts them.
-    Raises `InputError` where any are in one place, as of a file without coordinates. Atoms are looked at in slabs along
-    the first box vector, so that memory does not grow with the system."""
+    Raises `InputError` where they have no places of their own, as of a file without coordinates. Atoms are looked at in
+    slabs along the first box vector, so that memory does not grow with the system."""
     slabs = _slabs(system)
     _check_coincident(flat, system, slabs)
     found = [_near_pairs(system, low, high) for low, high in slabs]
@@ -255,22 +256,23 @@ def _near_pairs(system: System, low: int, high: int) -> tuple[IdArray, FloatArra
 
 
 def _check_coincident(flat: FlatTopology, system: System, slabs: list[tuple[int, int]]) -> None:
-    """Raises `InputError` where two atoms are in one place. Excluded pairs may be, unless they are bonded.
+    """Raises `InputError` where bonded atoms are in one place, or many atoms are: their coordinates are missing.
 
     This comes before any search for neighbours, because in a file of zeros all pairs of atoms are within reach.
     """
     pairs = np.concatenate([_coincident(system, low, high) for low, high in slabs])
     if not len(pairs):
         return
-    n = system.n_atoms
     bonds = np.sort(np.concatenate([system.expand(kind)[0] for kind in BOND_KINDS]), axis=1)
-    bonded = np.isin(pairs[:, 0] * n + pairs[:, 1], bonds[:, 0] * n + bonds[:, 1])
-    bad = pairs[bonded | ~_excluded(system, pairs)]
+    bad = bonds[(system.fraction[bonds[:, 0]] == system.fraction[bonds[:, 1]]).all(axis=1)]
+    _, place, count = np.unique(system.fraction[pairs[:, 0]], axis=0, return_inverse=True, return_counts=True)
+    crowded = pairs[count[place.ravel()] >= MOST_IN_ONE_PLACE]
+    bad = np.concatenate([bad, crowded])
     if len(bad):
         first, second = (flat.describe(int(atom)) for atom in bad[np.lexsort(bad.T[::-1])[0]])
         raise InputError(
-            f"{len(bad)} atom(s) are in the same place as another; the first two are {first} and {second}: are "
-            "coordinates missing from the file?"
+            f"{len(np.unique(pairs))} atoms are in the same place as another; the first two are {first} and {second}: "
+            "are coordinates missing from the file?"
         )
 
 

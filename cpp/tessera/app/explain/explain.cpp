@@ -17,6 +17,7 @@
 #include "tessera/app/output/report.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/start.h"
+#include "tessera/app/simulation.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
 #include "tessera/app/system/cut_out.h"
@@ -130,6 +131,22 @@ struct Crowding {
   std::string text;  // for people
 };
 
+/// A host of a map, and the ranks on it.
+struct PlannedHost {
+  int ranks = 0, cores = 1;
+};
+
+std::vector<PlannedHost> hosts_of_map(const ExplainRequest& request, const std::string& map) {
+  const auto file = machine::read_machine_file(map);
+  const auto& hosts = file.machine.network->hosts;
+  std::vector<PlannedHost> planned;
+  for (const int ranks : machine::fill_slots(*file.machine.network, request.ranks)) {
+    const auto cores = file.machine.usable_threads.value_or(hosts[planned.size()].slots);
+    planned.push_back({ranks, request.cores_per_node > 0 ? request.cores_per_node : cores});
+  }
+  return planned;
+}
+
 Crowding find_crowding(const ExplainRequest& request, int threads, const std::string& map) {
   const auto this_host = machine::describe_this_host().usable_threads.value_or(1);
   if (map.empty() && request.cores_per_node == 0) {
@@ -145,18 +162,15 @@ Crowding find_crowding(const ExplainRequest& request, int threads, const std::st
             fmt::format("{} hosts of {} cores, at most {} ranks × {} threads on each", hosts, cores,
                         std::min(request.ranks, ranks_per_host), threads)};
   }
-  const auto file = machine::read_machine_file(map);
-  const auto ranks = machine::fill_slots(*file.machine.network, request.ranks);
+  const auto hosts = hosts_of_map(request, map);
   Crowding found;
-  for (std::size_t host = 0; host < ranks.size(); ++host) {
-    const int cores = request.cores_per_node > 0
-                          ? request.cores_per_node
-                          : file.machine.usable_threads.value_or(file.machine.network->hosts[host].slots);
-    found.most = std::max(found.most, static_cast<double>(ranks[host]) * threads / cores);
-    if (ranks[host] == *std::max_element(ranks.begin(), ranks.end()))
+  for (const auto& [ranks, cores] : hosts) {
+    found.most = std::max(found.most, static_cast<double>(ranks) * threads / cores);
+    if (ranks ==
+        std::max_element(hosts.begin(), hosts.end(), [](auto& a, auto& b) { return a.ranks < b.ranks; })->ranks)
       found.text = fmt::format("{} hosts of {}, at most {} ranks × {} threads on one of {} cores",
-                               std::count_if(ranks.begin(), ranks.end(), [](int n) { return n > 0; }), map, ranks[host],
-                               threads, cores);
+                               std::count_if(hosts.begin(), hosts.end(), [](const auto& one) { return one.ranks > 0; }),
+                               map, ranks, threads, cores);
   }
   return found;
 }
@@ -222,9 +236,67 @@ Protocol read_all(const std::string& run_file, const std::vector<std::string>& o
   return protocol;
 }
 
+/// What decides how long a step takes: all settings but how long a run is, what it writes, and how hot its baths and
+/// how strong its restraints are.
+std::string settings_of_rate(const RunConfig& config, const md::EngineSettings& settings) {
+  auto all = to_json(in_effect(config, settings));
+  all.erase("output");
+  all.erase("minimize");
+  const auto erase = [](json& keys, std::initializer_list<const char*> names) {
+    for (const auto* name : names) keys.erase(name);
+  };
+  erase(all.at("dynamics"), {"steps", "temperature", "velocities", "seed", "tau_t", "pressure", "tau_p",
+                             "compressibility", "surface_tension"});
+  for (auto& bath : all.at("bath")) erase(bath, {"temperature", "tau_t"});
+  for (auto& restraint : all.at("restraint")) erase(restraint, {"k", "target", "flat", "reference"});
+  return json_text(all);
+}
+
+/// A step that was measured, or why none could be.
+struct Measurement {
+  std::optional<MeasuredStep> step{};
+  std::string problem{};
+};
+
+/// Those of a protocol, by settings_of_rate().
+using Measurements = std::map<std::string, Measurement>;
+
+/// Moves atoms by a few steps of a minimisation, as a stage of that kind will. Throws InputError and RunError.
+void relax(CoordinateBlock& block, Simulation& simulation) {
+  simulation.start_to_minimize(block);
+  (void)simulation.minimize({.max_force = 1000, .max_steps = 100});
+  std::vector<Fraction> places(block.id.size());  // by id
+  for (const auto& atom : simulation.engine().snapshot().atoms)
+    places[static_cast<std::size_t>(atom.id)] = atom.position + atom.displacement;
+  for (std::size_t i = 0; i < places.size(); ++i) block.fraction[i] = places[static_cast<std::size_t>(block.id[i])];
+}
+
 /// Measures a step on this rank alone. A part of a large system is enough, because the time grows with the atoms.
-MeasuredStep measure_step(const ExplainRequest& request, const RunConfig& config, const model::System& system,
-                          const md::EngineSettings& settings, const comm::Communicator& comm, ThreadPool& pool) {
+/// `is_below_others`: stages that have not run yet will move the atoms, so that it is no error where they stand so that
+/// no step can be made; a short minimisation is tried first.
+Measurement measure_step(const ExplainRequest& request, const RunConfig& config, const model::System& system,
+                         const md::EngineSettings& settings, const comm::Communicator& comm, ThreadPool& pool,
+                         bool is_below_others) {
+  const auto measure = [&](const RunConfig& its_config, const model::System& its_system,
+                           const md::EngineSettings& its_settings, CoordinateBlock block) -> Measurement {
+    check_every_atom_once(comm, block, its_system, its_config.input.system);
+    const auto try_steps = [&](bool after_relaxing) -> Measurement {
+      Simulation simulation(its_system, config_of_trial(its_config), its_settings, comm, pool);
+      try {
+        if (after_relaxing) relax(block, simulation);
+        const auto time = time_steps(simulation, block, request.measured_steps);
+        return {MeasuredStep{time, its_system.n_atoms(), its_settings.pme_grid}};
+      } catch (const InputError& error) {
+        if (!is_below_others) throw;
+        return {.problem = error.what()};
+      } catch (const RunError& error) {
+        if (!is_below_others) throw;
+        return {.problem = error.what()};
+      }
+    };
+    auto found = try_steps(false);
+    return found.step ? found : try_steps(true);
+  };
   constexpr std::int64_t large = 2'000'000, wanted = 200'000;
   // Restraints and selections name atoms by ids, which are others in the part.
   const bool names_atoms = !config.restraints.empty() || !selections_of(config).empty() || !config.input.start.empty();
@@ -237,13 +309,23 @@ MeasuredStep measure_step(const ExplainRequest& request, const RunConfig& config
       }
       auto its_settings = plan_settings(its_config, part->system);
       its_settings.pair_scheme = settings.pair_scheme;
-      return {run_trial(its_config, part->system, its_settings, part->block, comm, pool, request.measured_steps),
-              part->system.n_atoms(), its_settings.pme_grid};
+      return measure(its_config, part->system, its_settings, part->block);
     }
   auto start = read_start(config.input.system, config, system, comm);
   add_references(start.block, config, settings, system);
-  return {run_trial(config, system, settings, start.block, comm, pool, request.measured_steps), system.n_atoms(),
-          settings.pme_grid};
+  return measure(config, system, settings, start.block);
+}
+
+/// Threads a rank: as asked for, or as many as it has cores on the planned machine.
+int planned_threads(const ExplainRequest& request, const RunConfig& config, const std::string& map) {
+  const int asked = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
+  if (!request.fills_cores) return asked;
+  if (map.empty())  // one host, or hosts that are full
+    return request.cores_per_node > 0 ? std::max(1, request.cores_per_node / request.ranks) : asked;
+  int least = 0;
+  for (const auto& [ranks, cores] : hosts_of_map(request, map))
+    if (ranks > 0) least = least == 0 ? cores / ranks : std::min(least, cores / ranks);
+  return std::max(1, least);
 }
 
 /// The plan of one run, as text and for programs.
@@ -252,11 +334,14 @@ struct PlanOfRun {
   json result;
 };
 
-PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config) {
+/// `measurements`: of the stages above, if the run is a stage, to be added to. Where the coordinates are those that
+/// stages above will move first, a step that can't be made is told of in the prediction.
+PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Measurements& measurements,
+                      bool is_below_others) {
   auto system = read_run_system(config.input.system, config);
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
-  const int threads = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
+  const int threads = planned_threads(request, config, settings.machine_file);
   auto layout = plan_layout(system, settings, request.ranks, threads);
   if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
     layout.memory.owners.push_back({"frames to be written", bytes});
@@ -298,11 +383,22 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config) {
   for (const auto& choice : choices)
     text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);
 
+  const auto measure_once = [&]() -> const Measurement& {
+    const auto [found, is_new] = measurements.try_emplace(settings_of_rate(config, settings));
+    if (is_new) {
+      const auto comm = comm::Communicator::world();
+      ThreadPool pool(threads);
+      found->second = measure_step(request, config, system, settings, comm, pool, is_below_others);
+    }
+    return found->second;
+  };
+  if (request.measured_steps == 0 || config.kind != StageKind::dynamics) return {text, "", result};
   std::string prediction;
-  if (request.measured_steps > 0 && config.kind == StageKind::dynamics) {
-    const auto comm = comm::Communicator::world();
-    ThreadPool pool(threads);
-    const auto measured = measure_step(request, config, system, settings, comm, pool);
+  if (const auto& [measured_step, problem] = measure_once(); !measured_step) {
+    prediction = fmt::format(
+        "\nno prediction: no step can be measured before the stages above have moved the atoms ({})\n", problem);
+  } else {
+    const auto& measured = *measured_step;
     const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
     const auto crowding = find_crowding(request, threads, settings.machine_file);
     const bool has_map = !settings.machine_file.empty();
@@ -380,35 +476,23 @@ std::pair<std::string, json> list_stages(const Protocol& protocol) {
   return {text, result};
 }
 
-/// The plan of a stage, with all atoms where the protocol begins: before a minimisation, that may be where no step can
-/// be measured.
-PlanOfRun explain_stage(const ExplainRequest& request, const RunConfig& config) {
-  try {
-    return explain_run(request, config);
-  } catch (const RunError&) {
-    auto its_request = request;
-    its_request.measured_steps = 0;
-    auto plan = explain_run(its_request, config);
-    plan.prediction = "\nno prediction: no step can be measured before the stages above have moved the atoms\n";
-    return plan;
-  }
-}
-
 }  // namespace
 
 std::string explain(const ExplainRequest& request) {
   const auto protocol = read_all(request.run_file, request.overrides, request.selections);
   if (protocol.stages.empty()) {
-    const auto plan = explain_run(request, protocol.config);
+    Measurements measurements;
+    const auto plan = explain_run(request, protocol.config, measurements, false);
     return request.json ? json_text(plan.result, 2) + "\n" : plan.layout + plan.prediction;
   }
   check_stages(protocol.stages, 0, false, request.ranks);
   auto [text, list] = list_stages(protocol);
   std::map<std::string, std::string> told;  // the stage whose layout was told
+  Measurements measurements;
   for (std::size_t i = 0; i < protocol.stages.size(); ++i) {
     auto [name, config] = protocol.stages[i];
     config.input.start = protocol.stages.front().config.input.start;  // the stage above has not run
-    const auto [layout, prediction, result] = explain_stage(request, config);
+    const auto [layout, prediction, result] = explain_run(request, config, measurements, i > 0);
     const auto [as, is_new] = told.try_emplace(layout, name);
     text += is_new ? fmt::format("\nthe plan of {}\n{}", name, layout)
                    : fmt::format("\nthe plan of {}: as that of {}\n", name, as->second);

@@ -11,8 +11,9 @@ struct ExplainRequest {
   std::vector<std::string> overrides;  // "section.key=value"
   std::string selections;              // path of what selections came to; empty: none
   int ranks = 1;
-  int threads = 0;         // 0: as configured
-  int cores_per_node = 0;  // of every host; 0: slots of the map where one is given, else this host's
+  int threads = 0;           // 0: as configured
+  bool fills_cores = false;  // as many threads as a rank has cores where a map or cores_per_node says, else `threads`
+  int cores_per_node = 0;    // of every host; 0: slots of the map where one is given, else this host's
   bool json = false;
   int measured_steps = 10;  // of the short measurement; 0: none
 };

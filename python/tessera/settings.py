@@ -1,0 +1,138 @@
+"""The settings of a `Simulation`: sections of a run file as Python has them, as the text that the engine reads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tessera.errors import InputError
+
+Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
+
+
+@contextlib.contextmanager
+def without_lines() -> Iterator[None]:
+    """Leaves lines that nobody wrote out of what the engine says of settings."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(re.sub(r"\bsettings:\d+: ", "", str(error))) from None
+
+
+def sections_of(settings: Any) -> Settings:
+    """The sections that are given, or those of a run file, with its paths as seen from here. Raises `InputError`."""
+    if settings is None or isinstance(settings, Mapping):
+        return settings or {}
+    if not isinstance(settings, str | os.PathLike):
+        raise InputError(f"settings is {settings!r}; expected sections of a run file, or the path of one")
+    path = Path(settings)
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} can't be read as a run file: {error}") from None
+    if "stage" in found:
+        raise InputError(f"{path} has stages, and a Simulation is one run: give the settings.toml in a stage's folder")
+    sections = {name: dict(keys) if isinstance(keys, dict) else keys for name, keys in found.items()}
+    tables = [(sections.get(name), key) for name, key in (("input", "start"), ("output", "folder"))]
+    tables.append((sections.get("parallel"), "machine"))
+    if isinstance(rows := sections.get("restraint"), list):
+        tables += [(row, "reference") for row in rows]
+    for table, key in tables:
+        if isinstance(table, dict) and isinstance(table.get(key), str) and table[key]:
+            table[key] = os.fspath(path.parent / table[key])
+    if isinstance(sections.get("input"), dict):
+        sections["input"].pop("system", None)  # the first argument stands for it
+    return sections
+
+
+def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
+    """The text of a run file, and the image of a system that is no file."""
+    from tessera.system import System, SystemFileError, image
+
+    sections: dict[str, Any] = {
+        name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
+    }
+    if isinstance(sections.get("output", {}), dict):
+        sections.setdefault("output", {}).setdefault("progress", "none")
+    inputs = sections.setdefault("input", {})
+    if isinstance(inputs, dict) and "system" in inputs:
+        raise InputError("settings name input.system; expected the system as the first argument alone")
+    data = b""
+    if isinstance(system, System):
+        try:
+            data, name = image(system), "system"
+        except SystemFileError as error:
+            raise InputError(str(error)) from None
+    else:
+        name = os.fspath(system)
+    if isinstance(inputs, dict):
+        inputs["system"] = name
+        if start is not None:
+            inputs["start"] = os.fspath(start)
+    return _toml(sections), data
+
+
+def selections_of(system: Any, wanted: list[tuple[str, str]]) -> str:
+    """The content of a file with what these selections come to; empty where there are none."""
+    from tessera.prepare.errors import InputError as PrepareError
+    from tessera.select.resolve import file_text, resolve
+    from tessera.system import System, SystemFileError, read
+
+    if not wanted:
+        return ""
+    try:
+        whole = system if isinstance(system, System) else read(Path(system))
+        return file_text(whole.n_atoms, resolve(whole, wanted))
+    except (PrepareError, SystemFileError) as error:
+        raise InputError(str(error)) from None
+
+
+def _is_repeated(keys: Any) -> bool:
+    """Whether a section is a list of tables."""
+    return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(row, Mapping) for row in keys)
+
+
+def _toml(sections: Mapping[str, Any]) -> str:
+    lines = [
+        f"{_key(name)} = {toml_value(name, keys)}"
+        for name, keys in sections.items()
+        if not isinstance(keys, dict) and not _is_repeated(keys)
+    ]
+    for name, keys in sections.items():
+        if _is_repeated(keys):
+            for number, row in enumerate(keys):
+                lines.append(f"[[{_key(name)}]]")
+                lines += [f"{_key(key)} = {toml_value(f'{name}.{number}.{key}', value)}" for key, value in row.items()]
+        if isinstance(keys, dict):
+            lines.append(f"[{_key(name)}]")
+            lines += [f"{_key(key)} = {toml_value(f'{name}.{key}', value)}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: Any) -> str:
+    return json.dumps(str(name), ensure_ascii=False)
+
+
+def toml_value(name: str, value: Any) -> str:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str | os.PathLike):
+        return json.dumps(os.fspath(value), ensure_ascii=False)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(name, element) for element in value)}]"
+    raise InputError(f"{name} is {value!r}; expected a number, a text, true or false, or a list of numbers")
