@@ -79,8 +79,8 @@ def traj() -> None:
     """Look at trajectories in segments, check, convert, join, select and repair them.
 
     RUN is the output folder of a run with output.trajectory = "segments", that of a protocol, or a
-    folder of segments. Several are joined in the order given. Files HISTORY of DL_POLY (by their name)
-    are read by info, convert, combine and select.
+    folder of segments. Several are joined in the order given. Files HISTORY of DL_POLY (by their name,
+    or of a run with output.trajectory = "history") are read by all but repair.
 
     \b
     Examples:
@@ -162,13 +162,17 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
       tessera traj verify output
       tessera traj verify first second --json
     """
+    from tessera.traj import history_reader
     from tessera.traj.check import check, size_of
 
     started = time.perf_counter()
     with errors():
-        found = _find(paths)
-        with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
-            results = [check(one.segments, progress) for one in found]
+        texts = [text for path in paths for text in history_reader.histories_of(path)]
+        found = _find([path for path in paths if not history_reader.histories_of(path)])
+        size = sum(text.stat().st_size for text in texts) + sum(size_of(one.segments) for one in found)
+        with bar("checking", size, as_json) as progress:
+            results = [history_reader.check(text, progress) for text in texts]
+            results += [check(one.segments, progress) for one in found]
     seconds = time.perf_counter() - started
     ok, size = all(result.ok for result in results), sum(result.bytes for result in results)
     if as_json:
@@ -317,12 +321,13 @@ def _find(paths: Sequence[Path]) -> list[Found]:
 
 def _open(paths: Sequence[Path]) -> Trajectory:
     """Damaged entries are told of by the commands themselves."""
-    from tessera.traj.history_reader import History, is_history
+    from tessera.traj.history_reader import History, histories_of
     from tessera.traj.trajectory import Trajectory
 
-    texts = [path for path in paths if is_history(path)]
-    if texts and len(texts) < len(paths):
-        other = next(path for path in paths if path not in texts)
+    histories = {path: histories_of(path) for path in paths}
+    texts = [text for path in paths for text in histories[path]]
+    if texts and not all(histories.values()):
+        other = next(path for path in paths if not histories[path])
         raise InputError(
             f"{texts[0]} is a HISTORY, and {other} is not: make segments of it first, by tessera traj convert "
             f"{texts[0]} -o NAME.segments"

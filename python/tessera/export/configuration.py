@@ -19,6 +19,7 @@ from tessera.system import System, read
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 from tessera.traj.find import protocol
+from tessera.traj.history_reader import History
 from tessera.traj.trajectory import Trajectory
 
 SETTINGS = "settings.toml"
@@ -128,7 +129,7 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
             f"{folder} holds no trajectory{'' if kind == 'none' else f' {path.name}'}: output.trajectory_every of a "
             "run file asks for one; without --frame the last checkpoint is taken"
         )
-    found = _read_segments_frame(path, frame) if path.is_dir() else contained(_read_frame, path, frame, file=path)
+    found = _read_own_frame(path, frame, Trajectory(path)) if path.is_dir() else contained(_read_frame, path, frame, file=path)
     select = settings.get("output", {}).get("select", "")
     if len(found.position) != system.n_atoms and select:
         raise InputError(
@@ -181,9 +182,8 @@ def _read_xtc_frame(path: Path, frame: int) -> _Frame:
     return _Frame(10 * found.x.astype(np.float64), None, box if box.any() else None, int(found.step), index)
 
 
-def _read_segments_frame(folder: Path, frame: int) -> _Frame:
-    trajectory = Trajectory(folder)
-    _check_frame(folder, frame, len(trajectory))
+def _read_own_frame(path: Path, frame: int, trajectory: Trajectory) -> _Frame:
+    _check_frame(path, frame, len(trajectory))
     index = len(trajectory) - 1 if frame == LAST else frame
     try:
         found = trajectory[index]
@@ -202,6 +202,8 @@ def _read_frame(path: Path, frame: int) -> _Frame:
             frames = DCDReader(str(path))
         elif path.suffix == ".xtc":
             return _read_xtc_frame(path, frame)
+        elif path.suffix == ".history":
+            return _read_own_frame(path, frame, History(path))
         else:
             from MDAnalysis.coordinates.H5MD import H5MDReader
 

@@ -21,6 +21,7 @@ struct Atom {
   std::int64_t id = 0;               // from 1, as it is written
   std::int64_t species = 0;          // index in Frame::species
   std::array<double, 3> position{};  // Å
+  std::array<double, 3> velocity{};  // Å/ps, of formats that hold velocities
 };
 
 /// All but the atoms, the same on all ranks.

@@ -6,10 +6,11 @@
 
 namespace tessera::io::write {
 
-WriteJob::WriteJob(const comm::Communicator& comm, std::string path, const Frame& frame, std::span<const Atom> atoms,
-                   const Format& format, const WriteOptions& options, WriteProblem problem, WritePlan plan)
+WriteJob::WriteJob(const comm::Communicator& comm, Destination destination, const Frame& frame,
+                   std::span<const Atom> atoms, const Format& format, const WriteOptions& options, WriteProblem problem,
+                   WritePlan plan)
     : comm_(comm),
-      path_(std::move(path)),
+      destination_(std::move(destination)),
       frame_(frame),
       format_(format),
       options_(options),
@@ -17,7 +18,7 @@ WriteJob::WriteJob(const comm::Communicator& comm, std::string path, const Frame
       plan_(std::move(plan)),
       batches_(comm, problem_, options.order, atoms),
       n_atoms_(problem_.n_atoms()),
-      header_(format.header(frame, n_atoms_)) {}
+      header_(destination_.begin ? "" : format.header(frame, n_atoms_)) {}
 
 void WriteJob::attempt(const std::function<void()>& work) {
   if (has_failed()) return;
@@ -69,8 +70,10 @@ void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, st
     buffer_.resize(std::max(buffer_.size(), n_bytes));
     std::copy_n(header_.begin(), before, buffer_.begin());
     format_.encode(frame_, some, buffer_.data() + before);
-    take(std::as_bytes(std::span(buffer_.data(), n_bytes)), offset);
     first += static_cast<std::int64_t>(some.size());
+    const bool has_last_byte = is_part_of_file() && first == n_atoms_ && !some.empty();
+    take(std::as_bytes(std::span(buffer_.data(), n_bytes - (has_last_byte ? 1 : 0))),
+         offset + destination_.begin.value_or(0));
   }
 }
 

@@ -13,16 +13,7 @@ namespace {
 /// Returns what is wrong on this rank; empty if nothing is.
 std::string problem_with(const Frame& frame, std::span<const Atom> atoms, const Format& format, const Method& method,
                          const WriteOptions& options, std::int64_t n_atoms) {
-  if (!method.can(format))
-    return fmt::format("{} can't write the format {}; choose another method", method.name, format.name);
-  if (!format.has_numbers && options.order == Order::owned)
-    return fmt::format("the format {} has no numbers of atoms, so their order must be sorted; found owned",
-                       format.name);
-  if (options.batch < 1 || options.buffer < 1 || options.writers < 0 || options.most_files < 1)
-    return fmt::format(
-        "a batch of {} atoms, a buffer of {} bytes, {} writers and at most {} files were asked for; "
-        "expected 1 or more, and of writers 0 or more",
-        options.batch, options.buffer, options.writers, options.most_files);
+  if (auto problem = problem_with_options(format, method, options); !problem.empty()) return problem;
   for (const auto& atom : atoms) {
     if (options.order == Order::sorted && (atom.id < 1 || atom.id > n_atoms))
       return fmt::format("an atom has the number {}; {} atoms that are sorted have the numbers from 1 to {}", atom.id,
@@ -34,6 +25,20 @@ std::string problem_with(const Frame& frame, std::span<const Atom> atoms, const 
 }
 
 }  // namespace
+
+std::string problem_with_options(const Format& format, const Method& method, const WriteOptions& options) {
+  if (!method.can(format))
+    return fmt::format("{} can't write the format {}; choose another method", method.name, format.name);
+  if (!format.has_numbers && options.order == Order::owned)
+    return fmt::format("the format {} has no numbers of atoms, so their order must be sorted; found owned",
+                       format.name);
+  if (options.batch < 1 || options.buffer < 1 || options.writers < 0 || options.most_files < 1)
+    return fmt::format(
+        "a batch of {} atoms, a buffer of {} bytes, {} writers and at most {} files were asked for; "
+        "expected 1 or more, and of writers 0 or more",
+        options.batch, options.buffer, options.writers, options.most_files);
+  return {};
+}
 
 WriteProblem problem_of(const comm::Communicator& comm, const Frame& frame, std::int64_t n_own, const Format& format) {
   WriteProblem problem;
@@ -59,7 +64,7 @@ WriteReport write_frame(const comm::Communicator& comm, const std::string& path,
   auto plan = method.plan(problem, options);
   const WriteReport report{problem.header_bytes + n_atoms * problem.atom_bytes, static_cast<int>(plan.parts.size()),
                            plan.n_files};
-  WriteJob job(comm, path, frame, atoms, format, options, std::move(problem), std::move(plan));
+  WriteJob job(comm, {path}, frame, atoms, format, options, std::move(problem), std::move(plan));
   method.write(job);
   return report;
 }

@@ -49,7 +49,7 @@ void write(WriteJob& job) {
         }
     });
   });
-  if (open) job.attempt([&] { open->synchronize(); });
+  if (open) file.synchronize(*open);
   file.commit();
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 #include "tessera/programs/io/libraries/library_file.h"
 #include "tessera/programs/io/library_methods.h"
 

@@ -11,7 +11,7 @@
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 #include "tessera/io/write/new_file.h"
 #include "tessera/programs/io/libraries/library_file.h"
 #include "tessera/programs/io/library_methods.h"

@@ -1,4 +1,4 @@
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 
 #include <array>
 #include <bit>
@@ -9,6 +9,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/math/elementary.h"
+#include "tessera/io/write/format.h"
 
 namespace tessera::io::write::netcdf {
 
@@ -200,3 +201,41 @@ void encode(std::span<const Atom> atoms, Type type, char* out) {
 }
 
 }  // namespace tessera::io::write::netcdf
+
+namespace tessera::io::write {
+
+namespace {
+
+template <netcdf::Type type>
+std::string header(const Frame& frame, std::int64_t n_atoms) {
+  return netcdf::header(frame, n_atoms, type);
+}
+
+template <netcdf::Type type>
+void encode(const Frame&, std::span<const Atom> atoms, char* out) {
+  netcdf::encode(atoms, type, out);
+}
+
+template <netcdf::Type type>
+constexpr Format format_of(const char* name, const char* about) {
+  return {.name = name,
+          .about = about,
+          .atom_bytes = netcdf::atom_bytes(type),
+          .has_numbers = false,
+          .header = header<type>,
+          .encode = encode<type>};
+}
+
+}  // namespace
+
+const Format netcdf_float = format_of<netcdf::Type::real>("netcdf", "NetCDF of the AMBER convention: 12 bytes an atom");
+const Format netcdf_double =
+    format_of<netcdf::Type::real64>("netcdf-double", "the same with coordinates in doubles: 24 bytes an atom");
+
+std::optional<netcdf::Type> netcdf_type(const Format& format) {
+  if (format.encode == netcdf_float.encode) return netcdf::Type::real;
+  if (format.encode == netcdf_double.encode) return netcdf::Type::real64;
+  return std::nullopt;
+}
+
+}  // namespace tessera::io::write

@@ -1,5 +1,5 @@
 // Headers of files beyond what is written in tests, by their rules and by the NetCDF library, which reads sparse files.
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
