@@ -113,7 +113,9 @@ def test_several_ranks_write_a_file(
     assert found.read_bytes()[first:] == files[kind].read_bytes()[first:]
 
 
-@pytest.mark.parametrize(("kind", "mpi"), [("dcd", "openmpi"), ("xtc", "mpich"), ("h5md", "openmpi"), ("history", "mpich")])
+@pytest.mark.parametrize(
+    ("kind", "mpi"), [("dcd", "openmpi"), ("xtc", "mpich"), ("h5md", "openmpi"), ("history", "mpich")]
+)
 def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str, mpi: str) -> None:
     def after_the_loss(writers: int, **sizes: Any) -> bytes:
         settings: Settings = {"output.trajectory": kind, "output.writers": writers, "output.checkpoint_every": 10}

@@ -129,7 +129,11 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
             f"{folder} holds no trajectory{'' if kind == 'none' else f' {path.name}'}: output.trajectory_every of a "
             "run file asks for one; without --frame the last checkpoint is taken"
         )
-    found = _read_own_frame(path, frame, Trajectory(path)) if path.is_dir() else contained(_read_frame, path, frame, file=path)
+    found = (
+        _read_own_frame(path, frame, Trajectory(path))
+        if path.is_dir()
+        else contained(_read_frame, path, frame, file=path)
+    )
     select = settings.get("output", {}).get("select", "")
     if len(found.position) != system.n_atoms and select:
         raise InputError(

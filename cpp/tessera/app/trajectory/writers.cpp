@@ -54,7 +54,7 @@ FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& 
   const auto& format = settings.contents.velocities ? write::history_velocities : write::history;
   problem.atom_bytes = format.atom_bytes;
   const auto system = file_system_of_output(output, machine_file);
-  const auto choice = write::choose(problem, format, write::Order::owned, system ? &*system : nullptr, true);
+  const auto choice = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
   FrameMethod found{choice.method, choice.options};
   if (output.method != "auto") found.method = &write::method(output.method);
   if (output.batch > 0) found.options.batch = output.batch;

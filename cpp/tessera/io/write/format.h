@@ -29,6 +29,8 @@ struct Format {
   std::string (*frame_header)(const Frame& frame, std::int64_t n_atoms) = nullptr;
   /// Whether a file that begins with this header has frames of as many atoms, and of the same quantities.
   bool (*is_of)(std::string_view file_header, const Frame& frame, std::int64_t n_atoms) = nullptr;
+  /// Another format of such records, whose measurements stand for this one's.
+  const char* measured_as = nullptr;
 
   bool holds_frames() const { return file_header != nullptr; }
 };

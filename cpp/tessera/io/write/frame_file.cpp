@@ -93,7 +93,16 @@ void FrameFile::append(const Frame& frame, std::span<const Atom> atoms) {
   const auto header = format_.frame_header(frame, n_atoms_);
   TESSERA_CHECK(std::ssize(header) + n_atoms_ * format_.atom_bytes == frame_bytes_);
   // Rows of a frame that has no header yet would be lines that nobody can read.
-  comm::on_root(comm_, [&] { file_->write_at(header.data(), header.size(), begin); });
+  bool is_there = true;
+  comm::on_root(comm_, [&] {
+    is_there = file_->is_in_place();
+    if (is_there) file_->write_at(header.data(), header.size(), begin);
+  });
+  comm_.broadcast(std::as_writable_bytes(std::span(&is_there, 1)), 0);
+  if (!is_there) {  // who asks is_in_place() says so
+    ++n_frames_;
+    return;
+  }
   WriteJob job(comm_, {path_, begin + std::ssize(header)}, frame, atoms, format_, options_, problem_, plan_);
   method_.write(job);
   ++n_frames_;

@@ -27,7 +27,7 @@ class FrameFile {
             const Format& format, const Method& method, const WriteOptions& options,
             std::optional<std::int64_t> frames);
 
-  /// Appends a frame, of which `atoms` are this rank's. Throws RunError.
+  /// Appends a frame, of which `atoms` are this rank's; it is lost where the file is not in its place. Throws RunError.
   void append(const Frame& frame, std::span<const Atom> atoms);
   /// Waits until all frames are on the disk. Throws RunError.
   void synchronize() const;
