@@ -1,15 +1,29 @@
-// The Python module tessera._ranks_<mpi>: the ranks that a launcher started, and messages of bytes between all of them.
+// The Python module tessera._ranks_<mpi>: the ranks that a launcher started, messages of bytes between all of them, and
+// files that they write together.
 #include "module.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/comm/on_root.h"
+#include "tessera/io/write/choose.h"
+#include "tessera/io/write/write.h"
+#include "tessera/machine/survey/machine_file.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,6 +45,74 @@ nb::list all_gather(const comm::Communicator& world, const nb::bytes& data) {
   return all;
 }
 
+namespace write = io::write;
+using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// Returns the method and its options; the root reads the machine file where there is one.
+std::pair<const write::Method*, write::WriteOptions> chosen(const comm::Communicator& world, const std::string& method,
+                                                            const std::string& machine, const std::string& path,
+                                                            const write::WriteProblem& problem,
+                                                            const write::Format& format) {
+  auto name = method;
+  std::array<std::int64_t, 3> sizes{};
+  comm::on_root(world, [&] {
+    std::optional<machine::FileSystem> system;
+    if (!machine.empty()) {
+      const auto map = machine::read_machine_file(machine);
+      const auto* found = write::file_system_of(map.file_systems, std::filesystem::weakly_canonical(path).string());
+      if (found) system = *found;
+    }
+    const auto choice = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
+    if (name == "auto") name = choice.method->name;
+    sizes = {choice.options.writers, choice.options.batch, choice.options.buffer};
+  });
+  comm::broadcast_resized(world, name);
+  world.broadcast(std::as_writable_bytes(std::span(sizes)), 0);
+  write::WriteOptions options;
+  options.writers = static_cast<int>(sizes[0]);
+  options.batch = sizes[1];
+  options.buffer = sizes[2];
+  return {&write::method(name), options};
+}
+
+/// Writes a configuration of which this rank has the atoms from number `first` on. Returns the name of the method.
+std::string write_configuration(const comm::Communicator& world, const std::string& path,
+                                const std::string& format_name, const std::string& method, int writers,
+                                std::int64_t batch, const std::string& machine, const std::string& title, int shape,
+                                const std::array<double, 9>& cell, std::int64_t step, double timestep, double time,
+                                const std::vector<std::string>& names, const Integers& species, std::int64_t first,
+                                const Doubles& positions, const Doubles& velocities) {
+  const auto n = species.shape(0);
+  const bool has_velocities = velocities.shape(0) > 0;
+  if (positions.shape(0) != n || positions.shape(1) != 3 || (has_velocities && velocities.shape(0) != n) ||
+      velocities.shape(1) != 3)
+    throw nb::value_error("the arrays of atoms have different shapes");
+  const nb::gil_scoped_release release;
+  write::Frame frame;
+  frame.title = title;
+  frame.periodicity = shape;
+  frame.cell = cell;
+  frame.moment = {step, timestep, time};
+  for (const auto& name : names) frame.species.push_back({io::text::name_of(name), 0, 0});
+  std::vector<write::Atom> atoms(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    atoms[i].id = first + static_cast<std::int64_t>(i);
+    atoms[i].species = species.data()[i];
+    std::copy_n(positions.data() + 3 * i, 3, atoms[i].position.begin());
+    if (has_velocities) std::copy_n(velocities.data() + 3 * i, 3, atoms[i].velocity.begin());
+  }
+  const auto& format = write::format(format_name);
+  const auto problem = write::problem_of(world, frame, static_cast<std::int64_t>(n), format);
+  auto [found, options] = chosen(world, method, machine, path, problem, format);
+  if (writers > 0) options.writers = writers;
+  if (batch > 0) options.batch = batch;
+  if (found->is_folder)
+    throw InputError(std::string(found->name) + " makes a folder of pieces, not one file; choose another method");
+  write::write_frame(world, path, frame, atoms, format, *found, options);
+  return found->name;
+}
+
 }  // namespace
 
 void register_ranks(nb::module_& module) {
@@ -41,6 +123,11 @@ void register_ranks(nb::module_& module) {
       .def("__init__", [](comm::Communicator* place) { new (place) comm::Communicator(comm::Communicator::world()); })
       .def_prop_ro("rank", &comm::Communicator::rank)
       .def_prop_ro("size", &comm::Communicator::size)
-      .def("all_gather", &all_gather, "data"_a, "Returns the bytes of every rank, in rank order. Collective.");
+      .def("all_gather", &all_gather, "data"_a, "Returns the bytes of every rank, in rank order. Collective.")
+      .def("write", &write_configuration, "path"_a, nb::kw_only(), "format"_a, "method"_a, "writers"_a, "batch"_a,
+           "machine"_a, "title"_a, "imcon"_a, "cell"_a, "step"_a, "timestep"_a, "time"_a, "names"_a, "species"_a,
+           "first"_a, "positions"_a, "velocities"_a,
+           "Writes a file of atoms of these kinds, of which this rank has those from number `first` on: (n,3) Å and "
+           "Å/ps, or (0,3) without velocities. Returns the method. Collective. Raises InputError and RuntimeError.");
   module.def("finalize", &comm::Communicator::finalize, "Ends MPI. Collective.");
 }

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tessera/io/write/formats/netcdf.h"
 #include "tessera/io/write/frame.h"
 
 namespace tessera::io::write {
@@ -39,9 +37,6 @@ struct Format {
 std::span<const Format> formats();
 /// Finds a format by its name. Throws InputError, which names the nearest known one, where there is none.
 const Format& format(const std::string& name);
-
-/// The type of coordinates in the formats of NetCDF; none of the others.
-std::optional<netcdf::Type> netcdf_type(const Format& format);
 
 // The entries, in the folder formats.
 extern const Format config, config_velocities, history, history_velocities, binary, xdr, netcdf_float, netcdf_double;

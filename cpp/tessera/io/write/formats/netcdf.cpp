@@ -9,7 +9,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/math/elementary.h"
-#include "tessera/io/write/format.h"
 
 namespace tessera::io::write::netcdf {
 
