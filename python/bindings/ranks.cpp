@@ -117,7 +117,7 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
 
 void register_ranks(nb::module_& module) {
   module.doc() = "The ranks that a launcher of one MPI started.";
-  const nb::exception<InputError> input_error(module, "InputError");
+  const nb::exception<InputError> input_error(module, "InputError", PyExc_ValueError);
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   nb::class_<comm::Communicator>(module, "World", "All ranks. MPI starts with the first.")
       .def("__init__", [](comm::Communicator* place) { new (place) comm::Communicator(comm::Communicator::world()); })

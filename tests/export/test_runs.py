@@ -38,7 +38,7 @@ def settings(folder: Path, trajectory: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tessera.Simulation]:
-    """A folder with the system and the runs `dcd`, `xtc`, `history` and `h5md`, and the simulation of the latter at its end."""
+    """A folder with the system and the runs `dcd`, `xtc`, `history`, `h5md`, and the simulation of the last."""
     folder = tmp_path_factory.mktemp("runs")
     write(make_water(3000), folder / "water.tsr")
     for trajectory in ("dcd", "xtc", "history", "h5md"):

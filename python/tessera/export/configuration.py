@@ -35,6 +35,7 @@ class Configuration:
     step: int | None = None  # None: the start
     time: float | None = None  # ps
     frame: int | None = None
+    timestep: float | None = None  # ps
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -96,7 +97,8 @@ def _of_run(folder: Path, frame: int | None, system_path: Path | None) -> Config
     if found.is_half_step_before:
         notes.append("the velocities are those half a step before the positions")
     now = dataclasses.replace(system, box=found.box, fraction=found.fraction, velocity=found.velocity)
-    return Configuration(now, found.path, found.step, _time(found.step, found.timestep), notes=notes)
+    moment = found.step, _time(found.step, found.timestep)
+    return Configuration(now, found.path, *moment, timestep=found.timestep / 1000, notes=notes)
 
 
 def _time(step: int, timestep: float) -> float:
@@ -154,7 +156,7 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
     fraction = to_fraction(found.position, box)
     now = dataclasses.replace(system, box=box, fraction=fraction, velocity=found.velocity)
     timestep = _value(folder, settings, "dynamics", "timestep")
-    return Configuration(now, path, found.step, _time(found.step, timestep), found.index)
+    return Configuration(now, path, found.step, _time(found.step, timestep), found.index, timestep / 1000)
 
 
 @dataclass

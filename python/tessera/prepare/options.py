@@ -169,6 +169,18 @@ class Means:
     processes: int
 
 
+def on_ranks(ranks: int | None, mpi: str, oversubscribe: bool) -> int:
+    """Starts this command on several ranks and ends with it, where it is asked to and is not started so. Returns the
+    number of ranks that the launcher started."""
+    started = of_launcher().size
+    if started == 1 and ranks is not None and ranks > 1:
+        command = launch.tessera_command(sys.argv[1:], ranks=ranks, mpi=mpi, oversubscribe=oversubscribe)
+        sys.exit(launch.supervise(command, "nothing was written"))
+    if ranks is not None and ranks != started:
+        raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
+    return started
+
+
 def means_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds `--memory` and `--processes`, of which the function gets `means`, and `-n/--ranks`, `--mpi` and
     `--oversubscribe`, by which the command starts itself on several ranks."""
@@ -177,12 +189,7 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
     def with_means(
         *, memory: float, processes: int | None, ranks: int | None, mpi: str, oversubscribe: bool, **others: Any
     ) -> None:
-        started = of_launcher().size
-        if started == 1 and ranks is not None and ranks > 1:
-            command = launch.tessera_command(sys.argv[1:], ranks=ranks, mpi=mpi, oversubscribe=oversubscribe)
-            sys.exit(launch.supervise(command, "nothing was written"))
-        if ranks is not None and ranks != started:
-            raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
+        started = on_ranks(ranks, mpi, oversubscribe)
         if started > 1 and processes is not None and processes > 1:
             raise click.UsageError(f"--processes {processes} on {started} ranks; leave it away and start more ranks")
         own = 1 if started > 1 else processes or launch.usable_cores()

@@ -36,8 +36,8 @@ def is_history(path: Path) -> bool:
 
 
 def histories_of(path: Path) -> list[Path]:
-    """Returns the files of a path that are a HISTORY: itself, or those of a run's folder and of a protocol's stages that
-    have no trajectory in segments."""
+    """Returns the files HISTORY of a path: itself, or those of a run's folder, or of a protocol's stages, that have no
+    trajectory in segments."""
     if is_history(path):
         return [path]
     if not path.is_dir() or (path / FOLDER).is_dir() or manifest_paths(path):
