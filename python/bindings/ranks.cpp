@@ -22,6 +22,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/write/choose.h"
+#include "tessera/io/write/frame_file.h"
 #include "tessera/io/write/write.h"
 #include "tessera/machine/survey/machine_file.h"
 
@@ -47,6 +48,7 @@ nb::list all_gather(const comm::Communicator& world, const nb::bytes& data) {
 
 namespace write = io::write;
 using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// Returns the method and its options; the root reads the machine file where there is one.
@@ -113,6 +115,63 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
   return found->name;
 }
 
+/// Frames of which each rank has the atoms from number `first` on, one after the other in one file.
+class Frames {
+ public:
+  Frames(const comm::Communicator& world, const std::string& path, const std::string& format_name,
+         const std::string& method, int writers, std::int64_t batch, const std::string& machine,
+         const std::string& title, int shape, double timestep, const std::vector<std::string>& names,
+         const std::vector<double>& masses, const std::vector<double>& charges, const Integers& species,
+         std::int64_t first) {
+    const auto n = species.shape(0);
+    if (masses.size() != names.size() || charges.size() != names.size())
+      throw nb::value_error("the kinds of atoms have different lengths");
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      frame_.species.push_back({io::text::name_of(names[i]), masses[i], charges[i]});
+    for (std::size_t i = 0; i < n; ++i)
+      atoms_.push_back({first + static_cast<std::int64_t>(i), species.data()[i], {}, {}, {}});
+    frame_.title = title;
+    frame_.periodicity = shape;
+    frame_.moment.timestep = timestep;
+    const auto& format = write::format(format_name);
+    const auto problem = write::problem_of(world, frame_, std::ssize(atoms_), format);
+    auto [found, options] = chosen(world, method, machine, path, problem, format);
+    if (writers > 0) options.writers = writers;
+    if (batch > 0) options.batch = batch;
+    file_.emplace(world, path, frame_, std::ssize(atoms_), format, *found, options, std::nullopt);
+  }
+
+  /// `values`: positions, velocities and forces (levels,n,3) as far as the format holds them.
+  void append(std::int64_t step, double time, int shape, const std::array<double, 9>& cell, const Values& values) {
+    const auto n = atoms_.size();
+    if (values.shape(0) < 1 || values.shape(0) > 3 || values.shape(1) != n || values.shape(2) != 3)
+      throw nb::value_error("the arrays of a frame have another shape");
+    const nb::gil_scoped_release release;
+    frame_.moment.step = step;
+    frame_.moment.time = time;
+    frame_.periodicity = shape;
+    frame_.cell = cell;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto* row = values.data() + 3 * i;
+      std::copy_n(row, 3, atoms_[i].position.begin());
+      if (values.shape(0) > 1) std::copy_n(row + 3 * n, 3, atoms_[i].velocity.begin());
+      if (values.shape(0) > 2) std::copy_n(row + 6 * n, 3, atoms_[i].force.begin());
+    }
+    file_->append(frame_, atoms_);
+  }
+
+  void synchronize() const {
+    const nb::gil_scoped_release release;
+    file_->synchronize();
+  }
+
+ private:
+  write::Frame frame_;
+  std::vector<write::Atom> atoms_;
+  std::optional<write::FrameFile> file_;
+};
+
 }  // namespace
 
 void register_ranks(nb::module_& module) {
@@ -129,5 +188,14 @@ void register_ranks(nb::module_& module) {
            "first"_a, "positions"_a, "velocities"_a,
            "Writes a file of atoms of these kinds, of which this rank has those from number `first` on: (n,3) Å and "
            "Å/ps, or (0,3) without velocities. Returns the method. Collective. Raises InputError and RuntimeError.");
+  nb::class_<Frames>(module, "Frames", "Frames that ranks append to one file. Collective. Raises as World.write.")
+      .def(nb::init<const comm::Communicator&, const std::string&, const std::string&, const std::string&, int,
+                    std::int64_t, const std::string&, const std::string&, int, double, const std::vector<std::string>&,
+                    const std::vector<double>&, const std::vector<double>&, const Integers&, std::int64_t>(),
+           "world"_a, "path"_a, nb::kw_only(), "format"_a, "method"_a, "writers"_a, "batch"_a, "machine"_a, "title"_a,
+           "imcon"_a, "timestep"_a, "names"_a, "masses"_a, "charges"_a, "species"_a, "first"_a, nb::keep_alive<1, 2>())
+      .def("append", &Frames::append, "step"_a, "time"_a, "imcon"_a, "cell"_a, "values"_a,
+           "Appends a frame of (levels,n,3) positions, velocities and forces of this rank's atoms.")
+      .def("synchronize", &Frames::synchronize);
   module.def("finalize", &comm::Communicator::finalize, "Ends MPI. Collective.");
 }

@@ -14,11 +14,11 @@ from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.export.configuration import Configuration
-from tessera.export.dlpoly import Way
 from tessera.export.files import check_outputs, write_all
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.errors import InputError
 from tessera.system import System, write
+from tessera.way import Way
 
 pytest.importorskip("tessera._ranks_serial", reason="the Python modules are not built")
 METHODS = ("auto", "pdaw", "sdaw", "sdaw-printf", "mpiw-independent", "mpiw-collective")

@@ -20,7 +20,6 @@ from tessera.commands.traj import traj as command
 from tessera.io import SegmentWriter
 from tessera.system import write
 from tessera.traj import Trajectory
-from tessera.traj.history import fixed
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
@@ -209,16 +208,6 @@ def test_history(output: Path, tmp_path: Path) -> None:
         np.testing.assert_allclose(frame.get_forces() / DLP_F_ASE, forces, rtol=1e-6)
     assert frames[0].get_chemical_symbols()[:3] == ["O", "H", "H"]
     np.testing.assert_allclose(frames[0].get_masses()[:2], [15.9994, 1.008], rtol=1e-3)
-
-
-def test_numbers_of_history() -> None:
-    values = [0.0, -0.0, 1.5, -1.5, 9.87654321e-5, -123456.75, 98999999.0, -98999999.0, 3.5e9, -1e-12, 99.99999999996]
-    values += np.random.default_rng(1).normal(scale=50, size=500).astype(np.float32).tolist()
-    for value, text in zip(values, fixed(np.array(values))):
-        expected_text = f"{value:20.10f}" if abs(value) < 9.9e7 else f"{value:20.10E}"
-        if float(expected_text) == 0:
-            expected_text = f"{0:20.10f}"
-        assert bytes(text).decode() == expected_text
 
 
 @pytest.mark.parametrize("ending", ["segments", "dcd"])

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from tessera import launch
 from tessera.prepare.errors import InputError
-from tessera.prepare.options import on_ranks, progress
+from tessera.prepare.options import progress, way_options
 from tessera.printing import echo
 from tessera.ranks import of_launcher
 from tessera.system import SystemFileError
+from tessera.way import Way
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -53,22 +53,7 @@ class FrameNumber(click.ParamType):
     show_default=True,
     help="What lies in the box: molecules, whole, by their centres, or each atom, which cuts molecules at faces.",
 )
-@click.option(
-    "-n",
-    "--ranks",
-    type=click.IntRange(min=1),
-    help="Ranks that write a CONFIG together. The file is the same with any.",
-)
-@launch.parallel_mpi_option
-@launch.oversubscribe_option
-@click.option(
-    "--method",
-    default="auto",
-    show_default=True,
-    help="How they write it (docs/guide/io.md); auto: as the machine file TESSERA_MACHINE suggests, else pdaw.",
-)
-@click.option("--writers", type=click.IntRange(min=0), default=0, help="Ranks that write [as the method likes].")
-@click.option("--batch", type=click.IntRange(min=0), default=0, help="Atoms that a rank sends at a time [chosen].")
+@way_options("a CONFIG")
 @click.option("--system", type=FILE, help="The system file of the run, where it has moved.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
@@ -78,12 +63,7 @@ def export(
     frame: int | None,
     select: str | None,
     wrap: str,
-    ranks: int | None,
-    mpi: str,
-    oversubscribe: bool,
-    method: str,
-    writers: int,
-    batch: int,
+    way: Way,
     system: Path | None,
     force: bool,
     as_json: bool,
@@ -109,16 +89,12 @@ def export(
       tessera export output --frame 10 --select "protein or around 5 protein" -o near.pdb -o near.psf
     """
     from tessera.export.configuration import read_configuration
-    from tessera.export.dlpoly import Way, is_config
+    from tessera.export.dlpoly import is_config
     from tessera.export.files import check_outputs, write_all
 
     started = time.perf_counter()
-    way = Way.of(method, writers, batch)
-    if way != Way.of() and not all(map(is_config, outputs)):
-        raise click.UsageError(
-            "--method, --writers and --batch are of a CONFIG or REVCON; write other formats by themselves"
-        )
-    on_ranks(ranks, mpi, oversubscribe)
+    if not way.is_usual and not all(map(is_config, outputs)):
+        raise click.UsageError("--method, --writers and --batch are of a CONFIG; write other formats by themselves")
     world = of_launcher()
     try:
         check_outputs(outputs, force or not world.is_root)

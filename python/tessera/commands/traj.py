@@ -18,8 +18,11 @@ from tessera.checked_file import DamagedFileError
 from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.prepare.errors import InputError
+from tessera.prepare.options import way_options
 from tessera.printing import echo
+from tessera.ranks import of_launcher
 from tessera.system import SystemFileError
+from tessera.way import Way
 
 if TYPE_CHECKING:
     from tessera.traj.find import Found
@@ -197,8 +200,9 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
 @traj.command()
 @click.argument("path", metavar="RUN", type=PATH)
 @output_option
+@way_options("a HISTORY")
 @writing_options
-def convert(path: Path, request: Request) -> None:
+def convert(path: Path, request: Request, way: Way) -> None:
     """Write the frames of a run in another program's format.
 
     \b
@@ -208,7 +212,7 @@ def convert(path: Path, request: Request) -> None:
       .trr   TRR      .segments                  a folder of segments
 
     Velocities and forces are written where the format holds them. PDB and HISTORY take the names of
-    atoms from the system file, or from the HISTORY that is read.
+    atoms from the system file, or from the HISTORY that is read. Several ranks (-n) write a HISTORY.
 
     \b
     Examples:
@@ -216,7 +220,7 @@ def convert(path: Path, request: Request) -> None:
       tessera traj convert output -o output.xtc --first 100 --stride 10
       tessera traj convert HISTORY -o output.segments
     """
-    _write(lambda: _open((path,)), None, request)
+    _write(lambda: _open((path,)), None, request, way)
 
 
 @traj.command()
@@ -347,13 +351,20 @@ def _merged(paths: Sequence[Path], hold: bool) -> Trajectory:
         return Merged(paths, hold=hold)
 
 
-def _write(opened: Callable[[], Trajectory], select: str | None, request: Request) -> None:
+def _write(
+    opened: Callable[[], Trajectory],
+    select: str | None,
+    request: Request,
+    way: Way = Way(),  # noqa: B008
+) -> None:
     started = time.perf_counter()
     with errors(), libraries():
         from tessera.traj.convert import check_output, chosen, convert, needs_names, rows_of, structure_for, system_of
 
         output, whole = request.output, opened()
-        ending = check_output(output, whole, request.force)
+        ending, ranks = check_output(output, whole, request.force), of_launcher()
+        if ending != ".history" and (ranks.size > 1 or not way.is_usual):
+            raise InputError(f"{output}: -n, --method, --writers and --batch are of a HISTORY: leave them away")
         trajectory = chosen(whole, *request.frames)
         structure = rows = None
         if select is not None or needs_names(ending):
@@ -366,8 +377,9 @@ def _write(opened: Callable[[], Trajectory], select: str | None, request: Reques
                 rows = rows_of(whole, structure, system, select)
         with bar("writing", len(trajectory), request.as_json, in_bytes=False) as progress:
             written = convert(
-                trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress
-            )
+                trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress,
+                ranks=ranks, way=way,
+            )  # fmt: skip
         if whole.damaged:
             written.notes.append(f"{whole.damaged:,} {whole.damage}")
     if request.as_json:

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from tessera.export.formats import check_words
 from tessera.export.structure import Structure
 from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
-from tessera.traj.history import imcon_of
+from tessera.traj.history import check_names, imcon_of
+from tessera.way import Way
 
 NAME = "CONFIG of DL_POLY"
 ENDINGS = (".config", ".revcon")
 NAMES = ("CONFIG", "REVCON")
-
-
-@dataclass(frozen=True)
-class Way:
-    """How a file is written: the method ("auto": by the machine file), and as many writers and atoms at a time as it
-    says where they are 0."""
-
-    method: str = "auto"
-    writers: int = 0
-    batch: int = 0
-    machine: str = ""
-
-    @staticmethod
-    def of(method: str = "auto", writers: int = 0, batch: int = 0) -> Way:
-        return Way(method, writers, batch, os.environ.get("TESSERA_MACHINE", ""))
 
 
 def is_config(path: Path) -> bool:
@@ -44,7 +27,7 @@ def write_config(
 ) -> list[str]:
     """Writes positions, and velocities where there are any; of the atoms each rank writes its share. All ranks have the
     whole structure. Returns notes. Collective. Raises `InputError`."""
-    check_words(NAME, "atom name", structure.name, 8, "write .cif instead")
+    check_names(structure.name)
     n = structure.n_atoms
     own = slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
     names, species = np.unique(structure.name.astype(str), return_inverse=True)

@@ -18,6 +18,7 @@ from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
 from tessera.system import System
+from tessera.way import Way
 
 SUFFIXES = (*FORMATS, ".psf", *dlpoly.ENDINGS)
 
@@ -50,7 +51,7 @@ def write_all(
     whole: bool,
     report: Callable[[str], None],
     ranks: Ranks = ALONE,
-    way: dlpoly.Way = dlpoly.Way(),  # noqa: B008
+    way: Way = Way(),  # noqa: B008
 ) -> tuple[Structure, list[Written]]:
     """Writes each output in the format of its ending: a CONFIG by all ranks, others by the root. Collective. Raises
     `InputError`."""

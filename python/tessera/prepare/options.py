@@ -27,6 +27,7 @@ from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
 from tessera.system.scratch import bounded
+from tessera.way import Way
 
 Triple = tuple[float, float, float]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -179,6 +180,42 @@ def on_ranks(ranks: int | None, mpi: str, oversubscribe: bool) -> int:
     if ranks is not None and ranks != started:
         raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
     return started
+
+
+def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the options of a command that writes such a file by several ranks; the function gets `way`, on each rank."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def with_way(
+            *, ranks: int | None, mpi: str, oversubscribe: bool, method: str, writers: int, batch: int, **others: Any
+        ) -> None:
+            on_ranks(ranks, mpi, oversubscribe)
+            function(way=Way.of(method, writers, batch), **others)
+
+        for option in (
+            click.option("--batch", type=click.IntRange(min=0), default=0, help="Atoms at a time [chosen]."),
+            click.option("--writers", type=click.IntRange(min=0), default=0, help="Ranks that write [chosen]."),
+            click.option(
+                "--method",
+                default="auto",
+                show_default=True,
+                help=f"How ranks write {what} (docs/guide/io.md); auto: as the machine file TESSERA_MACHINE suggests, "
+                "else pdaw.",
+            ),
+            launch.oversubscribe_option,
+            launch.parallel_mpi_option,
+            click.option(
+                "-n",
+                "--ranks",
+                type=click.IntRange(min=1),
+                help=f"MPI ranks that write {what} together. The file is the same with any.",
+            ),
+        ):
+            with_way = option(with_way)
+        return with_way
+
+    return decorate
 
 
 def means_options(function: Callable[..., None]) -> Callable[..., None]:

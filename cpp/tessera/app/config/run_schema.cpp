@@ -371,7 +371,7 @@ Schema make_run_schema() {
       .selects_atoms();
   output.key("velocities", &OutputConfig::velocities,
              "frames hold velocities too (trajectory = \"segments\", \"h5md\" or \"history\")");
-  output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\")");
+  output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\" or \"history\")");
   output.key("compression", &OutputConfig::compression,
              "of frames in segments; lossless: exactly what was calculated; rounded: positions to output.precision");
   add_precision(output);

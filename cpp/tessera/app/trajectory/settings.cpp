@@ -64,7 +64,7 @@ void check_method(const OutputConfig& output) {
                     output.batch, name));
 }
 
-/// Formats of one file hold positions, and H5MD and HISTORY velocities too.
+/// Formats of one file hold positions, H5MD and HISTORY velocities too, and HISTORY forces.
 void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms) {
   const auto& contents = settings.contents;
   const auto refuse = [&](const char* setting, const char* formats) {
@@ -73,7 +73,11 @@ void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms)
   };
   if (contents.velocities && settings.format != TrajectoryFormat::h5md && settings.format != TrajectoryFormat::history)
     refuse("output.velocities = true", "\"segments\", \"h5md\" or \"history\"");
-  if (contents.forces) refuse("output.forces = true", "\"segments\"");
+  if (contents.forces && settings.format != TrajectoryFormat::history)
+    refuse("output.forces = true", "\"segments\" or \"history\"");
+  if (contents.forces && !contents.velocities)
+    throw InputError(
+        "output.forces = true, and a HISTORY holds forces beside velocities alone: set output.velocities = true");
   if (contents.compression == Compression::lossless) refuse("output.compression = \"lossless\"", "\"segments\"");
   if (contents.compression == Compression::rounded)
     refuse("output.compression = \"rounded\"", "\"segments\" or \"xtc\"");

@@ -67,10 +67,10 @@ TEST(TrajectorySettings, EachFormatTakesItsMethods) {
 
 TEST(TrajectorySettings, AHistoryHoldsWhatItHasRoomFor) {
   auto asked = output(TrajectoryFormat::history, "auto");
+  asked.forces = true;
+  EXPECT_NE(problem_with(asked).find("set output.velocities"), std::string::npos);
   asked.velocities = true;
   EXPECT_EQ(problem_with(asked), "none");
-  asked.forces = true;
-  EXPECT_NE(problem_with(asked).find("output.forces"), std::string::npos);
   for (const char* name : {"", "O O", "nine.long", "\xc3\xb6", "\x1b"})
     EXPECT_NE(problem_with(output(TrajectoryFormat::history, "auto"), name).find("one to eight letters"),
               std::string::npos);

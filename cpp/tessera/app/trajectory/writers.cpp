@@ -43,6 +43,11 @@ int plan_writers(const TrajectorySettings& settings, const OutputConfig& output,
   return static_cast<int>(n);
 }
 
+const io::write::Format& format_of_history(const FrameContents& contents) {
+  if (contents.forces) return io::write::history_forces;
+  return contents.velocities ? io::write::history_velocities : io::write::history;
+}
+
 FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
                         std::int64_t atoms_of_frame, int ranks) {
   namespace write = io::write;
@@ -51,7 +56,7 @@ FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& 
     problem.hosts.push_back(0);
     problem.owned.push_back(atoms_of_frame / ranks + (rank < atoms_of_frame % ranks ? 1 : 0));
   }
-  const auto& format = settings.contents.velocities ? write::history_velocities : write::history;
+  const auto& format = format_of_history(settings.contents);
   problem.atom_bytes = format.atom_bytes;
   const auto system = file_system_of_output(output, machine_file);
   const auto choice = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);

@@ -46,6 +46,20 @@ Batches::Batches(const comm::Communicator& comm, const WriteProblem& problem, Or
   for (int rank = 0; rank < comm.rank(); ++rank) first_owned_ += problem.owned[static_cast<std::size_t>(rank)];
 }
 
+std::vector<std::byte> Batches::pack(std::span<const Atom> atoms) const {
+  const auto size = static_cast<std::size_t>(problem_.sent_bytes);
+  std::vector<std::byte> bytes(atoms.size() * size);
+  for (std::size_t i = 0; i < atoms.size(); ++i) std::memcpy(bytes.data() + i * size, &atoms[i], size);
+  return bytes;
+}
+
+std::vector<Atom> Batches::unpack(std::span<const std::byte> bytes) const {
+  const auto size = static_cast<std::size_t>(problem_.sent_bytes);
+  std::vector<Atom> atoms(bytes.size() / size);
+  for (std::size_t i = 0; i < atoms.size(); ++i) std::memcpy(&atoms[i], bytes.data() + i * size, size);
+  return atoms;
+}
+
 /// Whether every rank writes what it owns.
 bool Batches::is_mine(const WritePlan& plan) const {
   if (order_ != Order::owned || static_cast<int>(plan.parts.size()) != problem_.n_ranks()) return false;
@@ -81,14 +95,13 @@ std::string Batches::exchange_owned(const WritePlan& plan, const TakeAtoms& take
       first = std::max(first, first_owned_);
       last = std::min(last, end);
       if (first >= last) continue;
-      const auto bytes = std::as_bytes(
-          atoms_.subspan(static_cast<std::size_t>(first - first_owned_), static_cast<std::size_t>(last - first)));
-      outgoing[static_cast<std::size_t>(part.rank)].assign(bytes.begin(), bytes.end());
+      outgoing[static_cast<std::size_t>(part.rank)] =
+          pack(atoms_.subspan(static_cast<std::size_t>(first - first_owned_), static_cast<std::size_t>(last - first)));
     }
     const auto incoming = comm_.all_to_all(outgoing);
     batch.clear();
     for (const auto& block : incoming) {
-      const auto atoms = comm::values_of<Atom>(block);
+      const auto atoms = unpack(block);
       batch.insert(batch.end(), atoms.begin(), atoms.end());
     }
     TESSERA_CHECK(std::ssize(batch) == own.second - own.first);
@@ -142,13 +155,12 @@ std::string Batches::exchange_sorted(const WritePlan& plan, const TakeAtoms& tak
       if (&plan.parts[part] == mine) {
         sorting.add(atoms);
       } else if (!atoms.empty()) {
-        const auto bytes = std::as_bytes(atoms);
-        outgoing[static_cast<std::size_t>(plan.parts[part].rank)].assign(bytes.begin(), bytes.end());
+        outgoing[static_cast<std::size_t>(plan.parts[part].rank)] = pack(atoms);
       }
     }
     if (comm_.size() > 1)
       for (const auto& received : comm_.all_to_all(outgoing))
-        if (!received.empty()) sorting.add(comm::values_of<Atom>(received));
+        if (!received.empty()) sorting.add(unpack(received));
     take(mine ? sorting.atoms() : std::span<const Atom>{}, first);
   }
   return sorting.problem();
@@ -174,7 +186,7 @@ std::string Batches::in_turn(const WritePlan& plan, const TakeAtoms& take) const
   }
   constexpr int tag = 7;
   std::int64_t first = 0;
-  std::vector<Atom> batch;
+  std::vector<std::byte> received;
   for (int rank = 0; rank < comm_.size(); ++rank) {
     const auto n = held[static_cast<std::size_t>(rank)];
     for (std::int64_t done = 0; done < n; done += plan.batch) {
@@ -184,14 +196,15 @@ std::string Batches::in_turn(const WritePlan& plan, const TakeAtoms& take) const
         if (rank == writer) {
           take(piece, first);
         } else {
-          auto request = comm_.start_send(std::as_bytes(piece), writer, tag);
+          const auto bytes = pack(piece);
+          auto request = comm_.start_send(bytes, writer, tag);
           comm::Communicator::wait_all(std::span(&request, 1));
         }
       } else if (comm_.rank() == writer) {
-        batch.resize(some);
-        auto request = comm_.start_receive(comm::writable_bytes_of(batch), rank, tag);
+        received.resize(some * static_cast<std::size_t>(problem_.sent_bytes));
+        auto request = comm_.start_receive(received, rank, tag);
         comm::Communicator::wait_all(std::span(&request, 1));
-        take(batch, first);
+        take(unpack(received), first);
       }
       first += static_cast<std::int64_t>(some);
     }

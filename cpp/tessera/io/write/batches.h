@@ -31,6 +31,9 @@ class Batches {
   std::string in_turn(const WritePlan& plan, const TakeAtoms& take) const;
 
  private:
+  /// Atoms as they are sent: without what the format does not hold.
+  std::vector<std::byte> pack(std::span<const Atom> atoms) const;
+  std::vector<Atom> unpack(std::span<const std::byte> bytes) const;
   bool is_mine(const WritePlan& plan) const;
   std::string exchange_owned(const WritePlan& plan, const TakeAtoms& take) const;
   std::string exchange_sorted(const WritePlan& plan, const TakeAtoms& take) const;

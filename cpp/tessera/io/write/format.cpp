@@ -8,7 +8,7 @@ namespace tessera::io::write {
 
 namespace {
 
-constexpr std::array all{&config, &config_velocities, &history,      &history_velocities, &binary,
+constexpr std::array all{&config, &config_velocities, &history,      &history_velocities, &history_forces, &binary,
                          &xdr,    &netcdf_float,      &netcdf_double};
 
 }  // namespace

@@ -29,7 +29,12 @@ struct Format {
   bool (*is_of)(std::string_view file_header, const Frame& frame, std::int64_t n_atoms) = nullptr;
   /// Another format of such records, whose measurements stand for this one's.
   const char* measured_as = nullptr;
+  int level = 0;  // 0: positions; 1: velocities, too; 2: forces, too
 
+  /// Of an Atom without what the format does not hold.
+  std::int64_t sent_bytes() const {
+    return static_cast<std::int64_t>(sizeof(Atom) - static_cast<std::size_t>(2 - level) * sizeof(Atom::position));
+  }
   bool holds_frames() const { return file_header != nullptr; }
 };
 
@@ -39,7 +44,8 @@ std::span<const Format> formats();
 const Format& format(const std::string& name);
 
 // The entries, in the folder formats.
-extern const Format config, config_velocities, history, history_velocities, binary, xdr, netcdf_float, netcdf_double;
+extern const Format config, config_velocities, history, history_velocities, history_forces, binary, xdr, netcdf_float,
+    netcdf_double;
 
 /// A configuration as it was read.
 struct Contents {

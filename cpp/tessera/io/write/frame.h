@@ -17,11 +17,13 @@ struct Species {
   double charge = 0;  // e
 };
 
+/// Ranks send each other what comes before the values that a format does not hold.
 struct Atom {
   std::int64_t id = 0;               // from 1, as it is written
   std::int64_t species = 0;          // index in Frame::species
   std::array<double, 3> position{};  // Å
   std::array<double, 3> velocity{};  // Å/ps, of formats that hold velocities
+  std::array<double, 3> force{};     // amu Å/ps², of formats that hold forces
 };
 
 /// All but the atoms, the same on all ranks.

@@ -34,7 +34,7 @@ std::vector<Atom> atoms_of(std::int64_t step, int rank, int n_ranks) {
   std::vector<Atom> atoms;
   for (auto id = bound(rank) + 1; id <= bound(rank + 1); ++id) {
     const auto x = static_cast<double>(step + id);
-    atoms.push_back({id, id % 2, {x, -0.5 * x, 0.25}, {0.125 * x, -x, 3}});
+    atoms.push_back({id, id % 2, {x, -0.5 * x, 0.25}, {0.125 * x, -x, 3}, {x, 7, -2 * x}});
   }
   return atoms;
 }

@@ -52,6 +52,7 @@ WriteProblem problem_of(const comm::Communicator& comm, const Frame& frame, std:
             .first->second);
   problem.header_bytes = std::ssize(format.header(frame, problem.n_atoms()));
   problem.atom_bytes = format.atom_bytes;
+  problem.sent_bytes = format.sent_bytes();
   return problem;
 }
 

@@ -12,6 +12,8 @@ namespace tessera::app {
 
 namespace {
 
+constexpr double unit_of_forces = 418.4;  // amu Å/ps² of a kcal/mol/Å
+
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// DL_POLY's key of the shape of a box: a cube, a cuboid, another parallelepiped.
@@ -46,7 +48,7 @@ std::vector<io::write::Atom> atoms_of_rows(const model::System& system, const mo
     const auto end = first + std::min(last - first + 1, first_row + n_rows - before);
     for (auto id = begin; id < end; ++id) {
       const auto atom = system.find(id);
-      found.push_back({before + id - first + 1, first_species[at(atom.molecule)] + atom.local, {}, {}});
+      found.push_back({before + id - first + 1, first_species[at(atom.molecule)] + atom.local, {}, {}, {}});
     }
     before += last - first + 1;
   }
@@ -72,7 +74,7 @@ HistorySink::HistorySink(const TrajectorySettings& settings, const model::System
   auto options = method.options;
   options.order = io::write::Order::owned;  // rows are in the order of the file
   options.writers = comm.size();            // each its own; most may have none
-  const auto& format = settings.contents.velocities ? io::write::history_velocities : io::write::history;
+  const auto& format = format_of_history(settings.contents);
   file_.emplace(comm, settings.path, frame_, std::ssize(atoms_), format, *method.method, options, frames);
 }
 
@@ -90,6 +92,8 @@ void HistorySink::append(Frame frame) {
     std::copy_n(frame.positions.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_[row].position.begin());
     if (!frame.velocities.empty())
       std::copy_n(frame.velocities.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_[row].velocity.begin());
+    for (std::size_t d = 0; d < 3 && !frame.forces.empty(); ++d)
+      atoms_[row].force[d] = unit_of_forces * static_cast<double>(frame.forces[3 * row + d]);
   }
   file_->append(frame_, atoms_);
 }

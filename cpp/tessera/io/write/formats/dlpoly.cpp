@@ -1,4 +1,5 @@
-// DL_POLY's CONFIG and HISTORY: records of 73 bytes, of which an atom has two, and one more with velocities.
+// DL_POLY's CONFIG and HISTORY: records of 73 bytes, of which an atom has two, one more with velocities and another
+// with forces.
 #include "tessera/io/write/format.h"
 
 namespace tessera::io::write {
@@ -11,6 +12,7 @@ template <int level>
 char* put_values(const Atom& atom, char* out) {
   text::write_value_record(atom.position.data(), out);
   if constexpr (level > 0) text::write_value_record(atom.velocity.data(), out + text::record_bytes);
+  if constexpr (level > 1) text::write_value_record(atom.force.data(), out + 2 * text::record_bytes);
   return out + (level + 1) * text::record_bytes;
 }
 
@@ -71,7 +73,8 @@ constexpr Format config_of(const char* name, const char* about) {
           .has_numbers = true,
           .header = config_header<level>,
           .encode = encode_config<level>,
-          .measured_as = usual_name};
+          .measured_as = usual_name,
+          .level = level};
 }
 
 template <int level>
@@ -85,7 +88,8 @@ constexpr Format history_of(const char* name, const char* about) {
           .file_header = history_file_header<level>,
           .frame_header = history_frame_header<level>,
           .is_of = is_of<level>,
-          .measured_as = usual_name};
+          .measured_as = usual_name,
+          .level = level};
 }
 
 }  // namespace
@@ -95,5 +99,7 @@ const Format config_velocities = config_of<1>("text-velocities", "the same with 
 const Format history = history_of<0>("history", "DL_POLY's HISTORY with one frame: two records of 73 bytes an atom");
 const Format history_velocities =
     history_of<1>("history-velocities", "the same with velocities: three records an atom");
+const Format history_forces =
+    history_of<2>("history-forces", "the same with velocities and forces: four records an atom");
 
 }  // namespace tessera::io::write
