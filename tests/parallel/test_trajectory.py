@@ -150,7 +150,7 @@ def test_methods_write_the_same_history(runs: Runs, method: str) -> None:
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_a_history_holds_what_segments_hold(runs: Runs, files: dict[str, Path]) -> None:
+def test_a_history_holds_what_segments_hold(runs: Runs, files: dict[str, Path], tmp_path: Path) -> None:
     """Numbers of ten digits give those of single precision exactly; atoms have names, masses and charges."""
     segments = Trajectory(runs.start(run_file(runs, {"output.velocities": True})).folder)
     history = History(files["history"])
@@ -160,6 +160,9 @@ def test_a_history_holds_what_segments_hold(runs: Runs, files: dict[str, Path]) 
         np.testing.assert_array_equal(ours.velocities, theirs.velocities)
         np.testing.assert_allclose(ours.box, theirs.box, rtol=0, atol=6e-11)
         assert ours.time == pytest.approx(theirs.time, abs=5e-7)
+    # It is what conversion makes of segments, but for the title.
+    convert(segments, tmp_path / "HISTORY", structure=structure_of(read(sample("peptide")), ""))
+    assert (tmp_path / "HISTORY").read_bytes()[73:] == files["history"].read_bytes()[73:]
     named, known = history.structure(""), structure_of(read(sample("peptide")), "")
     assert named.name.tolist() == known.name.tolist()
     np.testing.assert_allclose(named.mass, known.mass, atol=5e-7)

@@ -364,7 +364,7 @@ def _history(job: _Job, path: Path) -> Iterator[Write]:
         path.unlink()  # the writer makes it
     writer = HistoryWriter(
         path, f"{trajectory.paths[0].name} (tessera traj)", structure.name, structure.mass, structure.charge,
-        len(job.quantities) - 1, trajectory.box(0) is not None, trajectory.timestep, job.ranks, job.way,
+        len(job.quantities) - 1, trajectory.box(0), trajectory.timestep, job.ranks, job.way,
     )  # fmt: skip
 
     def write(frame: Frame) -> None:

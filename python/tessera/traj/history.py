@@ -21,7 +21,7 @@ class HistoryWriter:
     """Writes frames of atoms with these names (n,), masses (n,) amu and charges (n,) e, of which each rank has all and
     writes its share. All members are collective.
 
-    `level` is 0 for positions, 1 with velocities, 2 with forces; `has_box` is whether frames have one; `timestep` is in
+    `level` is 0 for positions, 1 with velocities, 2 with forces; `box` (3,3) Å is that of the first frame; `timestep` is in
     ps. Raises `InputError`.
     """
 
@@ -33,14 +33,14 @@ class HistoryWriter:
         masses: NDArray[np.float64],
         charges: NDArray[np.float64],
         level: int,
-        has_box: bool,
+        box: NDArray[np.float64] | None,
         timestep: float,
         ranks: Ranks,
         way: Way,
     ) -> None:
         check_names(names)
         n = len(names)
-        self._ranks, self._has_box = ranks, has_box
+        self._ranks, self._has_box = ranks, box is not None
         self._own = slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
         kinds = np.empty(n, [("name", f"U{_MOST_LETTERS}"), ("mass", "f8"), ("charge", "f8")])
         kinds["name"], kinds["mass"], kinds["charge"] = names.astype(str), masses, charges
@@ -49,7 +49,7 @@ class HistoryWriter:
             self._file = ranks.module.Frames(
                 ranks.world, str(path), format=_FORMATS[level],
                 method=way.method, writers=way.writers, batch=way.batch, machine=way.machine,
-                title=title.encode("ascii", "replace").decode(), imcon=3 if has_box else 0, timestep=timestep,
+                title=title.encode("ascii", "replace").decode(), imcon=imcon_of(box), timestep=timestep,
                 names=known["name"].tolist(), masses=known["mass"].tolist(), charges=known["charge"].tolist(),
                 species=np.ascontiguousarray(species[self._own], np.int64), first=self._own.start + 1,
             )  # fmt: skip
