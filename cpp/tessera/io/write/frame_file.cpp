@@ -96,7 +96,9 @@ void FrameFile::append(const Frame& frame, std::span<const Atom> atoms) {
   bool is_there = true;
   comm::on_root(comm_, [&] {
     is_there = file_->is_in_place();
-    if (is_there) file_->write_at(header.data(), header.size(), begin);
+    if (!is_there) return;
+    file_->reserve(end);  // MPI-IO may drop what a full disk has no room for, and say nothing
+    file_->write_at(header.data(), header.size(), begin);
   });
   comm_.broadcast(std::as_writable_bytes(std::span(&is_there, 1)), 0);
   if (!is_there) {  // who asks is_in_place() says so
