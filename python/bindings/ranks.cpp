@@ -97,12 +97,12 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
   frame.cell = cell;
   frame.moment = {step, timestep, time};
   for (const auto& name : names) frame.species.push_back({io::text::name_of(name), 0, 0});
-  std::vector<write::Atom> atoms(n);
+  write::AtomRows atoms(has_velocities ? 1 : 0, n);
   for (std::size_t i = 0; i < n; ++i) {
     atoms[i].id = first + static_cast<std::int64_t>(i);
     atoms[i].species = species.data()[i];
     std::copy_n(positions.data() + 3 * i, 3, atoms[i].position.begin());
-    if (has_velocities) std::copy_n(velocities.data() + 3 * i, 3, atoms[i].velocity.begin());
+    if (has_velocities) std::copy_n(velocities.data() + 3 * i, 3, atoms.values(i, 1));
   }
   const auto& format = write::format(format_name);
   const auto problem = write::problem_of(world, frame, static_cast<std::int64_t>(n), format);
@@ -129,35 +129,32 @@ class Frames {
     const nb::gil_scoped_release release;
     for (std::size_t i = 0; i < names.size(); ++i)
       frame_.species.push_back({io::text::name_of(names[i]), masses[i], charges[i]});
-    for (std::size_t i = 0; i < n; ++i)
-      atoms_.push_back({first + static_cast<std::int64_t>(i), species.data()[i], {}, {}, {}});
     frame_.title = title;
     frame_.periodicity = shape;
     frame_.moment.timestep = timestep;
     const auto& format = write::format(format_name);
-    const auto problem = write::problem_of(world, frame_, std::ssize(atoms_), format);
+    atoms_ = write::AtomRows(format.level, n);
+    for (std::size_t i = 0; i < n; ++i) atoms_[i] = {first + static_cast<std::int64_t>(i), species.data()[i], {}};
+    const auto problem = write::problem_of(world, frame_, static_cast<std::int64_t>(n), format);
     auto [found, options] = chosen(world, method, machine, path, problem, format);
     if (writers > 0) options.writers = writers;
     if (batch > 0) options.batch = batch;
-    file_.emplace(world, path, frame_, std::ssize(atoms_), format, *found, options, std::nullopt);
+    file_.emplace(world, path, frame_, static_cast<std::int64_t>(n), format, *found, options, std::nullopt);
   }
 
   /// `values`: positions, velocities and forces (levels,n,3) as far as the format holds them.
   void append(std::int64_t step, double time, int shape, const std::array<double, 9>& cell, const Values& values) {
     const auto n = atoms_.size();
-    if (values.shape(0) < 1 || values.shape(0) > 3 || values.shape(1) != n || values.shape(2) != 3)
+    if (static_cast<int>(values.shape(0)) != atoms_.level() + 1 || values.shape(1) != n || values.shape(2) != 3)
       throw nb::value_error("the arrays of a frame have another shape");
     const nb::gil_scoped_release release;
     frame_.moment.step = step;
     frame_.moment.time = time;
     frame_.periodicity = shape;
     frame_.cell = cell;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto* row = values.data() + 3 * i;
-      std::copy_n(row, 3, atoms_[i].position.begin());
-      if (values.shape(0) > 1) std::copy_n(row + 3 * n, 3, atoms_[i].velocity.begin());
-      if (values.shape(0) > 2) std::copy_n(row + 6 * n, 3, atoms_[i].force.begin());
-    }
+    for (int k = 0; k <= atoms_.level(); ++k)
+      for (std::size_t i = 0; i < n; ++i)
+        std::copy_n(values.data() + 3 * (static_cast<std::size_t>(k) * n + i), 3, atoms_.values(i, k));
     file_->append(frame_, atoms_);
   }
 
@@ -168,7 +165,7 @@ class Frames {
 
  private:
   write::Frame frame_;
-  std::vector<write::Atom> atoms_;
+  write::AtomRows atoms_{0};
   std::optional<write::FrameFile> file_;
 };
 

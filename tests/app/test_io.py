@@ -150,7 +150,7 @@ def test_dry_run_shows_dl_polys_settings_among_the_candidates(tmp_path: Path) ->
     [
         (["missing"], "missing is no folder; make it, or choose another"),
         ([".", "--methods", "pdwa"], "'pdwa' is unknown; they are segments, pdaw"),
-        ([".", "--formats", "xml"], "'xml' is unknown; they are text, text-velocities, history, "),
+        ([".", "--formats", "xml"], "'xml' is unknown; they are text, history, binary, xdr, netcdf, netcdf-double"),
         ([".", "-n", "0"], "'0' are no numbers of ranks; write 4, or 1,2,4"),
         ([".", "-n", "1", "--atoms", str(10**12)], "MB free, but files of 146,000,032 MB are written"),
     ],

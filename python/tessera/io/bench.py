@@ -19,17 +19,7 @@ from tessera.files import beside, write_text
 PROGRAM = "tessera-io"
 METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw",
            "pnetcdf", "phdf5")  # fmt: skip
-FORMATS = (
-    "text",
-    "text-velocities",
-    "history",
-    "history-velocities",
-    "history-forces",
-    "binary",
-    "xdr",
-    "netcdf",
-    "netcdf-double",
-)
+FORMATS = ("text", "history", "binary", "xdr", "netcdf", "netcdf-double")
 USUAL_FORMATS = ("text", "binary", "xdr", "netcdf")
 #: methods with a program of their own, which is built for Open MPI alone; the package that it needs and its formats
 LIBRARIES = {
@@ -37,10 +27,7 @@ LIBRARIES = {
     "phdf5": ("tessera-io-phdf5", "libhdf5-openmpi-dev", ("binary",)),
 }
 DLPOLY = ":writers=8:batch=50000"  # DL_POLY_4's own settings
-ATOM_BYTES = {
-    "text": 146, "text-velocities": 219, "history": 146, "history-velocities": 219, "history-forces": 292,
-    "binary": 40, "xdr": 40, "netcdf": 12, "netcdf-double": 24,
-}  # fmt: skip
+ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40, "netcdf": 12, "netcdf-double": 24}
 ALIKE = 1.5  # more files at once may take so many times as long as one
 
 

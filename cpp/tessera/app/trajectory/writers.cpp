@@ -74,7 +74,8 @@ std::int64_t planned_frame_memory(const TrajectorySettings& settings, std::int64
   const std::int64_t making = rows * (index_bytes + row + fraction_bytes + 2 * row);
   if (settings.format == TrajectoryFormat::history) {
     const io::write::WriteOptions usual;
-    return making + rows * static_cast<std::int64_t>(sizeof(io::write::Atom) + 4) + usual.buffer;
+    return making + rows * static_cast<std::int64_t>(io::write::row_bytes(format_of_history(settings.contents).level)) +
+           usual.buffer;
   }
   // The root has a compressed frame of each writer until the frames before it are written.
   return making + (settings.takes_turns() ? writers * frame_bytes(settings, atoms_of_frame) : 0);

@@ -20,7 +20,7 @@ struct Format {
   /// All bytes before the first atom of a file with one frame.
   std::string (*header)(const Frame& frame, std::int64_t n_atoms);
   /// Writes the records of atoms, atom_bytes each.
-  void (*encode)(const Frame& frame, std::span<const Atom> atoms, char* out);
+  void (*encode)(const Frame& frame, const Atoms& atoms, char* out);
   /// Of formats whose files hold frames one after the other, all of the same length, null in others: what stands before
   /// the first of so many frames, and before the atoms of each. Both, and a frame, end with a line end.
   std::string (*file_header)(const Frame& frame, std::int64_t n_atoms, std::int64_t n_frames) = nullptr;
@@ -31,10 +31,6 @@ struct Format {
   const char* measured_as = nullptr;
   int level = 0;  // 0: positions; 1: velocities, too; 2: forces, too
 
-  /// Of an Atom without what the format does not hold.
-  std::int64_t sent_bytes() const {
-    return static_cast<std::int64_t>(sizeof(Atom) - static_cast<std::size_t>(2 - level) * sizeof(Atom::position));
-  }
   bool holds_frames() const { return file_header != nullptr; }
 };
 

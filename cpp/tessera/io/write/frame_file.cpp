@@ -88,7 +88,7 @@ void FrameFile::write_file_header() const {
   file_->write_at(header.data(), header.size(), 0);
 }
 
-void FrameFile::append(const Frame& frame, std::span<const Atom> atoms) {
+void FrameFile::append(const Frame& frame, const Atoms& atoms) {
   const auto begin = begin_of(n_frames_), end = begin_of(n_frames_ + 1);
   const auto header = format_.frame_header(frame, n_atoms_);
   TESSERA_CHECK(std::ssize(header) + n_atoms_ * format_.atom_bytes == frame_bytes_);

@@ -28,7 +28,7 @@ class FrameFile {
             std::optional<std::int64_t> frames);
 
   /// Appends a frame, of which `atoms` are this rank's; it is lost where the file is not in its place. Throws RunError.
-  void append(const Frame& frame, std::span<const Atom> atoms);
+  void append(const Frame& frame, const Atoms& atoms);
   /// Waits until all frames are on the disk. Throws RunError.
   void synchronize() const;
   std::int64_t n_frames() const { return n_frames_; }

@@ -29,12 +29,16 @@ Frame frame(std::int64_t step) {
 }
 
 /// The atoms of a rank, consecutive ones: the first of four has none.
-std::vector<Atom> atoms_of(std::int64_t step, int rank, int n_ranks) {
+AtomRows atoms_of(int level, std::int64_t step, int rank, int n_ranks) {
   const auto bound = [&](int r) { return n_ranks == 4 ? (r <= 1 ? 0 : n_atoms * (r - 1) / 3) : n_atoms * r / n_ranks; };
-  std::vector<Atom> atoms;
-  for (auto id = bound(rank) + 1; id <= bound(rank + 1); ++id) {
+  const auto first = bound(rank) + 1;
+  AtomRows atoms(level, static_cast<std::size_t>(bound(rank + 1) + 1 - first));
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    const auto id = first + static_cast<std::int64_t>(i);
     const auto x = static_cast<double>(step + id);
-    atoms.push_back({id, id % 2, {x, -0.5 * x, 0.25}, {0.125 * x, -x, 3}, {x, 7, -2 * x}});
+    atoms[i] = {id, id % 2, {x, -0.5 * x, 0.25}};
+    for (int k = 1; k <= level; ++k)
+      for (int d = 0; d < 3; ++d) atoms.values(i, k)[d] = x * k + d;
   }
   return atoms;
 }
@@ -45,7 +49,7 @@ std::string expected(const Format& format, const std::vector<std::int64_t>& step
     text += format.frame_header(frame(step), n_atoms);
     const auto at = text.size();
     text.resize(at + static_cast<std::size_t>(n_atoms * format.atom_bytes));
-    format.encode(frame(step), atoms_of(step, 0, 1), text.data() + at);
+    format.encode(frame(step), atoms_of(format.level, step, 0, 1), text.data() + at);
   }
   return text;
 }
@@ -62,9 +66,9 @@ class Frames : public testing::Test {
     options.batch = 3;
     options.buffer = 400;
     comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
-      const auto n_own = std::ssize(atoms_of(0, comm.rank(), n_ranks));
+      const auto n_own = static_cast<std::int64_t>(atoms_of(0, 0, comm.rank(), n_ranks).size());
       FrameFile file(comm, path_, frame(0), n_own, format, method, options, after);
-      for (const auto step : steps) file.append(frame(step), atoms_of(step, comm.rank(), n_ranks));
+      for (const auto step : steps) file.append(frame(step), atoms_of(format.level, step, comm.rank(), n_ranks));
       file.synchronize();
       EXPECT_TRUE(file.is_in_place());
       EXPECT_EQ(file.n_frames(), after.value_or(0) + std::ssize(steps));

@@ -29,7 +29,7 @@ struct Destination {
 
 class WriteJob {
  public:
-  WriteJob(const comm::Communicator& comm, Destination destination, const Frame& frame, std::span<const Atom> atoms,
+  WriteJob(const comm::Communicator& comm, Destination destination, const Frame& frame, const Atoms& atoms,
            const Format& format, const WriteOptions& options, WriteProblem problem, WritePlan plan);
 
   const comm::Communicator& comm() const { return comm_; }
@@ -67,7 +67,7 @@ class WriteJob {
   void note(const std::string& problem);
   /// How many atoms fill the buffer.
   std::int64_t atoms_at_once() const { return std::max<std::int64_t>(1, options_.buffer / format_.atom_bytes); }
-  void format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
+  void format_pieces(Atoms atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
 
   const comm::Communicator& comm_;
   Destination destination_;

@@ -11,9 +11,13 @@ namespace tessera::io::write {
 namespace {
 
 /// Returns what is wrong on this rank; empty if nothing is.
-std::string problem_with(const Frame& frame, std::span<const Atom> atoms, const Format& format, const Method& method,
+std::string problem_with(const Frame& frame, const Atoms& atoms, const Format& format, const Method& method,
                          const WriteOptions& options, std::int64_t n_atoms) {
   if (auto problem = problem_with_options(format, method, options); !problem.empty()) return problem;
+  if (!atoms.empty() && atoms.row_size() != row_bytes(format.level))
+    return fmt::format("the format {} holds {}, and these atoms have {} numbers; choose another", format.name,
+                       format.level == 0 ? "positions alone" : "more than positions",
+                       (atoms.row_size() - row_bytes(0)) / sizeof(double) + 3);
   for (const auto& atom : atoms) {
     if (options.order == Order::sorted && (atom.id < 1 || atom.id > n_atoms))
       return fmt::format("an atom has the number {}; {} atoms that are sorted have the numbers from 1 to {}", atom.id,
@@ -52,14 +56,13 @@ WriteProblem problem_of(const comm::Communicator& comm, const Frame& frame, std:
             .first->second);
   problem.header_bytes = std::ssize(format.header(frame, problem.n_atoms()));
   problem.atom_bytes = format.atom_bytes;
-  problem.sent_bytes = format.sent_bytes();
+  problem.level = format.level;
   return problem;
 }
 
-WriteReport write_frame(const comm::Communicator& comm, const std::string& path, const Frame& frame,
-                        std::span<const Atom> atoms, const Format& format, const Method& method,
-                        const WriteOptions& options) {
-  auto problem = problem_of(comm, frame, std::ssize(atoms), format);
+WriteReport write_frame(const comm::Communicator& comm, const std::string& path, const Frame& frame, const Atoms& atoms,
+                        const Format& format, const Method& method, const WriteOptions& options) {
+  auto problem = problem_of(comm, frame, static_cast<std::int64_t>(atoms.size()), format);
   const auto n_atoms = problem.n_atoms();
   comm::agree_on_input(comm, problem_with(frame, atoms, format, method, options, n_atoms));
   auto plan = method.plan(problem, options);

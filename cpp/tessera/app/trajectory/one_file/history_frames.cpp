@@ -32,23 +32,23 @@ std::array<double, 9> cell_of(const Box& box) {
 }
 
 /// Returns the atoms of a frame's rows, without positions; species are those of all templates, one after the other.
-std::vector<io::write::Atom> atoms_of_rows(const model::System& system, const model::AtomSet& atoms,
-                                           std::int64_t first_row, std::int64_t n_rows) {
+io::write::AtomRows atoms_of_rows(const model::System& system, const model::AtomSet& atoms, std::int64_t first_row,
+                                  std::int64_t n_rows, int level) {
   std::vector<std::int64_t> first_species;  // of each template
   std::int64_t n_species = 0;
   for (const auto& one : system.templates) {
     first_species.push_back(n_species);
     n_species += one.n_atoms();
   }
-  std::vector<io::write::Atom> found;
-  found.reserve(at(n_rows));
+  io::write::AtomRows found(level, at(n_rows));
+  std::size_t row = 0;
   std::int64_t before = 0;  // rows of the ranges gone through
   for (const auto& [first, last] : atoms.ranges()) {
     const auto begin = first + std::max<std::int64_t>(0, first_row - before);
     const auto end = first + std::min(last - first + 1, first_row + n_rows - before);
     for (auto id = begin; id < end; ++id) {
       const auto atom = system.find(id);
-      found.push_back({before + id - first + 1, first_species[at(atom.molecule)] + atom.local, {}, {}, {}});
+      found[row++] = {before + id - first + 1, first_species[at(atom.molecule)] + atom.local, {}};
     }
     before += last - first + 1;
   }
@@ -60,10 +60,10 @@ std::vector<io::write::Atom> atoms_of_rows(const model::System& system, const mo
 HistorySink::HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
                          const FrameMethod& method, double timestep, std::optional<std::int64_t> frames,
                          const comm::Communicator& comm)
-    : is_periodic_(system.is_periodic) {
+    : is_periodic_(system.is_periodic), atoms_(format_of_history(settings.contents).level) {
   if (const auto own = exchange.own_share(); own >= 0) {
     const auto& shares = exchange.shares();
-    atoms_ = atoms_of_rows(system, shares.atoms(), shares.first_row(own), shares.n_rows(own));
+    atoms_ = atoms_of_rows(system, shares.atoms(), shares.first_row(own), shares.n_rows(own), atoms_.level());
   }
   for (const auto& one : system.templates)
     for (std::size_t i = 0; i < one.type.size(); ++i)
@@ -75,7 +75,8 @@ HistorySink::HistorySink(const TrajectorySettings& settings, const model::System
   options.order = io::write::Order::owned;  // rows are in the order of the file
   options.writers = comm.size();            // each its own; most may have none
   const auto& format = format_of_history(settings.contents);
-  file_.emplace(comm, settings.path, frame_, std::ssize(atoms_), format, *method.method, options, frames);
+  file_.emplace(comm, settings.path, frame_, static_cast<std::int64_t>(atoms_.size()), format, *method.method, options,
+                frames);
 }
 
 void HistorySink::set_cell(const Box& box) {
@@ -84,16 +85,16 @@ void HistorySink::set_cell(const Box& box) {
 }
 
 void HistorySink::append(Frame frame) {
-  TESSERA_CHECK(std::ssize(frame.positions) == 3 * std::ssize(atoms_));
+  TESSERA_CHECK(std::ssize(frame.positions) == 3 * static_cast<std::int64_t>(atoms_.size()));
   frame_.moment.step = frame.step;
   frame_.moment.time = frame.time;
   if (is_periodic_) set_cell(frame.box);
   for (std::size_t row = 0; row < atoms_.size(); ++row) {
-    std::copy_n(frame.positions.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_[row].position.begin());
+    std::copy_n(frame.positions.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_.values(row, 0));
     if (!frame.velocities.empty())
-      std::copy_n(frame.velocities.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_[row].velocity.begin());
+      std::copy_n(frame.velocities.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_.values(row, 1));
     for (std::size_t d = 0; d < 3 && !frame.forces.empty(); ++d)
-      atoms_[row].force[d] = unit_of_forces * static_cast<double>(frame.forces[3 * row + d]);
+      atoms_.values(row, 2)[d] = unit_of_forces * static_cast<double>(frame.forces[3 * row + d]);
   }
   file_->append(frame_, atoms_);
 }

@@ -33,7 +33,7 @@ class HistorySink final : public FrameSink {
 
   bool is_periodic_;
   io::write::Frame frame_;
-  std::vector<io::write::Atom> atoms_;  // of this rank's rows
+  io::write::AtomRows atoms_;  // of this rank's rows
   std::optional<io::write::FrameFile> file_;
 };
 

@@ -51,7 +51,7 @@ std::string binary_header(const Frame& frame, std::int64_t n_atoms) {
 }
 
 template <bool is_xdr>
-void encode_binary(const Frame& frame, std::span<const Atom> atoms, char* out) {
+void encode_binary(const Frame& frame, const Atoms& atoms, char* out) {
   for (const auto& atom : atoms) {
     out = put<is_xdr>(atom.id, out);
     std::memcpy(out, frame.species[static_cast<std::size_t>(atom.species)].name.data(), 8);

@@ -11,8 +11,8 @@ constexpr const char* usual_name = "text";  // that `tessera io bench` measures 
 template <int level>
 char* put_values(const Atom& atom, char* out) {
   text::write_value_record(atom.position.data(), out);
-  if constexpr (level > 0) text::write_value_record(atom.velocity.data(), out + text::record_bytes);
-  if constexpr (level > 1) text::write_value_record(atom.force.data(), out + 2 * text::record_bytes);
+  if constexpr (level > 0) text::write_value_record(values_behind(atom, 1), out + text::record_bytes);
+  if constexpr (level > 1) text::write_value_record(values_behind(atom, 2), out + 2 * text::record_bytes);
   return out + (level + 1) * text::record_bytes;
 }
 
@@ -22,7 +22,7 @@ std::string config_header(const Frame& frame, std::int64_t n_atoms) {
 }
 
 template <int level>
-void encode_config(const Frame& frame, std::span<const Atom> atoms, char* out) {
+void encode_config(const Frame& frame, const Atoms& atoms, char* out) {
   for (const auto& atom : atoms) {
     text::write_name_record(frame.species[static_cast<std::size_t>(atom.species)].name, atom.id, out);
     out = put_values<level>(atom, out + text::record_bytes);
@@ -57,7 +57,7 @@ std::string history_header(const Frame& frame, std::int64_t n_atoms) {
 }
 
 template <int level>
-void encode_history(const Frame& frame, std::span<const Atom> atoms, char* out) {
+void encode_history(const Frame& frame, const Atoms& atoms, char* out) {
   for (const auto& atom : atoms) {
     const auto& species = frame.species[static_cast<std::size_t>(atom.species)];
     text::write_name_record(species.name, atom.id, species.mass, species.charge, 0, out);

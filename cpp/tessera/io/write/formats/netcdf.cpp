@@ -139,7 +139,7 @@ Word most_significant_first(Word word) {
 }
 
 template <class Real, class Word>
-void encode_as(std::span<const Atom> atoms, char* out) {
+void encode_as(const Atoms& atoms, char* out) {
   for (const auto& atom : atoms)
     for (const double x : atom.position) {
       const auto word = most_significant_first(std::bit_cast<Word>(static_cast<Real>(x)));
@@ -192,7 +192,7 @@ std::string header(const Frame& frame, std::int64_t n_atoms, Type type) {
   return out.take();
 }
 
-void encode(std::span<const Atom> atoms, Type type, char* out) {
+void encode(const Atoms& atoms, Type type, char* out) {
   if (type == Type::real)
     encode_as<float, std::uint32_t>(atoms, out);
   else
@@ -211,7 +211,7 @@ std::string header(const Frame& frame, std::int64_t n_atoms) {
 }
 
 template <netcdf::Type type>
-void encode(const Frame&, std::span<const Atom> atoms, char* out) {
+void encode(const Frame&, const Atoms& atoms, char* out) {
   netcdf::encode(atoms, type, out);
 }
 

@@ -57,7 +57,7 @@ Layout layout(const Frame& frame, std::int64_t n_atoms, Type type);
 
 /// All bytes before the coordinates of the first atom.
 std::string header(const Frame& frame, std::int64_t n_atoms, Type type);
-void encode(std::span<const Atom> atoms, Type type, char* out);
+void encode(const Atoms& atoms, Type type, char* out);
 
 }  // namespace tessera::io::write::netcdf
 
