@@ -21,8 +21,8 @@ class HistoryWriter:
     """Writes frames of atoms with these names (n,), masses (n,) amu and charges (n,) e, of which each rank has all and
     writes its share. All members are collective.
 
-    `level` is 0 for positions, 1 with velocities, 2 with forces; `box` (3,3) Å is that of the first frame; `timestep` is in
-    ps. Raises `InputError`.
+    `level` is 0 for positions, 1 with velocities, 2 with forces; `box` (3,3) Å is that of the first frame;
+    `timestep` is in ps. Raises `InputError`.
     """
 
     def __init__(
