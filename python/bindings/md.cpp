@@ -111,7 +111,7 @@ class Session {
       box_of_system_ = system_.box;
       app::take_box_of_start(system_, config_);
       settings_ = app::plan_settings(config_, system_);
-      app::check_trajectories(config_, system_.n_atoms());
+      app::check_trajectories(config_, system_);
       threads_.emplace(threads > 0 ? threads : static_cast<int>(config_.parallel.threads));
     } catch (const InputError& error) {
       problem = error.what();

@@ -38,7 +38,7 @@ COMMANDS = {
 }
 
 #: those that all ranks of a launcher carry out together
-ON_RANKS = ("make", "replicate")
+ON_RANKS = ("make", "replicate", "export", "traj")
 
 #: usual words that are no commands here → the hint in the message
 OTHER_WORDS = {

@@ -42,12 +42,27 @@ class Ranks:
 
     def __init__(self, rank: int = 0, size: int = 1, exchange: Callable[[bytes], list[bytes]] | None = None) -> None:
         self.rank, self.size = rank, size
+        self._world: Any = None
+        self._flavour = "serial"
         self._exchange = exchange or (lambda data: [data])
         self._is_over = False
 
     @property
     def is_root(self) -> bool:
         return self.rank == 0
+
+    @property
+    def world(self) -> Any:
+        """The ranks as compiled code knows them, which write files together. Raises `ImportError`."""
+        if self._world is None:
+            assert self.size == 1
+            self._world = self.module.World()
+        return self._world
+
+    @property
+    def module(self) -> Any:
+        """The compiled code. Raises `ImportError`."""
+        return flavours.load("ranks", self._flavour)
 
     def all(self, value: Any) -> list[Any]:
         """Returns the values of all ranks. Collective. Raises `EndedElsewhere`."""
@@ -129,6 +144,7 @@ def carry_out(command: Callable[[], int], flavour: str) -> NoReturn:
             echo(f"tessera: error: {error}", err=True)
         sys.exit(2)
     _of_launcher = ranks = Ranks(world.rank, world.size, world.all_gather)
+    ranks._world, ranks._flavour = world, flavour
     signal.signal(signal.SIGUSR1, _stop)  # `launch.supervise` asks ranks so
     printed = io.StringIO()
     stderr = sys.stderr

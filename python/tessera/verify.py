@@ -18,11 +18,12 @@ from tessera.export.checkpoint import candidates, check_file, read_header
 from tessera.prepare.errors import InputError
 from tessera.system import SystemFileError, read
 from tessera.traj import check as segments
+from tessera.traj import history_reader
 from tessera.traj.find import SETTINGS, settings_of, stages
 
 Progress = Callable[[int], None]
 TABLE = "energy.csv"
-TRAJECTORIES = ("trajectory.dcd", "trajectory.xtc", "trajectory.h5md")
+TRAJECTORIES = ("trajectory.dcd", "trajectory.xtc", "trajectory.h5md", "trajectory.history")
 
 
 @dataclass
@@ -253,8 +254,9 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     """The frames that the checkpoint counts are there, as far as lengths and marks tell."""
     file = File(path, "trajectory", path.stat().st_size)
     try:
-        frames = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames}[path.suffix](path)
-    except (ValueError, struct.error, OSError, KeyError) as error:
+        read = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames, ".history": _history_frames}
+        frames = read[path.suffix](path)
+    except (ValueError, struct.error, OSError, KeyError, InputError) as error:
         file.problem = f"can't be read: {error}"
         return file
     expected = header["frames"].get(path.stem, 0) if header else 0
@@ -272,6 +274,14 @@ def _segments(path: Path, progress: Progress) -> File:
     found = segments.check(path, progress)
     note = "; ".join([f"{found.frames:,} frames", *found.notes])
     return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)
+
+
+def _history_frames(path: Path) -> int:
+    """Reads every line, of the frames that are complete."""
+    checked = history_reader.check(path)
+    if checked.problems:
+        raise ValueError("; ".join(checked.problems))
+    return checked.frames
 
 
 def _dcd_frames(path: Path) -> int:

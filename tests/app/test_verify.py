@@ -25,7 +25,7 @@ LENGTH: Settings = {
 }
 
 
-@pytest.fixture(scope="module", params=["dcd", "xtc", "h5md"])
+@pytest.fixture(scope="module", params=["dcd", "xtc", "h5md", "history"])
 def ran(runs: Runs, request: pytest.FixtureRequest) -> Path:  # noqa: F811
     return runs.run(sample("peptide"), {**LENGTH, "output.trajectory": request.param}).folder
 

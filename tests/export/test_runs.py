@@ -31,17 +31,17 @@ def settings(folder: Path, trajectory: str) -> dict[str, Any]:
         "parallel": {"pair_search_every": 8},
         "output": {
             "folder": str(folder), "trajectory": trajectory, "trajectory_every": EVERY, "checkpoint_every": 10,
-            "velocities": trajectory == "h5md",
+            "velocities": trajectory in ("h5md", "history"),
         },
     }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tessera.Simulation]:
-    """A folder with the system and the runs `dcd`, `xtc` and `h5md`, and the simulation of the latter at its end."""
+    """A folder with the system and the runs `dcd`, `xtc`, `history`, `h5md`, and the simulation of the last."""
     folder = tmp_path_factory.mktemp("runs")
     write(make_water(3000), folder / "water.tsr")
-    for trajectory in ("dcd", "xtc", "h5md"):
+    for trajectory in ("dcd", "xtc", "history", "h5md"):
         simulation = tessera.Simulation(folder / "water.tsr", settings(folder / trajectory, trajectory))
         simulation.run()
     return folder, simulation
@@ -76,7 +76,7 @@ def test_a_checkpoint_has_the_box_of_its_moment(ran: tuple[Path, tessera.Simulat
     np.testing.assert_allclose(position, simulation.positions, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md"])
+@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md", "history"])
 def test_frames(ran: tuple[Path, tessera.Simulation], kind: str) -> None:
     folder = ran[0] / kind
     end = read_configuration(folder)
@@ -88,7 +88,7 @@ def test_frames(ran: tuple[Path, tessera.Simulation], kind: str) -> None:
     np.testing.assert_allclose(last.system.box, end.system.box, rtol=1e-7 if kind == "xtc" else 0)
     first = read_configuration(folder, frame=1)
     assert (first.frame, first.step) == (1, EVERY)
-    if kind == "h5md":
+    if kind in ("h5md", "history"):
         np.testing.assert_allclose(last.system.velocity, end.system.velocity, rtol=1e-6, atol=1e-6)
     else:
         assert last.system.velocity is None

@@ -83,7 +83,7 @@ def check_frames(runs: Runs, output: Path, kind: str) -> None:
     settings: Settings = {**OFTEN, "output.trajectory": kind}
     if not (runs.work / kind).exists():
         runs.start(runs.run_file(sample("peptide"), settings, kind))
-    if kind in ("dcd", "xtc"):
+    if kind in ("dcd", "xtc", "history"):
         name = f"trajectory.{kind}"
         assert (output / name).read_bytes() == (runs.work / kind / "output" / name).read_bytes()
         return
@@ -97,10 +97,10 @@ def check_frames(runs: Runs, output: Path, kind: str) -> None:
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     "seed",
-    [pytest.param(n, marks=() if n in (1, 2, 4, 7, 10, 15) else pytest.mark.slow(part="faults")) for n in range(500)],
+    [pytest.param(n, marks=() if n in (1, 2, 4, 7, 10, 13) else pytest.mark.slow(part="faults")) for n in range(500)],
 )
 def test_kills_at_random_moments(runs: Runs, seed: int) -> None:
-    kill_and_go_on(runs, ("segments", "dcd", "segments", "xtc", "segments", "h5md")[seed // 2 % 6], seed)
+    kill_and_go_on(runs, ("segments", "dcd", "segments", "xtc", "segments", "h5md", "history")[seed // 2 % 7], seed)
 
 
 # Damage.

@@ -19,6 +19,8 @@ from parallel.test_restart import wait_for
 
 from tessera.export.checkpoint import read_header
 from tessera.system import write
+from tessera.traj import History
+from tessera.traj.history_reader import check as check_history
 
 ENGINE = "tessera-md"
 BAD_INPUT, FAILURE = 2, 3
@@ -110,7 +112,9 @@ def test_one_run_at_a_time(runs: Runs) -> None:
 # Files that others remove or cut.
 
 
-@pytest.mark.parametrize("name", ["energy.csv", "trajectory.segments", "trajectory.dcd", "trajectory.h5md"])
+@pytest.mark.parametrize(
+    "name", ["energy.csv", "trajectory.segments", "trajectory.dcd", "trajectory.h5md", "trajectory.history"]
+)
 def test_a_file_that_is_removed_during_the_run(runs: Runs, name: str) -> None:
     kind = "dcd" if name == "energy.csv" else name.partition(".")[2]
     settings: Settings = {**SHORT, "output.trajectory": kind, "output.checkpoint_every": 20}
@@ -215,7 +219,7 @@ def limited(kib: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
 
 
-@pytest.mark.parametrize("kind", ["dcd", "h5md"])
+@pytest.mark.parametrize("kind", ["dcd", "h5md", "history"])
 @pytest.mark.parametrize("kib", [0, 50, 100, 500, 501, 502, 503])
 def test_files_that_may_not_grow(runs: Runs, kind: str, kib: int) -> None:
     settings: Settings = {**SHORT, "dynamics.steps": 100, "output.trajectory": kind, "output.checkpoint_every": 0}
@@ -229,6 +233,10 @@ def check_frames(output: Path, kind: str, least: int) -> None:
     """Checks that a reader finds at least `least` frames, all of them whole."""
     import warnings
 
+    if kind == "history":
+        histories = History(output / "trajectory.history")
+        assert len(histories) >= least - 1 and check_history(output / "trajectory.history").ok
+        return
     mda = pytest.importorskip("MDAnalysis")
     name = "trajectory.dcd" if kind == "dcd" else "trajectory.h5md"
     universe = mda.Universe.empty(changed("peptide").n_atoms, trajectory=False)

@@ -13,7 +13,9 @@ import pytest
 
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
-from tessera.traj import Trajectory
+from tessera.export.structure import structure_of
+from tessera.system import read
+from tessera.traj import History, Trajectory
 from tessera.traj.convert import convert
 from tessera.verify import verify
 
@@ -72,7 +74,7 @@ def reference(dcd: Path) -> list[Any]:
 def in_two_legs(runs: Runs, kind: str, writers: int, **sizes: Any) -> Path:
     """Returns the trajectory of a run that was started again."""
     settings: Settings = {"output.trajectory": kind, "output.writers": writers, "output.checkpoint_every": 10}
-    path = run_file(runs, {**settings, "dynamics.steps": 20, "output.velocities": kind == "h5md"})
+    path = run_file(runs, {**settings, "dynamics.steps": 20, "output.velocities": kind in ("h5md", "history")})
     runs.start(path, **sizes)
     found = runs.start(path, "--restart", "--set", "dynamics.steps=30", **sizes)
     return found.folder / f"trajectory.{kind}"
@@ -85,7 +87,7 @@ OTHER_SIZES = [("openmpi", 4, 3), ("mpich", 6, 5), ("openmpi", 8, 8)]
 @pytest.fixture(scope="module")
 def files(runs: Runs) -> dict[str, Path]:
     """Trajectories in one file that one rank wrote, by format."""
-    return {kind: in_two_legs(runs, kind, 0) for kind in ("dcd", "xtc", "h5md")}
+    return {kind: in_two_legs(runs, kind, 0) for kind in ("dcd", "xtc", "h5md", "history")}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,9 @@ def files(runs: Runs) -> dict[str, Path]:
         ("xtc", "mpich", 2, 2),
         ("h5md", "openmpi", 3, 3),
         ("h5md", "mpich", 7, 5),
-        *(pytest.param(kind, *one, marks=SLOW) for kind in ("dcd", "xtc", "h5md") for one in OTHER_SIZES),
+        ("history", "openmpi", 2, 2),
+        ("history", "mpich", 5, 3),
+        *(pytest.param(kind, *one, marks=SLOW) for kind in ("dcd", "xtc", "h5md", "history") for one in OTHER_SIZES),
     ],
 )
 def test_several_ranks_write_a_file(
@@ -109,7 +113,9 @@ def test_several_ranks_write_a_file(
     assert found.read_bytes()[first:] == files[kind].read_bytes()[first:]
 
 
-@pytest.mark.parametrize(("kind", "mpi"), [("dcd", "openmpi"), ("xtc", "mpich"), ("h5md", "openmpi")])
+@pytest.mark.parametrize(
+    ("kind", "mpi"), [("dcd", "openmpi"), ("xtc", "mpich"), ("h5md", "openmpi"), ("history", "mpich")]
+)
 def test_a_file_that_is_gone_begins_anew(runs: Runs, kind: str, mpi: str) -> None:
     def after_the_loss(writers: int, **sizes: Any) -> bytes:
         settings: Settings = {"output.trajectory": kind, "output.writers": writers, "output.checkpoint_every": 10}
@@ -133,7 +139,38 @@ def test_an_xtc_of_segments_is_the_engines(runs: Runs, files: dict[str, Path], t
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md"])
+@pytest.mark.parametrize("method", ["sdaw", "mpiw-independent", "mpiw-collective"])
+def test_methods_write_the_same_history(runs: Runs, method: str) -> None:
+    """Also from rows that several ranks make, and in batches."""
+    settings: Settings = {"output.trajectory": "history", "output.velocities": True}
+    files = [
+        runs.start(run_file(runs, {**settings, **more}), mpi="openmpi", ranks=3).folder / "trajectory.history"
+        for more in ({"output.writers": 1}, {"output.method": method, "output.batch": 7})
+    ]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_history_holds_what_segments_hold(runs: Runs, files: dict[str, Path], tmp_path: Path) -> None:
+    """Numbers of ten digits give those of single precision exactly; atoms have names, masses and charges."""
+    segments = Trajectory(runs.start(run_file(runs, {"output.velocities": True})).folder)
+    history = History(files["history"])
+    assert history.steps.tolist() == segments.steps.tolist() and history.timestep == pytest.approx(segments.timestep)
+    for ours, theirs in zip(history, segments, strict=True):
+        np.testing.assert_array_equal(ours.positions, theirs.positions)
+        np.testing.assert_array_equal(ours.velocities, theirs.velocities)
+        np.testing.assert_allclose(ours.box, theirs.box, rtol=0, atol=6e-11)
+        assert ours.time == pytest.approx(theirs.time, abs=5e-7)
+    # It is what conversion makes of segments, but for the title.
+    convert(segments, tmp_path / "HISTORY", structure=structure_of(read(sample("peptide")), ""))
+    assert (tmp_path / "HISTORY").read_bytes()[73:] == files["history"].read_bytes()[73:]
+    named, known = history.structure(""), structure_of(read(sample("peptide")), "")
+    assert named.name.tolist() == known.name.tolist()
+    np.testing.assert_allclose(named.mass, known.mass, atol=5e-7)
+    np.testing.assert_allclose(named.charge, known.charge, atol=5e-7)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md", "history"])
 def test_several_ranks_write_some_atoms_into_a_file(runs: Runs, kind: str) -> None:
     settings: Settings = {"output.trajectory": kind, "output.select": "index 3:9 20:31 100:130"}
     files = [runs.start(run_file(runs, {**settings, "output.writers": n}), mpi="mpich", ranks=3).folder for n in (3, 1)]

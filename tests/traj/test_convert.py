@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 import re
@@ -19,11 +20,12 @@ from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.commands.traj import traj as command
+from tessera.export.structure import structure_of
 from tessera.io import SegmentWriter
-from tessera.system import write
+from tessera.prepare.errors import InputError
+from tessera.system import read, write
 from tessera.traj import Trajectory
-from tessera.traj.convert import FORMATS
-from tessera.traj.history import fixed
+from tessera.traj.convert import FORMATS, convert
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
@@ -214,14 +216,44 @@ def test_history(output: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(frames[0].get_masses()[:2], [15.9994, 1.008], rtol=1e-3)
 
 
-def test_numbers_of_history() -> None:
-    values = [0.0, -0.0, 1.5, -1.5, 9.87654321e-5, -123456.75, 98999999.0, -98999999.0, 3.5e9, -1e-12, 99.99999999996]
-    values += np.random.default_rng(1).normal(scale=50, size=500).astype(np.float32).tolist()
-    for value, text in zip(values, fixed(np.array(values))):
-        expected_text = f"{value:20.10f}" if abs(value) < 9.9e7 else f"{value:20.10E}"
-        if float(expected_text) == 0:
-            expected_text = f"{0:20.10f}"
-        assert bytes(text).decode() == expected_text
+@pytest.mark.mpi
+@pytest.mark.parametrize(("mpi", "ranks", "method"), [("openmpi", 3, "mpiw-collective"), ("mpich", 2, "sdaw")])
+def test_ranks_write_the_same_history(output: Path, tmp_path: Path, mpi: str, ranks: int, method: str) -> None:
+    ran("convert", output, "-o", tmp_path / "one.history")
+    command = [sys.executable, "-m", "tessera", "traj", "convert", output, "-o", tmp_path / "all.history"]
+    more = ["-n", str(ranks), "--mpi", mpi, "--oversubscribe", "--method", method, "--batch", "7"]
+    subprocess.run([*command, *more], check=True, timeout=HANGS)
+    assert (tmp_path / "one.history").read_bytes() == (tmp_path / "all.history").read_bytes()
+    refused = subprocess.run([*command, *more], capture_output=True, text=True, timeout=HANGS)
+    assert refused.returncode == 2 and refused.stderr.count("all.history exists") == 1, refused.stderr
+
+
+def test_ways_of_a_history(output: Path, tmp_path: Path) -> None:
+    ran("convert", output, "-o", tmp_path / "HISTORY")
+    for number, method in enumerate(["pdaw", "sdaw", "mpiw-independent", "mpiw-collective"]):
+        way = ("--method", method, "--batch", str(3 + number))
+        ran("convert", output, "-o", tmp_path / f"{method}.history", *way)
+        assert (tmp_path / f"{method}.history").read_bytes() == (tmp_path / "HISTORY").read_bytes()
+    for name, method, words in (
+        ("x.history", "segments", "frames go into one file"),
+        ("x.history", "sdaw-printf", "can't write the format history"),
+        ("x.history", "pdwa", 'did you mean "pdaw"'),
+        ("x.dcd", "pdaw", "are of a HISTORY"),
+    ):
+        done = run("convert", output, "-o", tmp_path / name, "--method", method)
+        assert done.exit_code == 2 and words in done.output, done.output
+        assert not (tmp_path / name).exists()
+
+
+def test_names_without_room(output: Path, tmp_path: Path) -> None:
+    """They were cut."""
+    system = read(output.parent / "water.tsr")
+    (kind,) = system.templates
+    for name in ("ninechars", "", "O W", "ö"):
+        named = dataclasses.replace(system, templates=[dataclasses.replace(kind, atom_name=[name, "H1", "H2"])])
+        with pytest.raises(InputError, match="8 columns for atom names"):
+            convert(Trajectory(output), tmp_path / "HISTORY", structure=structure_of(named, ""))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("ending", ["segments", "dcd"])

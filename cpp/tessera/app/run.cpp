@@ -101,7 +101,7 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
     else
       take_box_of_start(input.system, config);
     input.settings = plan_settings(config, input.system);
-    check_trajectories(config, input.system.n_atoms());
+    check_trajectories(config, input.system);
   });
   if (request.restart) return input;
   input.start = read_start(config.input.system, config, input.system, comm);

@@ -11,9 +11,11 @@ from typing import Any
 import click
 
 from tessera.prepare.errors import InputError
-from tessera.prepare.options import progress
+from tessera.prepare.options import progress, way_options
 from tessera.printing import echo
+from tessera.ranks import of_launcher
 from tessera.system import SystemFileError
+from tessera.way import Way
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -51,6 +53,7 @@ class FrameNumber(click.ParamType):
     show_default=True,
     help="What lies in the box: molecules, whole, by their centres, or each atom, which cuts molecules at faces.",
 )
+@way_options("a CONFIG")
 @click.option("--system", type=FILE, help="The system file of the run, where it has moved.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
@@ -60,6 +63,7 @@ def export(
     frame: int | None,
     select: str | None,
     wrap: str,
+    way: Way,
     system: Path | None,
     force: bool,
     as_json: bool,
@@ -75,24 +79,30 @@ def export(
       .cif    mmCIF                    .rst7   AMBER restart, text
       .gro    GROMACS                  .ncrst  AMBER restart, NetCDF
       .crd    CHARMM cards, extended   .psf    topology, X-PLOR, extended
+      .config, .revcon, or the names CONFIG and REVCON   DL_POLY
 
     \b
     Examples:
       tessera export dhfr.tsr -o dhfr.pdb -o dhfr.psf
       tessera export output -o last.gro
+      tessera export output -o CONFIG -n 4
       tessera export output --frame 10 --select "protein or around 5 protein" -o near.pdb -o near.psf
     """
     from tessera.export.configuration import read_configuration
+    from tessera.export.dlpoly import is_config
     from tessera.export.files import check_outputs, write_all
 
     started = time.perf_counter()
+    if not way.is_usual and not all(map(is_config, outputs)):
+        raise click.UsageError("--method, --writers and --batch are of a CONFIG; write other formats by themselves")
+    world = of_launcher()
     try:
-        check_outputs(outputs, force)
+        check_outputs(outputs, force or not world.is_root)
         with progress(quiet=as_json) as report:
             report("reading")
             configuration = read_configuration(source, frame, system)
             with libraries():
-                structure, files = write_all(configuration, outputs, select, wrap == "molecules", report)
+                structure, files = write_all(configuration, outputs, select, wrap == "molecules", report, world, way)
     except (InputError, SystemFileError, OSError) as error:
         echo(f"tessera: error: {error}", err=True)
         raise SystemExit(2) from None

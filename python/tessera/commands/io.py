@@ -56,7 +56,7 @@ def io() -> None:
 @click.option("--methods", type=Words(METHODS), metavar="NAME,…", help=f"Of {', '.join(METHODS)} [all].")
 @click.option(
     "--formats", type=Words(FORMATS), metavar="NAME,…",
-    help=f"Of {', '.join(FORMATS)} [all but history and netcdf-double; as owned also without netcdf].",
+    help=f"Of {', '.join(FORMATS)} [{', '.join(USUAL_FORMATS)}; as owned also without netcdf].",
 )  # fmt: skip
 @click.option(
     "--order", type=click.Choice(["sorted", "owned"]), default="sorted", show_default=True,

@@ -18,8 +18,11 @@ from tessera.checked_file import DamagedFileError
 from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.prepare.errors import InputError
+from tessera.prepare.options import way_options
 from tessera.printing import echo
+from tessera.ranks import of_launcher
 from tessera.system import SystemFileError
+from tessera.way import Way
 
 if TYPE_CHECKING:
     from tessera.traj.find import Found
@@ -79,8 +82,8 @@ def traj() -> None:
     """Look at trajectories in segments, check, convert, join, select and repair them.
 
     RUN is the output folder of a run with output.trajectory = "segments", that of a protocol, or a
-    folder of segments. Several are joined in the order given. Files HISTORY of DL_POLY (by their name)
-    are read by info, convert, combine and select.
+    folder of segments. Several are joined in the order given. Files HISTORY of DL_POLY (by their name,
+    or of a run with output.trajectory = "history") are read by all but repair.
 
     \b
     Examples:
@@ -162,13 +165,17 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
       tessera traj verify output
       tessera traj verify first second --json
     """
+    from tessera.traj import history_reader
     from tessera.traj.check import check, size_of
 
     started = time.perf_counter()
     with errors():
-        found = _find(paths)
-        with bar("checking", sum(size_of(one.segments) for one in found), as_json) as progress:
-            results = [check(one.segments, progress) for one in found]
+        texts = [text for path in paths for text in history_reader.histories_of(path)]
+        found = _find([path for path in paths if not history_reader.histories_of(path)])
+        size = sum(text.stat().st_size for text in texts) + sum(size_of(one.segments) for one in found)
+        with bar("checking", size, as_json) as progress:
+            results = [history_reader.check(text, progress) for text in texts]
+            results += [check(one.segments, progress) for one in found]
     seconds = time.perf_counter() - started
     ok, size = all(result.ok for result in results), sum(result.bytes for result in results)
     if as_json:
@@ -193,8 +200,9 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
 @traj.command()
 @click.argument("path", metavar="RUN", type=PATH)
 @output_option
+@way_options("a HISTORY")
 @writing_options
-def convert(path: Path, request: Request) -> None:
+def convert(path: Path, request: Request, way: Way) -> None:
     """Write the frames of a run in another program's format.
 
     \b
@@ -204,7 +212,7 @@ def convert(path: Path, request: Request) -> None:
       .trr   TRR      .segments                  a folder of segments
 
     Velocities and forces are written where the format holds them. PDB and HISTORY take the names of
-    atoms from the system file, or from the HISTORY that is read.
+    atoms from the system file, or from the HISTORY that is read. Several ranks (-n) write a HISTORY.
 
     \b
     Examples:
@@ -212,7 +220,7 @@ def convert(path: Path, request: Request) -> None:
       tessera traj convert output -o output.xtc --first 100 --stride 10
       tessera traj convert HISTORY -o output.segments
     """
-    _write(lambda: _open((path,)), None, request)
+    _write(lambda: _open((path,)), None, request, way)
 
 
 @traj.command()
@@ -317,12 +325,13 @@ def _find(paths: Sequence[Path]) -> list[Found]:
 
 def _open(paths: Sequence[Path]) -> Trajectory:
     """Damaged entries are told of by the commands themselves."""
-    from tessera.traj.history_reader import History, is_history
+    from tessera.traj.history_reader import History, histories_of
     from tessera.traj.trajectory import Trajectory
 
-    texts = [path for path in paths if is_history(path)]
-    if texts and len(texts) < len(paths):
-        other = next(path for path in paths if path not in texts)
+    histories = {path: histories_of(path) for path in paths}
+    texts = [text for path in paths for text in histories[path]]
+    if texts and not all(histories.values()):
+        other = next(path for path in paths if not histories[path])
         raise InputError(
             f"{texts[0]} is a HISTORY, and {other} is not: make segments of it first, by tessera traj convert "
             f"{texts[0]} -o NAME.segments"
@@ -342,13 +351,20 @@ def _merged(paths: Sequence[Path], hold: bool) -> Trajectory:
         return Merged(paths, hold=hold)
 
 
-def _write(opened: Callable[[], Trajectory], select: str | None, request: Request) -> None:
+def _write(
+    opened: Callable[[], Trajectory],
+    select: str | None,
+    request: Request,
+    way: Way = Way(),  # noqa: B008
+) -> None:
     started = time.perf_counter()
     with errors(), libraries():
         from tessera.traj.convert import check_output, chosen, convert, needs_names, rows_of, structure_for, system_of
 
         output, whole = request.output, opened()
-        ending = check_output(output, whole, request.force)
+        ending, ranks = check_output(output, whole, request.force), of_launcher()
+        if ending != ".history" and (ranks.size > 1 or not way.is_usual):
+            raise InputError(f"{output}: -n, --method, --writers and --batch are of a HISTORY: leave them away")
         trajectory = chosen(whole, *request.frames)
         structure = rows = None
         if select is not None or needs_names(ending):
@@ -361,8 +377,9 @@ def _write(opened: Callable[[], Trajectory], select: str | None, request: Reques
                 rows = rows_of(whole, structure, system, select)
         with bar("writing", len(trajectory), request.as_json, in_bytes=False) as progress:
             written = convert(
-                trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress
-            )
+                trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress,
+                ranks=ranks, way=way,
+            )  # fmt: skip
         if whole.damaged:
             written.notes.append(f"{whole.damaged:,} {whole.damage}")
     if request.as_json:

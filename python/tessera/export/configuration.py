@@ -20,6 +20,7 @@ from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 from tessera.system.vacuum import with_positions
 from tessera.traj.find import protocol
+from tessera.traj.history_reader import History
 from tessera.traj.trajectory import Trajectory
 
 SETTINGS = "settings.toml"
@@ -35,6 +36,7 @@ class Configuration:
     step: int | None = None  # None: the start
     time: float | None = None  # ps
     frame: int | None = None
+    timestep: float | None = None  # ps
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -96,7 +98,8 @@ def _of_run(folder: Path, frame: int | None, system_path: Path | None) -> Config
     if found.is_half_step_before:
         notes.append("the velocities are those half a step before the positions")
     now = dataclasses.replace(system, box=found.box, fraction=found.fraction, velocity=found.velocity)
-    return Configuration(now, found.path, found.step, _time(found.step, found.timestep), notes=notes)
+    moment = found.step, _time(found.step, found.timestep)
+    return Configuration(now, found.path, *moment, timestep=found.timestep / 1000, notes=notes)
 
 
 def _time(step: int, timestep: float) -> float:
@@ -129,7 +132,11 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
             f"{folder} holds no trajectory{'' if kind == 'none' else f' {path.name}'}: output.trajectory_every of a "
             "run file asks for one; without --frame the last checkpoint is taken"
         )
-    found = _read_segments_frame(path, frame) if path.is_dir() else contained(_read_frame, path, frame, file=path)
+    found = (
+        _read_own_frame(path, frame, Trajectory(path))
+        if path.is_dir()
+        else contained(_read_frame, path, frame, file=path)
+    )
     select = settings.get("output", {}).get("select", "")
     if len(found.position) != system.n_atoms and select:
         raise InputError(
@@ -153,7 +160,7 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
         moved = with_positions(system, found.position)
     now = dataclasses.replace(moved, velocity=found.velocity)
     timestep = _value(folder, settings, "dynamics", "timestep")
-    return Configuration(now, path, found.step, _time(found.step, timestep), found.index)
+    return Configuration(now, path, found.step, _time(found.step, timestep), found.index, timestep / 1000)
 
 
 @dataclass
@@ -185,9 +192,8 @@ def _read_xtc_frame(path: Path, frame: int) -> _Frame:
     return _Frame(10 * found.x.astype(np.float64), None, box if box.any() else None, int(found.step), index)
 
 
-def _read_segments_frame(folder: Path, frame: int) -> _Frame:
-    trajectory = Trajectory(folder)
-    _check_frame(folder, frame, len(trajectory))
+def _read_own_frame(path: Path, frame: int, trajectory: Trajectory) -> _Frame:
+    _check_frame(path, frame, len(trajectory))
     index = len(trajectory) - 1 if frame == LAST else frame
     try:
         found = trajectory[index]
@@ -206,6 +212,8 @@ def _read_frame(path: Path, frame: int) -> _Frame:
             frames = DCDReader(str(path))
         elif path.suffix == ".xtc":
             return _read_xtc_frame(path, frame)
+        elif path.suffix == ".history":
+            return _read_own_frame(path, frame, History(path))
         else:
             from MDAnalysis.coordinates.H5MD import H5MDReader
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tessera.export import dlpoly
 from tessera.export.configuration import Configuration
 from tessera.export.formats import FORMATS
 from tessera.export.psf import NAME as PSF
@@ -14,10 +15,12 @@ from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, structure_of
 from tessera.files import replaced
 from tessera.prepare.errors import InputError
+from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
 from tessera.system import System
+from tessera.way import Way
 
-SUFFIXES = (*FORMATS, ".psf")
+SUFFIXES = (*FORMATS, ".psf", *dlpoly.ENDINGS)
 
 
 @dataclass
@@ -30,8 +33,9 @@ class Written:
 def check_outputs(outputs: Sequence[Path], force: bool) -> None:
     """Raises `InputError` for endings that are unknown, folders that are missing and files that are there."""
     for output in outputs:
-        if output.suffix.lower() not in SUFFIXES:
-            raise InputError(f"{output}: the ending says no format; expected one of {', '.join(SUFFIXES)}")
+        if output.suffix.lower() not in SUFFIXES and not dlpoly.is_config(output):
+            known = ", ".join([*SUFFIXES, f"or the name {' or '.join(dlpoly.NAMES)}"])
+            raise InputError(f"{output}: the ending says no format; expected one of {known}")
         if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
         if not force and (output.exists() or output.is_symlink()):
@@ -46,8 +50,11 @@ def write_all(
     select: str | None,
     whole: bool,
     report: Callable[[str], None],
+    ranks: Ranks = ALONE,
+    way: Way = Way(),  # noqa: B008
 ) -> tuple[Structure, list[Written]]:
-    """Writes each output in the format of its ending. Raises `InputError`."""
+    """Writes each output in the format of its ending: a CONFIG by all ranks, others by the root. Collective. Raises
+    `InputError`."""
     report("putting molecules together")
     title = f"{configuration.title} (tessera export)"
     structure = structure_of(configuration.system, title, configuration.time or 0.0, whole)
@@ -59,7 +66,14 @@ def write_all(
         for output in outputs:
             report(f"writing {output.name}")
             try:
-                written.append(_write(configuration.system, structure, output, stack.enter_context(replaced(output))))
+                temporary = stack.enter_context(replaced(output)) if ranks.is_root else output
+                if dlpoly.is_config(output):
+                    place = ranks.from_root(str(temporary))
+                    step, timestep = configuration.step or 0, configuration.timestep or 0.0
+                    notes = dlpoly.write_config(structure, place, ranks, way, step, timestep)
+                    written.append(Written(output, dlpoly.NAME, notes))
+                elif ranks.is_root:
+                    written.append(_write(configuration.system, structure, output, temporary))
             except OSError as error:
                 raise InputError(f"{output} can't be written: {error.strerror or error}") from None
     return structure, written

@@ -27,6 +27,7 @@ from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
 from tessera.system.scratch import bounded
+from tessera.way import Way
 
 Triple = tuple[float, float, float]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -169,6 +170,54 @@ class Means:
     processes: int
 
 
+def on_ranks(ranks: int | None, mpi: str, oversubscribe: bool) -> int:
+    """Starts this command on several ranks and ends with it, where it is asked to and is not started so. Returns the
+    number of ranks that the launcher started."""
+    started = of_launcher().size
+    if started == 1 and ranks is not None and ranks > 1:
+        command = launch.tessera_command(sys.argv[1:], ranks=ranks, mpi=mpi, oversubscribe=oversubscribe)
+        sys.exit(launch.supervise(command, "nothing was written"))
+    if ranks is not None and ranks != started:
+        raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
+    return started
+
+
+def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the options of a command that writes such a file by several ranks; the function gets `way`, on each rank."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def with_way(
+            *, ranks: int | None, mpi: str, oversubscribe: bool, method: str, writers: int, batch: int, **others: Any
+        ) -> None:
+            on_ranks(ranks, mpi, oversubscribe)
+            function(way=Way.of(method, writers, batch), **others)
+
+        for option in (
+            click.option("--batch", type=click.IntRange(min=0), default=0, help="Atoms at a time [chosen]."),
+            click.option("--writers", type=click.IntRange(min=0), default=0, help="Ranks that write [chosen]."),
+            click.option(
+                "--method",
+                default="auto",
+                show_default=True,
+                help=f"How ranks write {what} (docs/guide/io.md); auto: as the machine file TESSERA_MACHINE suggests, "
+                "else pdaw.",
+            ),
+            launch.oversubscribe_option,
+            launch.parallel_mpi_option,
+            click.option(
+                "-n",
+                "--ranks",
+                type=click.IntRange(min=1),
+                help=f"MPI ranks that write {what} together. The file is the same with any.",
+            ),
+        ):
+            with_way = option(with_way)
+        return with_way
+
+    return decorate
+
+
 def means_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds `--memory` and `--processes`, of which the function gets `means`, and `-n/--ranks`, `--mpi` and
     `--oversubscribe`, by which the command starts itself on several ranks."""
@@ -177,12 +226,7 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
     def with_means(
         *, memory: float, processes: int | None, ranks: int | None, mpi: str, oversubscribe: bool, **others: Any
     ) -> None:
-        started = of_launcher().size
-        if started == 1 and ranks is not None and ranks > 1:
-            command = launch.tessera_command(sys.argv[1:], ranks=ranks, mpi=mpi, oversubscribe=oversubscribe)
-            sys.exit(launch.supervise(command, "nothing was written"))
-        if ranks is not None and ranks != started:
-            raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
+        started = on_ranks(ranks, mpi, oversubscribe)
         if started > 1 and processes is not None and processes > 1:
             raise click.UsageError(f"--processes {processes} on {started} ranks; leave it away and start more ranks")
         own = 1 if started > 1 else processes or launch.usable_cores()

@@ -18,14 +18,16 @@ from tessera.export.structure import Structure, structure_of
 from tessera.files import replaced, replaced_folder
 from tessera.prepare.constants import KJ_PER_KCAL
 from tessera.prepare.errors import InputError
+from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
 from tessera.traj import fixed_frames
 from tessera.traj.find import SETTINGS, settings_of
-from tessera.traj.history import FORCE, HistoryWriter, imcon_of
+from tessera.traj.history import FORCE, HistoryWriter
 from tessera.traj.manifest import IdArray
 from tessera.traj.parts import encode
 from tessera.traj.trajectory import Frame, Trajectory
 from tessera.traj.writer import SegmentWriter
+from tessera.way import Way
 
 #: ending → name, and the quantities beside positions that the format holds
 FORMATS = {
@@ -158,9 +160,11 @@ def convert(
     structure: Structure | None = None,
     force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
+    ranks: Ranks = ALONE,
+    way: Way = Way(),  # noqa: B008
 ) -> Written:
     """Writes all frames, of all atoms or of those in `rows`. Threads read frames, and encode those of all formats
-    but TRR and text, while earlier ones are written.
+    but TRR and text, while earlier ones are written. Several ranks read all of them, and write a HISTORY together.
 
     `structure` has the system's atoms; PDB and HISTORY need it. `progress` gets the number of frames after each. The
     output takes its name when it is complete. Raises `InputError` and `DamagedFileError`.
@@ -175,7 +179,7 @@ def convert(
     times = trajectory.times
     if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
         notes.append("DCD has one time between all frames: that of the first two stands for all")
-    job = _Job(trajectory, rows, structure, present)
+    job = _Job(trajectory, rows, structure, present, ranks=ranks, way=way)
     if needs_names(ending) and structure is None:
         raise InputError(f"{output} needs the names of atoms: a system file")
 
@@ -188,7 +192,10 @@ def convert(
 
     try:
         with ExitStack() as stack:
-            place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
+            place = output
+            if ranks.is_root:
+                place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
+            place = Path(ranks.from_root(str(place)))
             write = stack.enter_context(_WRITERS[ending](job, place))
             for frame in trajectory.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
@@ -199,6 +206,7 @@ def convert(
         raise InputError(f"{output} can't be written: {reason}") from None
     except ValueError as error:
         raise InputError(f"{output} can't hold these numbers: {' '.join(str(error).split())}") from None
+    ranks.all(None)  # the root has given the output its name
     size = sum(one.stat().st_size for one in output.iterdir()) if output.is_dir() else output.stat().st_size
     return Written(
         output, name, len(trajectory), job.n_atoms, present, float(times[0]), float(times[-1]), size, notes + job.notes
@@ -220,6 +228,8 @@ class _Job:
     rows: IdArray | None
     structure: Structure | None
     quantities: list[str]
+    ranks: Ranks
+    way: Way
     notes: list[str] = field(default_factory=list)
     #: makes what is written of a frame, on the thread that has read it
     encode: Callable[[Frame], Any] = lambda frame: frame
@@ -350,10 +360,11 @@ def _pdb(job: _Job, path: Path) -> Iterator[Write]:
 @contextmanager
 def _history(job: _Job, path: Path) -> Iterator[Write]:
     structure, trajectory = job.named(), job.trajectory
-    imcon = max(imcon_of(trajectory.box(i)) for i in range(len(trajectory)))
+    if job.ranks.is_root:
+        path.unlink()  # the writer makes it
     writer = HistoryWriter(
         path, f"{trajectory.paths[0].name} (tessera traj)", structure.name, structure.mass, structure.charge,
-        len(trajectory), len(job.quantities) - 1, imcon, trajectory.timestep,
+        len(job.quantities) - 1, trajectory.box(0), trajectory.timestep, job.ranks, job.way,
     )  # fmt: skip
 
     def write(frame: Frame) -> None:
@@ -364,10 +375,8 @@ def _history(job: _Job, path: Path) -> Iterator[Write]:
             values.append(frame.forces.astype(np.float64) * FORCE)
         writer.write(frame.step, frame.time, frame.box, values)
 
-    try:
-        yield write
-    finally:
-        writer.close()
+    yield write
+    writer.close()
 
 
 @contextmanager

@@ -1,8 +1,4 @@
-"""DL_POLY_4's HISTORY: records of 72 characters and a line end, with positions Å, velocities Å/ps, forces amu Å/ps².
-
-The layout is that of `cpp/tessera/io/text`. Numbers have ten decimals, `f20.10`: a number of 4 bytes times 10¹⁰ is
-exact in 8 bytes, so decimals are rounded once, ties to even.
-"""
+"""DL_POLY's HISTORY: positions Å, velocities Å/ps, forces amu Å/ps², as text that `cpp/tessera/io/write` makes."""
 
 from __future__ import annotations
 
@@ -12,42 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.prepare.errors import InputError
+from tessera.ranks import Ranks
+from tessera.way import Way
+
 FORCE = 418.4  # amu Å/ps² of a kcal/mol/Å
-_RECORD = 73  # bytes
-_LARGEST = 9.9e7  # larger ones do not fit with a sign
-_DIGITS = (np.arange(10_000)[:, None] // 10 ** np.arange(3, -1, -1) % 10 + ord("0")).astype(np.uint8)
-Bytes = NDArray[np.uint8]
-
-
-def fixed(values: NDArray[Any]) -> Bytes:
-    """Returns (m,20) characters of numbers (m,): `f20.10`, and `e20.10` for those that do not fit."""
-    values = np.asarray(values, np.float64)
-    fits = np.abs(values) < _LARGEST
-    scaled = np.rint(np.where(fits, values, 0.0) * 1e10)
-    rest = np.abs(scaled).astype(np.int64)
-    digits = np.empty((len(values), 20), np.uint8)
-    for place in range(16, -1, -4):
-        rest, group = np.divmod(rest, 10_000)
-        digits[:, place : place + 4] = _DIGITS[group]
-    out = np.empty_like(digits)
-    out[:, 10:] = digits[:, 10:]
-    out[:, :9] = digits[:, 1:10]
-    out[:, 9] = ord(".")
-    leading = np.logical_and.accumulate(out[:, :8] == ord("0"), axis=1)
-    blanks = leading.sum(axis=1)
-    out[:, :8][leading] = ord(" ")
-    negative = np.flatnonzero(np.signbit(scaled) & (scaled != 0))
-    out[negative, blanks[negative] - 1] = ord("-")
-    for row in np.flatnonzero(~fits):
-        out[row] = np.frombuffer(f"{values[row]:20.10E}".encode(), np.uint8)
-    return out
+_FORMATS = ("history", "history-velocities", "history-forces")
+_MOST_LETTERS = 8  # of a name
 
 
 class HistoryWriter:
-    """Writes frames of atoms with these names (n,), masses (n,) amu and charges (n,) e.
+    """Writes frames of atoms with these names (n,), masses (n,) amu and charges (n,) e, of which each rank has all and
+    writes its share. All members are collective.
 
-    `level` is 0 for positions, 1 with velocities, 2 with forces; `imcon` is 0 without a box, 1 for a cube, 2 for a
-    cuboid, 3 for others. `timestep` is in ps. Raises `OSError`.
+    `level` is 0 for positions, 1 with velocities, 2 with forces; `box` (3,3) Å is that of the first frame;
+    `timestep` is in ps. Raises `InputError`.
     """
 
     def __init__(
@@ -57,39 +32,60 @@ class HistoryWriter:
         names: NDArray[np.object_],
         masses: NDArray[np.float64],
         charges: NDArray[np.float64],
-        frames: int,
         level: int,
-        imcon: int,
+        box: NDArray[np.float64] | None,
         timestep: float,
+        ranks: Ranks,
+        way: Way,
     ) -> None:
-        self._level, self._imcon, self._timestep, self._atoms = level, imcon, timestep, len(names)
-        self._block = np.full((len(names), level + 2, _RECORD), ord(" "), np.uint8)
-        self._block[:, :, -1] = ord("\n")
-        lines = [
-            f"{str(name)[:8]:8}{number % 10**10:10}{mass:12.6f}{charge:12.6f}{0.0:12.6f}"
-            for number, (name, mass, charge) in enumerate(zip(names, masses, charges), 1)
-        ]
-        text = "".join(f"{line:72.72}" for line in lines).encode("ascii", "replace")
-        self._block[:, 0, :-1] = np.frombuffer(text, np.uint8).reshape(-1, _RECORD - 1)
-        records = 2 + frames * (1 + (3 if imcon else 0) + len(names) * (level + 2))
-        self._file = open(path, "wb")  # noqa: SIM115
-        self._file.write(_record(title))
-        self._file.write(_record(f"{level:10}{imcon:10}{len(names):10}{frames:21}{records:21}"))
+        check_names(names)
+        n = len(names)
+        self._ranks, self._has_box = ranks, box is not None
+        self._own = slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
+        kinds = np.empty(n, [("name", f"U{_MOST_LETTERS}"), ("mass", "f8"), ("charge", "f8")])
+        kinds["name"], kinds["mass"], kinds["charge"] = names.astype(str), masses, charges
+        known, species = np.unique(kinds, return_inverse=True)
+        try:
+            self._file = ranks.module.Frames(
+                ranks.world, str(path), format=_FORMATS[level],
+                method=way.method, writers=way.writers, batch=way.batch, machine=way.machine,
+                title=title.encode("ascii", "replace").decode(), imcon=imcon_of(box), timestep=timestep,
+                names=known["name"].tolist(), masses=known["mass"].tolist(), charges=known["charge"].tolist(),
+                species=np.ascontiguousarray(species[self._own], np.int64), first=self._own.start + 1,
+            )  # fmt: skip
+        except (RuntimeError, ValueError) as error:
+            raise InputError(str(error)) from None
 
     def write(self, step: int, time: float, box: NDArray[np.float64] | None, values: list[NDArray[Any]]) -> None:
         """Writes a frame: time in ps, box (3,3) Å, and positions, velocities and forces (n,3) as far as the level
         says."""
-        head = f"timestep{step:10}{self._atoms:10}{self._level:2}{self._imcon:2}{self._timestep:20.6f}{time:20.6f}"
-        self._file.write(_record(head))
-        if self._imcon and box is not None:
-            for vector in np.asarray(box):
-                self._file.write(_record("".join(f"{number:20.10f}" for number in vector)))
-        for index, numbers in enumerate(values[: self._level + 1]):
-            self._block[:, 1 + index, :60] = fixed(np.asarray(numbers).reshape(-1)).reshape(-1, 60)
-        self._file.write(self._block.tobytes())
+        if (box is not None) != self._has_box:
+            raise InputError(
+                f"only some frames have a box, that of step {step:,} has {'one' if self._has_box else 'none'}"
+            )
+        cell = np.zeros(9) if box is None else np.asarray(box, np.float64).reshape(9)
+        own = np.ascontiguousarray([np.asarray(one, np.float64)[self._own] for one in values])
+        self._ranks.all(None)  # where a rank has failed, the others end here
+        try:
+            self._file.append(step, time, imcon_of(box), cell.tolist(), own)
+        except (RuntimeError, ValueError) as error:
+            raise InputError(str(error)) from None
 
     def close(self) -> None:
-        self._file.close()
+        try:
+            self._file.synchronize()
+        except RuntimeError as error:
+            raise InputError(str(error)) from None
+
+
+def check_names(names: NDArray[np.object_]) -> None:
+    """Raises `InputError` where a name of an atom has no room in DL_POLY's files."""
+    for name in dict.fromkeys(names.tolist()):
+        if not (0 < len(name) <= _MOST_LETTERS and name.isascii() and name.isprintable() and " " not in name):
+            raise InputError(
+                f"files of DL_POLY have 8 columns for atom names, of ASCII letters without blanks, found {name!r}: "
+                "write another format"
+            )
 
 
 def imcon_of(box: NDArray[np.float64] | None) -> int:
@@ -100,7 +96,3 @@ def imcon_of(box: NDArray[np.float64] | None) -> int:
     if not np.allclose(box, np.diag(edges), atol=1e-9):
         return 3
     return 1 if np.allclose(edges, edges[0]) else 2
-
-
-def _record(text: str) -> bytes:
-    return f"{text:72.72}\n".encode("ascii", "replace")

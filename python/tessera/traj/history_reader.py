@@ -6,7 +6,7 @@ The text is read by `cpp/tessera/io/text`, whose words are apart by blanks, so f
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +15,17 @@ import numpy as np
 from tessera import _core as core
 from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.errors import InputError
+from tessera.traj.check import Checked
+from tessera.traj.find import SETTINGS, stages
 from tessera.traj.history import FORCE
-from tessera.traj.manifest import FLOAT32, QUANTITIES, IdArray
+from tessera.traj.manifest import FLOAT32, FOLDER, QUANTITIES, IdArray, manifest_paths
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
 
 if TYPE_CHECKING:
     from tessera.export.structure import Structure
 
+NAME = "trajectory.history"  # of a run
 PARALLELEPIPED = 3  # the largest imcon of a cell that is one
 
 
@@ -30,6 +33,38 @@ def is_history(path: Path) -> bool:
     """Whether a path is a HISTORY by its name: `HISTORY`, `HISTORY.1`, `water.history`."""
     name = path.name.lower()
     return (name.startswith("history") or name.endswith(".history")) and not path.is_dir()
+
+
+def histories_of(path: Path) -> list[Path]:
+    """Returns the files HISTORY of a path: itself, or those of a run's folder, or of a protocol's stages, that have no
+    trajectory in segments."""
+    if is_history(path):
+        return [path]
+    if not path.is_dir() or (path / FOLDER).is_dir() or manifest_paths(path):
+        return []
+    if (path / NAME).is_file():
+        return [path / NAME]
+    found = [stage for stage in stages(path) if not (stage / FOLDER).is_dir()]
+    return [stage / NAME for stage in found if (stage / NAME).is_file()]
+
+
+def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Checked:
+    """Reads every frame of a file. Its numbers have no checksums, so only what is no number, or not there, is found."""
+    result = Checked(path, bytes=path.stat().st_size)
+    try:
+        trajectory = History(path)
+        for index in range(len(trajectory)):
+            trajectory.read(index)
+            progress(result.bytes // len(trajectory))
+    except InputError as error:
+        result.problems.append(str(error))
+        return result
+    result.frames, result.steps = len(trajectory), trajectory.steps
+    if trajectory.damaged:
+        result.notes.append("the frame at the end was not finished")
+    if missing := trajectory.gaps():
+        result.problems.append(f"{missing:,} frames are missing between the steps of others")
+    return result
 
 
 class History(Trajectory):
@@ -136,7 +171,8 @@ class History(Trajectory):
 
     @property
     def run_folders(self) -> list[Path]:
-        return []
+        folders = [path.resolve().parent for path in self.paths if path.name == NAME]
+        return [folder for folder in folders if (folder / SETTINGS).is_file()]
 
     def gaps(self) -> int:
         """Returns how many frames are missing between the first and the last, by the least number of steps between."""

@@ -41,8 +41,9 @@ constexpr const auto& names_of(Velocities) { return velocities_names; }
 /// What messages and checkpoints call the trajectory of [output]; rows of [[output.selection]] have names of their own.
 inline constexpr std::string_view main_trajectory = "trajectory";
 
-enum class TrajectoryFormat { segments, dcd, h5md, xtc, none };
-inline constexpr std::array<std::string_view, 5> trajectory_format_names = {"segments", "dcd", "h5md", "xtc", "none"};
+enum class TrajectoryFormat { segments, dcd, h5md, xtc, history, none };
+inline constexpr std::array<std::string_view, 6> trajectory_format_names = {"segments", "dcd",     "h5md",
+                                                                            "xtc",      "history", "none"};
 constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
 
 /// Ranks that write a trajectory in segments, at most.
@@ -169,8 +170,10 @@ struct OutputConfig : FrameContents {
   bool overwrite = false;
   TrajectoryFormat trajectory = TrajectoryFormat::segments;
   std::int64_t trajectory_every = 0;
-  std::string select;        // the atoms of a frame; empty: all
-  std::int64_t writers = 0;  // 0: chosen
+  std::string select;           // the atoms of a frame; empty: all
+  std::string method = "auto";  // of io::write; auto: chosen
+  std::int64_t writers = 0;     // 0: chosen
+  std::int64_t batch = 0;       // atoms; 0: chosen
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
   double checkpoint_minutes = 0;

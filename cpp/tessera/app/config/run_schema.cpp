@@ -370,8 +370,8 @@ Schema make_run_schema() {
           "of them")
       .selects_atoms();
   output.key("velocities", &OutputConfig::velocities,
-             "frames hold velocities too (trajectory = \"segments\" or \"h5md\")");
-  output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\")");
+             "frames hold velocities too (trajectory = \"segments\", \"h5md\" or \"history\")");
+  output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\" or \"history\")");
   output.key("compression", &OutputConfig::compression,
              "of frames in segments; lossless: exactly what was calculated; rounded: positions to output.precision");
   add_precision(output);
@@ -381,6 +381,14 @@ Schema make_run_schema() {
           "ranks that write frames, or compress those of an XTC in turn (at most 8); 0: as many as frames of this size "
           "and the machine file suggest")
       .range(0, most_parts);
+  output.key(
+      "method", &OutputConfig::method,
+      "how ranks write a frame (docs/guide/io.md): pdaw, mpiw-independent, mpiw-collective or sdaw for a HISTORY, "
+      "the only one of each other format; auto: as the machine file suggests");
+  output
+      .key("batch", &OutputConfig::batch,
+           "atoms of a HISTORY that a rank sends or formats at a time; 0: as the machine file suggests")
+      .range(0, 1'000'000'000);
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);
   output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")

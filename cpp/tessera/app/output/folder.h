@@ -11,8 +11,9 @@ namespace tessera::app {
 
 /// What a run writes, by its name in output.folder, beside the trajectories *.segments.
 inline constexpr std::string_view files_of_a_run[] = {
-    "energy.csv",          "trajectory.dcd",          "trajectory.h5md", "trajectory.xtc", "checkpoint.tck",
-    "checkpoint.next.tck", "checkpoint.previous.tck", "report.json",     "settings.toml",  "selections.json"};
+    "energy.csv",         "trajectory.dcd", "trajectory.h5md",     "trajectory.xtc",
+    "trajectory.history", "checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck",
+    "report.json",        "settings.toml",  "selections.json"};
 
 /// What is said where a file was removed or replaced by others while the run wrote to it.
 std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint);

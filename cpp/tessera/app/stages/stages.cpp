@@ -119,7 +119,7 @@ void check_stages(const std::vector<Stage>& stages, std::size_t first, bool is_r
       if (box) system.box = *box;
       box = system.box;
       const auto settings = plan_settings(config, system);
-      check_trajectories(config, system.n_atoms());
+      check_trajectories(config, system);
       (void)md::domain::plan_decomposition(md::plan_cells(md::summary_of(system), settings, system.box).grid, ranks);
     });
   }

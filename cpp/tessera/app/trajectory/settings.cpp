@@ -1,6 +1,7 @@
 #include "tessera/app/trajectory/settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -8,33 +9,96 @@
 
 #include "tessera/base/error.h"
 #include "tessera/io/dcd.h"
+#include "tessera/io/text/records.h"
+#include "tessera/io/write/method.h"
 
 namespace tessera::app {
 
 namespace {
 
+constexpr std::int64_t most_history_number = 9'999'999'999;
 constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;  // water at 0.01 Å takes a third of 12 bytes
 
 std::string format_name(TrajectoryFormat format) {
   return std::string(names_of(format).at(static_cast<std::size_t>(format)));
 }
 
-/// Formats of one file hold positions, and H5MD velocities too.
+/// Whether a method of io::write is how frames in a format are written.
+bool is_taken(TrajectoryFormat format, const io::write::Method& method) {
+  switch (format) {
+    case TrajectoryFormat::segments:
+      return method.name == std::string_view(io::write::segments.name);
+    case TrajectoryFormat::dcd:
+    case TrajectoryFormat::h5md:
+      return method.name == std::string_view(io::write::pdaw.name);
+    case TrajectoryFormat::xtc:
+      return method.name == std::string_view(io::write::sdaw.name);
+    default:
+      return !method.is_folder && method.can(io::write::history);
+  }
+}
+
+/// The method, the number of writers and the batch must be those of the format.
+void check_method(const OutputConfig& output) {
+  const auto name = format_name(output.trajectory);
+  if (output.method != "auto") {
+    std::vector<std::string_view> taken;
+    bool is_known = false;
+    for (const auto& one : io::write::methods())
+      if (is_taken(output.trajectory, one)) {
+        taken.emplace_back(one.name);
+        is_known = is_known || output.method == one.name;
+      }
+    if (!is_known)
+      throw InputError(fmt::format(
+          "output.method = \"{}\", and output.trajectory = \"{}\" is written by {} alone: set that, or \"auto\"",
+          output.method, name, fmt::join(taken, ", ")));
+    if (output.writers > 1 && output.trajectory == TrajectoryFormat::history && output.method == io::write::sdaw.name)
+      throw InputError(fmt::format("output.writers = {}, but output.method = \"{}\" has one: leave one of them out",
+                                   output.writers, output.method));
+  }
+  if (output.batch > 0 && output.trajectory != TrajectoryFormat::history)
+    throw InputError(
+        fmt::format("output.batch = {}, but ranks write their rows of output.trajectory = \"{}\" at once: "
+                    "leave it out, or write a \"history\"",
+                    output.batch, name));
+}
+
+/// Formats of one file hold positions, H5MD and HISTORY velocities too, and HISTORY forces.
 void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms) {
   const auto& contents = settings.contents;
   const auto refuse = [&](const char* setting, const char* formats) {
     throw InputError(fmt::format("{}, but output.trajectory = \"{}\", which can't: set that to {}, or leave it out",
                                  setting, format_name(settings.format), formats));
   };
-  if (contents.velocities && settings.format != TrajectoryFormat::h5md)
-    refuse("output.velocities = true", "\"segments\" or \"h5md\"");
-  if (contents.forces) refuse("output.forces = true", "\"segments\"");
+  if (contents.velocities && settings.format != TrajectoryFormat::h5md && settings.format != TrajectoryFormat::history)
+    refuse("output.velocities = true", "\"segments\", \"h5md\" or \"history\"");
+  if (contents.forces && settings.format != TrajectoryFormat::history)
+    refuse("output.forces = true", "\"segments\" or \"history\"");
+  if (contents.forces && !contents.velocities)
+    throw InputError(
+        "output.forces = true, and a HISTORY holds forces beside velocities alone: set output.velocities = true");
   if (contents.compression == Compression::lossless) refuse("output.compression = \"lossless\"", "\"segments\"");
   if (contents.compression == Compression::rounded)
     refuse("output.compression = \"rounded\"", "\"segments\" or \"xtc\"");
   if (settings.format == TrajectoryFormat::dcd && n_atoms > io::most_dcd_atoms)
     throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"segments\"",
                                  io::most_dcd_atoms, n_atoms));
+}
+
+/// A HISTORY has eight columns for the name of an atom.
+void check_names(const model::System& system) {
+  const auto is_hidden = [](char c) { return c <= ' ' || c > '~'; };
+  for (const auto& one : system.templates)
+    for (auto name : one.atom_name) {
+      if (!name.empty() && name.size() <= std::tuple_size_v<io::text::Name> && !std::ranges::any_of(name, is_hidden))
+        continue;
+      std::ranges::replace_if(name, is_hidden, '?');
+      throw InputError(
+          fmt::format("an atom has the name \"{}\", and a HISTORY holds one to eight letters of ASCII without blanks: "
+                      "set output.trajectory to another format",
+                      name));
+    }
 }
 
 void check_selections(const OutputConfig& output) {
@@ -88,10 +152,18 @@ model::AtomSet atoms_of(const TrajectorySettings& settings, const RunConfig& con
   return config.selections.find(settings.select.empty() ? "all" : settings.select, settings.key, n_atoms);
 }
 
-void check_trajectories(const RunConfig& config, std::int64_t n_atoms) {
+void check_trajectories(const RunConfig& config, const model::System& system) {
+  const auto n_atoms = system.n_atoms();
   check_selections(config.output);
   for (const auto& one : trajectories_of(config.output)) {
     const auto atoms = atoms_of(one, config, n_atoms).size();
+    if (one.name == main_trajectory) check_method(config.output);
+    if (one.format == TrajectoryFormat::history) check_names(system);
+    if (one.format == TrajectoryFormat::history && config.dynamics.steps > most_history_number)
+      throw InputError(
+          fmt::format("a HISTORY has ten digits for steps, dynamics.steps = {}: set output.trajectory to "
+                      "\"segments\"",
+                      config.dynamics.steps));
     if (one.format != TrajectoryFormat::segments) check_single_file(one, atoms);
   }
   if (!config.output.select.empty()) (void)config.selections.find(config.output.select, "output.select", n_atoms);
@@ -99,6 +171,8 @@ void check_trajectories(const RunConfig& config, std::int64_t n_atoms) {
 
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame) {
   if (settings.format == TrajectoryFormat::xtc) return usual_bytes_of_atom_in_xtc * atoms_of_frame;
+  if (settings.format == TrajectoryFormat::history)
+    return (1 + settings.contents.n_quantities()) * io::text::record_bytes * atoms_of_frame;
   return 12 * settings.contents.n_quantities() * atoms_of_frame;
 }
 

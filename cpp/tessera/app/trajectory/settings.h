@@ -7,6 +7,7 @@
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/model/atom_set.h"
+#include "tessera/model/system.h"
 
 namespace tessera::app {
 
@@ -31,9 +32,9 @@ std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output);
 model::AtomSet atoms_of(const TrajectorySettings& settings, const RunConfig& config, std::int64_t n_atoms);
 
 /// Throws InputError where a format can't hold what is asked for, no such atoms are there, or names don't do.
-void check_trajectories(const RunConfig& config, std::int64_t n_atoms);
+void check_trajectories(const RunConfig& config, const model::System& system);
 
-/// Bytes of a frame without compression.
+/// Bytes of a frame as it is written; of segments without compression.
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame);
 
 }  // namespace tessera::app

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <span>
 #include <utility>
 
+#include "tessera/app/trajectory/one_file/single_file.h"
 #include "tessera/app/trajectory/segments.h"
-#include "tessera/app/trajectory/single_file.h"
 #include "tessera/app/trajectory/writers.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
@@ -30,6 +31,26 @@ FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig&
   return {system, std::move(shares), std::move(writers), settings.contents, comm};
 }
 
+/// The root reads the machine file.
+FrameMethod agree_on_method(const TrajectorySettings& settings, const RunConfig& config, const model::AtomSet& atoms,
+                            const std::string& machine_file, const comm::Communicator& comm) {
+  FrameMethod found;
+  if (settings.format != TrajectoryFormat::history) return found;
+  std::string name;
+  std::array<std::int64_t, 2> sizes{};
+  comm::on_root(comm, [&] {
+    found = plan_method(settings, config.output, machine_file, atoms.size(), comm.size());
+    name = found.method->name;
+    sizes = {found.options.batch, found.options.buffer};
+  });
+  comm::broadcast_resized(comm, name);
+  comm.broadcast(std::as_writable_bytes(std::span(sizes)), 0);
+  found.method = &io::write::method(name);
+  found.options.batch = sizes[0];
+  found.options.buffer = sizes[1];
+  return found;
+}
+
 }  // namespace
 
 Trajectory::Trajectory(TrajectorySettings settings, const RunConfig& config, const model::System& system,
@@ -39,11 +60,12 @@ Trajectory::Trajectory(TrajectorySettings settings, const RunConfig& config, con
       system_(system),
       comm_(comm),
       atoms_(atoms_of(settings_, config, system.n_atoms())),
+      method_(agree_on_method(settings_, config, atoms_, machine_file, comm)),
       exchange_(plan_exchange(settings_, config, system, atoms_, machine_file, comm)) {}
 
 void Trajectory::open(std::int64_t first_step, std::optional<std::int64_t> frames) {
   if (settings_.format != TrajectoryFormat::segments) {
-    sink_ = open_single_file(settings_, config_, system_, exchange_, first_step, frames, comm_);
+    sink_ = open_single_file(settings_, config_, system_, exchange_, method_, first_step, frames, comm_);
     return;
   }
   // A new run has the frame of its start, and a restart only those behind it.

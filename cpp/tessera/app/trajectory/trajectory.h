@@ -10,6 +10,7 @@
 #include "tessera/app/trajectory/exchange.h"
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/sink.h"
+#include "tessera/app/trajectory/writers.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/md/engine.h"
 #include "tessera/model/atom_set.h"
@@ -49,6 +50,7 @@ class Trajectory {
   const model::System& system_;
   const comm::Communicator& comm_;
   model::AtomSet atoms_;
+  FrameMethod method_;
   FrameExchange exchange_;
   std::optional<Frame> first_;
   std::unique_ptr<FrameSink> sink_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "tessera/io/write/choose.h"
 #include "tessera/machine/survey/machine_file.h"
@@ -13,6 +14,15 @@ namespace {
 constexpr std::int64_t bytes_of_writer = 4 << 20;  // of a frame, less of which is not worth a writer of its own
 constexpr int most_xtc_writers = 8;                // each holds whole frames
 
+/// What a machine file knows of the file system of the output; nothing where it has none.
+std::optional<machine::FileSystem> file_system_of_output(const OutputConfig& output, const std::string& machine_file) {
+  if (machine_file.empty()) return std::nullopt;
+  const auto map = machine::read_machine_file(machine_file);
+  const auto path = std::filesystem::absolute(output.folder).lexically_normal().string();
+  const auto* system = io::write::file_system_of(map.file_systems, path);
+  return system ? std::optional(*system) : std::nullopt;
+}
+
 }  // namespace
 
 int plan_writers(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
@@ -22,12 +32,38 @@ int plan_writers(const TrajectorySettings& settings, const OutputConfig& output,
   auto n = std::clamp<std::int64_t>(frame_bytes(settings, atoms_of_frame) / bytes_of_writer, 1,
                                     std::min<std::int64_t>(most, most_parts));
   // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
-  if (n == 1 || settings.takes_turns() || machine_file.empty()) return static_cast<int>(n);
-  const auto map = machine::read_machine_file(machine_file);
-  const auto* system =
-      io::write::file_system_of(map.file_systems, std::filesystem::absolute(output.folder).lexically_normal().string());
-  if (system) n = std::min<std::int64_t>(n, io::write::writers_of_segments(*system, ranks));
+  if (n == 1 || settings.takes_turns()) return static_cast<int>(n);
+  if (settings.format == TrajectoryFormat::history) {
+    const auto measured = plan_method(settings, output, machine_file, atoms_of_frame, ranks).options.writers;
+    // One rank may write what others make.
+    if (measured > 1) n = std::min<std::int64_t>(n, measured);
+  } else if (const auto system = file_system_of_output(output, machine_file)) {
+    n = std::min<std::int64_t>(n, io::write::writers_of_segments(*system, ranks));
+  }
   return static_cast<int>(n);
+}
+
+const io::write::Format& format_of_history(const FrameContents& contents) {
+  if (contents.forces) return io::write::history_forces;
+  return contents.velocities ? io::write::history_velocities : io::write::history;
+}
+
+FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
+                        std::int64_t atoms_of_frame, int ranks) {
+  namespace write = io::write;
+  write::WriteProblem problem;
+  for (int rank = 0; rank < ranks; ++rank) {
+    problem.hosts.push_back(0);
+    problem.owned.push_back(atoms_of_frame / ranks + (rank < atoms_of_frame % ranks ? 1 : 0));
+  }
+  const auto& format = format_of_history(settings.contents);
+  problem.atom_bytes = format.atom_bytes;
+  const auto system = file_system_of_output(output, machine_file);
+  const auto choice = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
+  FrameMethod found{choice.method, choice.options};
+  if (output.method != "auto") found.method = &write::method(output.method);
+  if (output.batch > 0) found.options.batch = output.batch;
+  return found;
 }
 
 std::int64_t planned_frame_memory(const TrajectorySettings& settings, std::int64_t atoms_of_frame, int writers) {
@@ -36,6 +72,11 @@ std::int64_t planned_frame_memory(const TrajectorySettings& settings, std::int64
   const std::int64_t row = 12 * settings.contents.n_quantities();
   // What arrives, the fractions in order, the rows that are made of them, and the rows that are being written.
   const std::int64_t making = rows * (index_bytes + row + fraction_bytes + 2 * row);
+  if (settings.format == TrajectoryFormat::history) {
+    const io::write::WriteOptions usual;
+    return making + rows * static_cast<std::int64_t>(io::write::row_bytes(format_of_history(settings.contents).level)) +
+           usual.buffer;
+  }
   // The root has a compressed frame of each writer until the frames before it are written.
   return making + (settings.takes_turns() ? writers * frame_bytes(settings, atoms_of_frame) : 0);
 }

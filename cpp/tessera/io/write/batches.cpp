@@ -14,34 +14,37 @@ namespace {
 /// A batch that is put together from atoms in any order.
 class Sorting {
  public:
+  explicit Sorting(int level) : atoms_(level) {}
+
   void begin(std::int64_t first, std::int64_t n_atoms) {
     first_ = first;
     atoms_.resize(static_cast<std::size_t>(n_atoms));
-    for (auto& atom : atoms_) atom.id = 0;
+    for (std::size_t i = 0; i < atoms_.size(); ++i) atoms_[i].id = 0;
   }
 
-  void add(std::span<const Atom> atoms) {
+  void add(const Atoms& atoms) {
     for (const auto& atom : atoms) {
-      auto& place = atoms_[static_cast<std::size_t>(atom.id - 1 - first_)];
+      const auto at = static_cast<std::size_t>(atom.id - 1 - first_);
+      auto& place = atoms_[at];
       if (place.id != 0 && problem_.empty())
         problem_ =
             fmt::format("two atoms have the number {}; atoms that are sorted are numbered 1, 2, … once each", atom.id);
-      place = atom;
+      copy_row(atoms_.row(at), reinterpret_cast<const std::byte*>(&atom), atoms.row_size());
     }
   }
 
-  std::span<const Atom> atoms() const { return atoms_; }
+  Atoms atoms() const { return atoms_; }
   const std::string& problem() const { return problem_; }
 
  private:
-  std::vector<Atom> atoms_;
+  AtomRows atoms_;
   std::int64_t first_ = 0;
   std::string problem_;
 };
 
 }  // namespace
 
-Batches::Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, std::span<const Atom> atoms)
+Batches::Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, const Atoms& atoms)
     : comm_(comm), problem_(problem), order_(order), atoms_(atoms) {
   for (int rank = 0; rank < comm.rank(); ++rank) first_owned_ += problem.owned[static_cast<std::size_t>(rank)];
 }
@@ -60,9 +63,9 @@ std::string Batches::exchange(const WritePlan& plan, const TakeAtoms& take) cons
 
 std::string Batches::exchange_owned(const WritePlan& plan, const TakeAtoms& take) const {
   const bool stays = is_mine(plan);
-  const auto end = first_owned_ + std::ssize(atoms_);
+  const auto end = first_owned_ + static_cast<std::int64_t>(atoms_.size());
   const auto* mine = plan.of(comm_.rank());
-  std::vector<Atom> batch;
+  std::vector<std::byte> batch;
   for (std::int64_t round = 0; round < plan.n_rounds; ++round) {
     const auto range = [&](const Part& part) {
       const auto first = std::min(part.end(), part.first + round * plan.batch);
@@ -81,18 +84,17 @@ std::string Batches::exchange_owned(const WritePlan& plan, const TakeAtoms& take
       first = std::max(first, first_owned_);
       last = std::min(last, end);
       if (first >= last) continue;
-      const auto bytes = std::as_bytes(
-          atoms_.subspan(static_cast<std::size_t>(first - first_owned_), static_cast<std::size_t>(last - first)));
+      const auto bytes =
+          atoms_.subspan(static_cast<std::size_t>(first - first_owned_), static_cast<std::size_t>(last - first))
+              .bytes();
       outgoing[static_cast<std::size_t>(part.rank)].assign(bytes.begin(), bytes.end());
     }
     const auto incoming = comm_.all_to_all(outgoing);
     batch.clear();
-    for (const auto& block : incoming) {
-      const auto atoms = comm::values_of<Atom>(block);
-      batch.insert(batch.end(), atoms.begin(), atoms.end());
-    }
-    TESSERA_CHECK(std::ssize(batch) == own.second - own.first);
-    take(batch, own.first);
+    for (const auto& block : incoming) batch.insert(batch.end(), block.begin(), block.end());
+    const Atoms atoms(batch, problem_.level);
+    TESSERA_CHECK(static_cast<std::int64_t>(atoms.size()) == own.second - own.first);
+    take(atoms, own.first);
   }
   return {};
 }
@@ -118,18 +120,19 @@ std::string Batches::exchange_sorted(const WritePlan& plan, const TakeAtoms& tak
     ++begin[bucket[i] + 1];
   }
   for (std::size_t b = 1; b < begin.size(); ++b) begin[b] += begin[b - 1];
-  std::vector<Atom> grouped(atoms_.size());
+  AtomRows grouped(problem_.level, atoms_.size());
   {
     auto next = begin;
-    for (std::size_t i = 0; i < atoms_.size(); ++i) grouped[next[bucket[i]]++] = atoms_[i];
+    for (std::size_t i = 0; i < atoms_.size(); ++i)
+      copy_row(grouped.row(next[bucket[i]]++), atoms_.row(i), atoms_.row_size());
   }
 
   const auto* mine = plan.of(comm_.rank());
-  Sorting sorting;
+  Sorting sorting(problem_.level);
   for (std::size_t round = 0; round < n_rounds; ++round) {
     const auto block = [&](std::size_t part) {
       const auto b = round * n_parts + part;
-      return std::span(grouped).subspan(begin[b], begin[b + 1] - begin[b]);
+      return Atoms(grouped).subspan(begin[b], begin[b + 1] - begin[b]);
     };
     std::int64_t first = 0;
     if (mine) {
@@ -142,14 +145,13 @@ std::string Batches::exchange_sorted(const WritePlan& plan, const TakeAtoms& tak
       if (&plan.parts[part] == mine) {
         sorting.add(atoms);
       } else if (!atoms.empty()) {
-        const auto bytes = std::as_bytes(atoms);
-        outgoing[static_cast<std::size_t>(plan.parts[part].rank)].assign(bytes.begin(), bytes.end());
+        outgoing[static_cast<std::size_t>(plan.parts[part].rank)].assign(atoms.bytes().begin(), atoms.bytes().end());
       }
     }
     if (comm_.size() > 1)
       for (const auto& received : comm_.all_to_all(outgoing))
-        if (!received.empty()) sorting.add(comm::values_of<Atom>(received));
-    take(mine ? sorting.atoms() : std::span<const Atom>{}, first);
+        if (!received.empty()) sorting.add(Atoms(received, problem_.level));
+    take(mine ? sorting.atoms() : Atoms{}, first);
   }
   return sorting.problem();
 }
@@ -158,23 +160,24 @@ std::string Batches::in_turn(const WritePlan& plan, const TakeAtoms& take) const
   TESSERA_CHECK(plan.parts.size() == 1);
   const int writer = plan.parts.front().rank;
   std::vector<std::int64_t> held = problem_.owned;
-  std::vector<Atom> own;
-  std::span<const Atom> atoms = atoms_;
+  std::vector<std::byte> own;
+  auto atoms = atoms_;
   std::string problem;
   if (order_ == Order::sorted && comm_.size() > 1) {
     WriteOptions options;
     options.batch = plan.batch;
     const auto among_all = divide(problem_, options, spread(comm_.size(), comm_.size()), false);
-    problem = exchange(
-        among_all, [&](std::span<const Atom> some, std::int64_t) { own.insert(own.end(), some.begin(), some.end()); });
+    problem = exchange(among_all, [&](const Atoms& some, std::int64_t) {
+      own.insert(own.end(), some.bytes().begin(), some.bytes().end());
+    });
     for (const auto& part : among_all.parts) held[static_cast<std::size_t>(part.rank)] = part.n_atoms;
-    atoms = own;
+    atoms = Atoms(own, problem_.level);
   } else if (order_ == Order::sorted) {
     return exchange(plan, take);
   }
   constexpr int tag = 7;
   std::int64_t first = 0;
-  std::vector<Atom> batch;
+  std::vector<std::byte> received;
   for (int rank = 0; rank < comm_.size(); ++rank) {
     const auto n = held[static_cast<std::size_t>(rank)];
     for (std::int64_t done = 0; done < n; done += plan.batch) {
@@ -184,14 +187,14 @@ std::string Batches::in_turn(const WritePlan& plan, const TakeAtoms& take) const
         if (rank == writer) {
           take(piece, first);
         } else {
-          auto request = comm_.start_send(std::as_bytes(piece), writer, tag);
+          auto request = comm_.start_send(piece.bytes(), writer, tag);
           comm::Communicator::wait_all(std::span(&request, 1));
         }
       } else if (comm_.rank() == writer) {
-        batch.resize(some);
-        auto request = comm_.start_receive(comm::writable_bytes_of(batch), rank, tag);
+        received.resize(some * row_bytes(problem_.level));
+        auto request = comm_.start_receive(received, rank, tag);
         comm::Communicator::wait_all(std::span(&request, 1));
-        take(batch, first);
+        take(Atoms(received, problem_.level), first);
       }
       first += static_cast<std::int64_t>(some);
     }

@@ -15,12 +15,12 @@
 namespace tessera::io::write {
 
 /// Takes atoms in the order of their places, the first of which is `first`. It may get none.
-using TakeAtoms = std::function<void(std::span<const Atom> atoms, std::int64_t first)>;
+using TakeAtoms = std::function<void(const Atoms& atoms, std::int64_t first)>;
 
 class Batches {
  public:
   /// `atoms` are those of this rank, in any order; by id they are numbered from 1 without gaps over all ranks.
-  Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, std::span<const Atom> atoms);
+  Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, const Atoms& atoms);
 
   /// Calls `take` on every rank plan.n_rounds times, with the next batch of its part, or with no atoms. Returns what is
   /// wrong with the ids that came to this rank; empty if nothing is. Collective.
@@ -38,7 +38,7 @@ class Batches {
   const comm::Communicator& comm_;
   const WriteProblem& problem_;
   Order order_;
-  std::span<const Atom> atoms_;
+  Atoms atoms_;
   std::int64_t first_owned_ = 0;  // place of this rank's first atom as owned
 };
 

@@ -59,8 +59,9 @@ Choice choose(const WriteProblem& problem, const Format& format, Order order, co
 
   const auto* best = best_trial(*system, problem.n_ranks(), [&](const machine::WriteTrial& trial) {
     const auto* entry = find(trial.method);
-    if (!entry || !can(*entry) || trial.format != format.name ||
-        trial.order != (order == Order::sorted ? "sorted" : "owned") || trial.n_files > system->most_files)
+    const bool is_of_format = trial.format == format.name || (format.measured_as && trial.format == format.measured_as);
+    if (!entry || !can(*entry) || !is_of_format || trial.order != (order == Order::sorted ? "sorted" : "owned") ||
+        trial.n_files > system->most_files)
       return false;
     // Every rank has a file, so it is this job's ranks that count.
     return trial.method != "file-per-rank" || problem.n_ranks() <= system->most_files;

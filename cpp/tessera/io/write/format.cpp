@@ -1,11 +1,6 @@
 #include "tessera/io/write/format.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <bit>
-#include <cstring>
-#include <map>
+#include <array>
 
 #include "tessera/base/error.h"
 
@@ -13,157 +8,20 @@ namespace tessera::io::write {
 
 namespace {
 
-// Text ------------------------------------------------------------------------------------------------------------
-
-std::string config_header(const Frame& frame, std::int64_t n_atoms) {
-  return text::config_header(frame.title, 0, frame.periodicity, n_atoms, frame.moment, frame.cell);
-}
-
-void encode_config(const Frame& frame, std::span<const Atom> atoms, char* out) {
-  for (const auto& atom : atoms) {
-    text::write_name_record(frame.species[static_cast<std::size_t>(atom.species)].name, atom.id, out);
-    text::write_value_record(atom.position.data(), out + text::record_bytes);
-    out += 2 * text::record_bytes;
-  }
-}
-
-std::string history_header(const Frame& frame, std::int64_t n_atoms) {
-  const auto header = text::history_frame_header(frame.moment, 0, frame.periodicity, n_atoms, frame.cell);
-  const auto n_records = 2 + std::ssize(header) / text::record_bytes + 2 * n_atoms;
-  return text::history_header(frame.title, 0, frame.periodicity, n_atoms, 1, n_records) + header;
-}
-
-void encode_history(const Frame& frame, std::span<const Atom> atoms, char* out) {
-  for (const auto& atom : atoms) {
-    const auto& species = frame.species[static_cast<std::size_t>(atom.species)];
-    text::write_name_record(species.name, atom.id, species.mass, species.charge, 0, out);
-    text::write_value_record(atom.position.data(), out + text::record_bytes);
-    out += 2 * text::record_bytes;
-  }
-}
-
-// Binary: magic (8), title (72), then as integers and doubles of 8 bytes: atoms, periodicity, step, time step, time,
-// cell (9). An atom is its id, its name (8 characters) and its position. XDR (RFC 4506) has the most significant byte
-// first; native binary is what the processor has.
-
-constexpr std::string_view native_magic = "TESSERAN", xdr_magic = "TESSERAX";
-constexpr std::size_t title_bytes = 72, header_bytes = 8 + title_bytes + 14 * 8, binary_atom_bytes = 40;
-
-std::uint64_t ordered(std::uint64_t word, bool is_xdr) {
-  return is_xdr && std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
-}
-
-template <bool is_xdr, class Value>
-char* put(Value value, char* out) {
-  static_assert(sizeof value == 8);
-  const auto word = ordered(std::bit_cast<std::uint64_t>(value), is_xdr);
-  std::memcpy(out, &word, 8);
-  return out + 8;
-}
-
-template <class Value>
-Value get(const char*& in, bool is_xdr) {
-  std::uint64_t word = 0;
-  std::memcpy(&word, in, 8);
-  in += 8;
-  return std::bit_cast<Value>(ordered(word, is_xdr));
-}
-
-template <bool is_xdr>
-std::string binary_header(const Frame& frame, std::int64_t n_atoms) {
-  std::string bytes(is_xdr ? xdr_magic : native_magic);
-  bytes += frame.title.substr(0, title_bytes);
-  bytes.resize(header_bytes, ' ');
-  char* out = bytes.data() + 8 + title_bytes;
-  for (const std::int64_t value : {n_atoms, std::int64_t{frame.periodicity}, frame.moment.step})
-    out = put<is_xdr>(value, out);
-  for (const double value : {frame.moment.timestep, frame.moment.time}) out = put<is_xdr>(value, out);
-  for (const double value : frame.cell) out = put<is_xdr>(value, out);
-  return bytes;
-}
-
-template <bool is_xdr>
-void encode_binary(const Frame& frame, std::span<const Atom> atoms, char* out) {
-  for (const auto& atom : atoms) {
-    out = put<is_xdr>(atom.id, out);
-    std::memcpy(out, frame.species[static_cast<std::size_t>(atom.species)].name.data(), 8);
-    out += 8;
-    for (const double x : atom.position) out = put<is_xdr>(x, out);
-  }
-}
-
-// NetCDF ----------------------------------------------------------------------------------------------------------
-
-template <netcdf::Type type>
-std::string netcdf_header(const Frame& frame, std::int64_t n_atoms) {
-  return netcdf::header(frame, n_atoms, type);
-}
-
-template <netcdf::Type type>
-void encode_netcdf(const Frame&, std::span<const Atom> atoms, char* out) {
-  netcdf::encode(atoms, type, out);
-}
-
-constexpr Format known[] = {
-    {"text", "DL_POLY's CONFIG: two records of 73 bytes an atom", 2 * text::record_bytes, true, config_header,
-     encode_config},
-    {"history", "DL_POLY's HISTORY with one frame: two records of 73 bytes an atom", 2 * text::record_bytes, true,
-     history_header, encode_history},
-    {"binary", "native binary: 40 bytes an atom", binary_atom_bytes, true, binary_header<false>, encode_binary<false>},
-    {"xdr", "XDR (RFC 4506), the same on every processor: 40 bytes an atom", binary_atom_bytes, true,
-     binary_header<true>, encode_binary<true>},
-    {"netcdf", "NetCDF of the AMBER convention: 12 bytes an atom", netcdf::atom_bytes(netcdf::Type::real), false,
-     netcdf_header<netcdf::Type::real>, encode_netcdf<netcdf::Type::real>},
-    {"netcdf-double", "the same with coordinates in doubles: 24 bytes an atom",
-     netcdf::atom_bytes(netcdf::Type::real64), false, netcdf_header<netcdf::Type::real64>,
-     encode_netcdf<netcdf::Type::real64>},
-};
+constexpr std::array all{&config, &config_velocities, &history,      &history_velocities, &history_forces, &binary,
+                         &xdr,    &netcdf_float,      &netcdf_double};
 
 }  // namespace
 
-std::span<const Format> formats() { return known; }
-
-const Format& format(const std::string& name) { return find_named(known, name, "format"); }
-
-std::optional<netcdf::Type> netcdf_type(const Format& format) {
-  if (format.encode == encode_netcdf<netcdf::Type::real>) return netcdf::Type::real;
-  if (format.encode == encode_netcdf<netcdf::Type::real64>) return netcdf::Type::real64;
-  return std::nullopt;
+std::span<const Format> formats() {
+  static const auto copies = [] {
+    std::vector<Format> list;
+    for (const auto* one : all) list.push_back(*one);
+    return list;
+  }();
+  return copies;
 }
 
-Contents contents_from_binary(std::string_view bytes, const std::string& name) {
-  const bool is_xdr = bytes.starts_with(xdr_magic);
-  if (bytes.size() < header_bytes || (!is_xdr && !bytes.starts_with(native_magic)))
-    throw InputError(fmt::format("{}: is no binary configuration of tessera, which begins with {} or {}", name,
-                                 native_magic, xdr_magic));
-  Contents contents;
-  auto& frame = contents.frame;
-  frame.title = bytes.substr(8, title_bytes);
-  frame.title.erase(frame.title.find_last_not_of(' ') + 1);
-  const char* in = bytes.data() + 8 + title_bytes;
-  const auto n_atoms = get<std::int64_t>(in, is_xdr);
-  frame.periodicity = static_cast<int>(get<std::int64_t>(in, is_xdr));
-  frame.moment.step = get<std::int64_t>(in, is_xdr);
-  frame.moment.timestep = get<double>(in, is_xdr);
-  frame.moment.time = get<double>(in, is_xdr);
-  for (auto& x : frame.cell) x = get<double>(in, is_xdr);
-  const auto rest = bytes.size() - header_bytes;
-  if (n_atoms < 0 || rest % binary_atom_bytes != 0 || rest / binary_atom_bytes != static_cast<std::size_t>(n_atoms))
-    throw InputError(fmt::format("{}: has {} bytes after its header, expected {} of each of {} atoms; is it cut off?",
-                                 name, rest, binary_atom_bytes, n_atoms));
-  contents.atoms.resize(static_cast<std::size_t>(n_atoms));
-  std::map<text::Name, std::int64_t> species;
-  for (auto& atom : contents.atoms) {
-    atom.id = get<std::int64_t>(in, is_xdr);
-    text::Name its_name;
-    std::memcpy(its_name.data(), in, 8);
-    in += 8;
-    const auto [found, is_new] = species.emplace(its_name, std::ssize(frame.species));
-    if (is_new) frame.species.push_back({its_name, 0, 0});
-    atom.species = found->second;
-    for (auto& x : atom.position) x = get<double>(in, is_xdr);
-  }
-  return contents;
-}
+const Format& format(const std::string& name) { return find_named(formats(), name, "format"); }
 
 }  // namespace tessera::io::write

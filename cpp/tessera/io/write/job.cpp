@@ -6,10 +6,10 @@
 
 namespace tessera::io::write {
 
-WriteJob::WriteJob(const comm::Communicator& comm, std::string path, const Frame& frame, std::span<const Atom> atoms,
+WriteJob::WriteJob(const comm::Communicator& comm, Destination destination, const Frame& frame, const Atoms& atoms,
                    const Format& format, const WriteOptions& options, WriteProblem problem, WritePlan plan)
     : comm_(comm),
-      path_(std::move(path)),
+      destination_(std::move(destination)),
       frame_(frame),
       format_(format),
       options_(options),
@@ -17,7 +17,7 @@ WriteJob::WriteJob(const comm::Communicator& comm, std::string path, const Frame
       plan_(std::move(plan)),
       batches_(comm, problem_, options.order, atoms),
       n_atoms_(problem_.n_atoms()),
-      header_(format.header(frame, n_atoms_)) {}
+      header_(destination_.begin ? "" : format.header(frame, n_atoms_)) {}
 
 void WriteJob::attempt(const std::function<void()>& work) {
   if (has_failed()) return;
@@ -50,14 +50,13 @@ void WriteJob::agree() const {
   comm::agree_on_run(comm_, run_problem_);
 }
 
-void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls,
-                             const TakeBytes& take) {
+void WriteJob::format_pieces(Atoms atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take) {
   const auto atom_bytes = static_cast<std::size_t>(format_.atom_bytes);
   const auto at_once = static_cast<std::size_t>(atoms_at_once());
   const auto* part = mine();
   for (std::int64_t call = 0; call < n_calls || !atoms.empty(); ++call) {
     const auto some = atoms.first(std::min(at_once, atoms.size()));
-    atoms = atoms.subspan(some.size());
+    atoms = atoms.subspan(some.size(), atoms.size() - some.size());
     auto offset = part ? part->offset + (first - part->first) * format_.atom_bytes : 0;
     std::size_t before = 0;  // the header stands before the first atom
     if (part == plan_.parts.data() && !is_header_written_) {
@@ -69,21 +68,23 @@ void WriteJob::format_pieces(std::span<const Atom> atoms, std::int64_t first, st
     buffer_.resize(std::max(buffer_.size(), n_bytes));
     std::copy_n(header_.begin(), before, buffer_.begin());
     format_.encode(frame_, some, buffer_.data() + before);
-    take(std::as_bytes(std::span(buffer_.data(), n_bytes)), offset);
     first += static_cast<std::int64_t>(some.size());
+    const bool has_last_byte = is_part_of_file() && first == n_atoms_ && !some.empty();
+    take(std::as_bytes(std::span(buffer_.data(), n_bytes - (has_last_byte ? 1 : 0))),
+         offset + destination_.begin.value_or(0));
   }
 }
 
 void WriteJob::write_batches(const TakeBytes& take) {
   const auto n_calls = (plan_.batch + atoms_at_once() - 1) / atoms_at_once();
-  if (plan_.n_rounds == 0) format_pieces({}, 0, 1, take);  // a header without atoms
-  note(batches_.exchange(
-      plan_, [&](std::span<const Atom> atoms, std::int64_t first) { format_pieces(atoms, first, n_calls, take); }));
+  if (plan_.n_rounds == 0) format_pieces(Atoms{}, 0, 1, take);  // a header without atoms
+  note(batches_.exchange(plan_,
+                         [&](const Atoms& atoms, std::int64_t first) { format_pieces(atoms, first, n_calls, take); }));
 }
 
 void WriteJob::write_in_turn(const TakeBytes& take) {
-  if (n_atoms_ == 0 && mine()) format_pieces({}, 0, 1, take);
-  take_in_turn([&](std::span<const Atom> atoms, std::int64_t first) {
+  if (n_atoms_ == 0 && mine()) format_pieces(Atoms{}, 0, 1, take);
+  take_in_turn([&](const Atoms& atoms, std::int64_t first) {
     if (mine()) format_pieces(atoms, first, 0, take);
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,13 +19,23 @@ namespace tessera::io::write {
 /// Takes bytes for a place of a file. It may get none.
 using TakeBytes = std::function<void(std::span<const std::byte> bytes, std::int64_t offset)>;
 
+/// Where the bytes of a job go: a new file or folder, or a place of a file that is there.
+struct Destination {
+  std::string path;
+  /// The byte with which the atoms begin in a file that is there, of which their last byte is left to others; nothing:
+  /// a new file with a header.
+  std::optional<std::int64_t> begin = std::nullopt;
+};
+
 class WriteJob {
  public:
-  WriteJob(const comm::Communicator& comm, std::string path, const Frame& frame, std::span<const Atom> atoms,
+  WriteJob(const comm::Communicator& comm, Destination destination, const Frame& frame, const Atoms& atoms,
            const Format& format, const WriteOptions& options, WriteProblem problem, WritePlan plan);
 
   const comm::Communicator& comm() const { return comm_; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return destination_.path; }
+  /// Whether the file is there and others bring it to the disk.
+  bool is_part_of_file() const { return destination_.begin.has_value(); }
   const Frame& frame() const { return frame_; }
   const Format& format() const { return format_; }
   const WritePlan& plan() const { return plan_; }
@@ -56,10 +67,10 @@ class WriteJob {
   void note(const std::string& problem);
   /// How many atoms fill the buffer.
   std::int64_t atoms_at_once() const { return std::max<std::int64_t>(1, options_.buffer / format_.atom_bytes); }
-  void format_pieces(std::span<const Atom> atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
+  void format_pieces(Atoms atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
 
   const comm::Communicator& comm_;
-  std::string path_;
+  Destination destination_;
   const Frame& frame_;
   const Format& format_;
   const WriteOptions& options_;

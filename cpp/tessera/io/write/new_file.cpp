@@ -46,6 +46,10 @@ void check_place_of_folder(const std::string& place) {
 std::string piece_name(int piece) { return fmt::format("{:05}", piece); }
 
 NewFile::NewFile(WriteJob& job) : job_(job) {
+  if (job.is_part_of_file()) {
+    temporary_ = job.path();
+    return;
+  }
   if (job.comm().is_root())
     job.attempt([&] {
       file_.emplace(job.path());

@@ -10,7 +10,8 @@
 
 namespace tessera::io::write {
 
-/// A temporary beside the file, made by the root. Without commit() the old file stands.
+/// A temporary beside the file, made by the root. Without commit() the old file stands. Where a job's bytes are a part
+/// of a file that is there, it is that file.
 class NewFile {
  public:
   /// Throws on all ranks where no file can be made. Collective.
@@ -19,6 +20,11 @@ class NewFile {
   const std::string& temporary_path() const { return temporary_; }
   /// Opens the temporary on this rank.
   Descriptor open() const { return Descriptor::open_to_change(temporary_); }
+  /// Brings a new file to the disk by something that can synchronize().
+  template <class File>
+  void synchronize(File& file) const {
+    if (!job_.is_part_of_file()) job_.attempt([&] { file.synchronize(); });
+  }
   /// Gives the file its name, once all ranks have brought their parts to the disk without a failure; else all throw.
   /// Collective.
   void commit();
@@ -42,7 +48,7 @@ void write_directly(WriteJob& job) {
       open->start_synchronizing(offset, std::ssize(bytes));
     });
   });
-  if (open) job.attempt([&] { open->synchronize(); });
+  if (open) file.synchronize(*open);
   file.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/io/write/frame.h"
 
 namespace tessera::io::write {
 
@@ -33,7 +34,8 @@ WritePlan divide(const WriteProblem& problem, const WriteOptions& options, const
   WritePlan plan;
   plan.n_files = has_files ? static_cast<int>(writers.size()) : 1;
   // The bytes of a batch have to be counted by an int of MPI.
-  plan.batch = std::min(options.batch, (std::int64_t{1} << 30) / problem.atom_bytes);
+  plan.batch = std::min(
+      options.batch, (std::int64_t{1} << 30) / std::max(problem.atom_bytes, static_cast<std::int64_t>(row_bytes(2))));
   const auto n = problem.n_atoms(), n_writers = std::ssize(writers);
   const bool is_own = options.order == Order::owned && n_writers == problem.n_ranks();
   std::int64_t end = 0;

@@ -28,6 +28,7 @@ struct WriteProblem {
   std::vector<std::int64_t> owned;  // atoms of each rank
   std::int64_t header_bytes = 0;    // before the first atom
   std::int64_t atom_bytes = 0;      // of a record
+  int level = 0;                    // of the format
 
   int n_ranks() const { return static_cast<int>(hosts.size()); }
   std::int64_t n_atoms() const;

@@ -130,6 +130,9 @@ TEST(WriteChoice, FollowsTheMap) {
   EXPECT_EQ(more.options.buffer, 1 << 20);
   EXPECT_EQ(more.options.most_files, 16);
   EXPECT_STREQ(at(8, "text", true).method->name, "pdaw");
+  // A HISTORY has the records of a CONFIG.
+  EXPECT_STREQ(at(8, "history", true).method->name, "pdaw");
+  EXPECT_EQ(at(8, "history-velocities", true).options.writers, 4);
   // Nothing was measured with binary, nor with so many ranks.
   EXPECT_NE(at(8, "binary").reason.find("predicted"), std::string::npos);
   EXPECT_NE(at(1000, "text").reason.find("predicted"), std::string::npos);

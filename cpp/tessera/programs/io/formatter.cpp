@@ -22,16 +22,17 @@ namespace {
 
 using io::text::record_bytes;
 using io::write::Atom;
+using io::write::Atoms;
 using io::write::Frame;
 
 constexpr std::size_t buffer_bytes = 1048576;
 
-void by_format(const Frame& frame, std::span<const Atom> atoms, char* out) {
+void by_format(const Frame& frame, const Atoms& atoms, char* out) {
   io::write::format("text").encode(frame, atoms, out);
 }
 
 /// As many decimals as g20.10 has, without its exponents.
-void by_to_chars(const Frame& frame, std::span<const Atom> atoms, char* out) {
+void by_to_chars(const Frame& frame, const Atoms& atoms, char* out) {
   for (const auto& atom : atoms) {
     std::memset(out, ' ', 2 * record_bytes);
     std::memcpy(out, frame.species[static_cast<std::size_t>(atom.species)].name.data(), 8);
@@ -54,12 +55,12 @@ void by_to_chars(const Frame& frame, std::span<const Atom> atoms, char* out) {
 }
 
 void write_in_buffers(const Descriptor& file, const Frame& frame, const std::vector<Atom>& atoms,
-                      void (*encode)(const Frame&, std::span<const Atom>, char*)) {
+                      void (*encode)(const Frame&, const Atoms&, char*)) {
   std::vector<char> buffer(buffer_bytes);
   const std::size_t at_once = buffer_bytes / (2 * record_bytes);
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < atoms.size(); i += at_once) {
-    const auto some = std::span(atoms).subspan(i, std::min(at_once, atoms.size() - i));
+    const auto some = Atoms(atoms).subspan(i, std::min(at_once, atoms.size() - i));
     encode(frame, some, buffer.data());
     file.write_at(buffer.data(), some.size() * 2 * record_bytes, offset);
     offset += std::ssize(some) * 2 * record_bytes;

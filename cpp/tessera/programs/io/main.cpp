@@ -53,7 +53,7 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   bench_command->add_option("--candidates", request.candidates, "NAME[:writers=N][:batch=ATOMS][:buffer=BYTES], …")
       ->delimiter(',')
       ->required();
-  bench_command->add_option("--formats", request.formats, "text, history, binary, xdr, netcdf, netcdf-double")
+  bench_command->add_option("--formats", request.formats, "of the registry (docs/guide/io.md)")
       ->delimiter(',')
       ->capture_default_str();
   bench_command->add_option("--order", request.order, "sorted by number, or as owned")->capture_default_str();

@@ -37,7 +37,7 @@ void write(WriteJob& job) {
     }
   });
   job.agree();
-  job.attempt([&] { shared->synchronize(); });
+  file.synchronize(*shared);
   file.commit();
 }
 

@@ -39,7 +39,7 @@ void write(WriteJob& job) {
       open->write_at(job.header().data(), job.header().size(), 0);
     });
   auto offset = std::ssize(job.header());
-  job.take_in_turn([&](std::span<const Atom> atoms, std::int64_t) {
+  job.take_in_turn([&](const Atoms& atoms, std::int64_t) {
     if (!job.mine()) return;
     job.attempt([&] {
       for (const auto& atom : atoms)
@@ -49,7 +49,7 @@ void write(WriteJob& job) {
         }
     });
   });
-  if (open) job.attempt([&] { open->synchronize(); });
+  if (open) file.synchronize(*open);
   file.commit();
 }
 

@@ -24,7 +24,7 @@ inline std::string reason(const std::string& path, const std::string& said) {
 
 /// Returns coordinates (n,3) Å, which stand in `out`.
 template <class Real>
-const Real* coordinates(std::span<const io::write::Atom> atoms, std::vector<Real>& out) {
+const Real* coordinates(const io::write::Atoms& atoms, std::vector<Real>& out) {
   out.clear();
   for (const auto& atom : atoms)
     for (const double x : atom.position) out.push_back(static_cast<Real>(x));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 #include "tessera/programs/io/libraries/library_file.h"
 #include "tessera/programs/io/library_methods.h"
 
@@ -17,6 +17,7 @@ namespace tessera::programs {
 namespace {
 
 using io::write::Atom;
+using io::write::Atoms;
 using io::write::WriteJob;
 namespace netcdf = io::write::netcdf;
 
@@ -59,8 +60,8 @@ class LibraryFile {
   }
 
   /// Writes this rank's atoms, of which there may be none.
-  void write(std::span<const Atom> atoms, std::int64_t first) {
-    const MPI_Offset n = std::ssize(atoms);
+  void write(const Atoms& atoms, std::int64_t first) {
+    const MPI_Offset n = static_cast<MPI_Offset>(atoms.size());
     const MPI_Offset start[] = {0, n > 0 ? first : 0, 0}, count[] = {n > 0 ? 1 : 0, n, 3};
     if (is_double_)
       check(ncmpi_put_vara_double_all(id_, last_, start, count, coordinates(atoms, doubles_)));
@@ -103,7 +104,7 @@ void write(WriteJob& job) {
   });
   job.agree();
   reserve(job, file, std::ssize(job.header()) + job.n_atoms() * job.format().atom_bytes);
-  job.take_batches([&](std::span<const Atom> atoms, std::int64_t first) {
+  job.take_batches([&](const Atoms& atoms, std::int64_t first) {
     job.attempt_together([&](bool has_failed) { open->write(has_failed ? atoms.first(0) : atoms, first); });
   });
   job.attempt_together([&](bool) { open->close(); });

@@ -11,7 +11,7 @@
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 #include "tessera/io/write/new_file.h"
 #include "tessera/programs/io/libraries/library_file.h"
 #include "tessera/programs/io/library_methods.h"
@@ -21,6 +21,7 @@ namespace tessera::programs {
 namespace {
 
 using io::write::Atom;
+using io::write::Atoms;
 using io::write::WriteJob;
 namespace netcdf = io::write::netcdf;
 
@@ -58,7 +59,7 @@ class LibraryFile {
     if (is_open_) nc_abort(id_);
   }
 
-  void write(std::span<const Atom> atoms, std::int64_t first) {
+  void write(const Atoms& atoms, std::int64_t first) {
     const std::size_t start[] = {0, static_cast<std::size_t>(first), 0}, count[] = {1, atoms.size(), 3};
     if (is_double_)
       check(nc_put_vara_double(id_, last_, start, count, coordinates(atoms, doubles_)));
@@ -99,7 +100,7 @@ void write(WriteJob& job) {
       const auto layout = netcdf::layout(job.frame(), job.n_atoms(), *io::write::netcdf_type(job.format()));
       open.emplace(file.temporary_path(), layout, job.options().buffer);
     });
-  job.take_in_turn([&](std::span<const Atom> atoms, std::int64_t first) {
+  job.take_in_turn([&](const Atoms& atoms, std::int64_t first) {
     if (job.mine()) job.attempt([&] { open->write(atoms, first); });
   });
   if (job.mine())

@@ -1,4 +1,4 @@
-#include "tessera/app/trajectory/xtc_frames.h"
+#include "tessera/app/trajectory/one_file/xtc_frames.h"
 
 #include <array>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "tessera/app/trajectory/open_writer.h"
+#include "tessera/app/trajectory/one_file/open_writer.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
 

@@ -1,5 +1,5 @@
 // Headers of files beyond what is written in tests, by their rules and by the NetCDF library, which reads sparse files.
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -68,10 +68,10 @@ TEST(Netcdf, HeaderEndsWithSizeAndPlaceOfCoordinates) {
 TEST(Netcdf, AtomsAreNumbersWithTheMostSignificantByteFirst) {
   std::string bytes(12, '?');
   const Atom atom{1, 0, {1, -2, 0}};
-  encode({&atom, 1}, Type::real, bytes.data());
+  encode(std::span(&atom, 1), Type::real, bytes.data());
   EXPECT_EQ(bytes, std::string("\x3f\x80\0\0\xc0\0\0\0\0\0\0\0", 12));
   std::string doubles(24, '?');
-  encode({&atom, 1}, Type::real64, doubles.data());
+  encode(std::span(&atom, 1), Type::real64, doubles.data());
   EXPECT_EQ(doubles, std::string("\x3f\xf0\0\0\0\0\0\0\xc0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24));
 }
 
@@ -81,7 +81,7 @@ void check_last_atom_by_library(const std::string& path, int periodicity, std::i
   const Atom last{n, 0, {1.5, -2.25, 0.1}};
   std::vector<char> record(static_cast<std::size_t>(atom_bytes(type)));
   std::filesystem::remove(path);
-  encode({&last, 1}, type, record.data());
+  encode(std::span(&last, 1), type, record.data());
   {
     const auto file = Descriptor::create(path);
     file.write_at(bytes.data(), bytes.size(), 0);

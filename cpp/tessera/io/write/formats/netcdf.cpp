@@ -1,4 +1,4 @@
-#include "tessera/io/write/netcdf.h"
+#include "tessera/io/write/formats/netcdf.h"
 
 #include <array>
 #include <bit>
@@ -139,7 +139,7 @@ Word most_significant_first(Word word) {
 }
 
 template <class Real, class Word>
-void encode_as(std::span<const Atom> atoms, char* out) {
+void encode_as(const Atoms& atoms, char* out) {
   for (const auto& atom : atoms)
     for (const double x : atom.position) {
       const auto word = most_significant_first(std::bit_cast<Word>(static_cast<Real>(x)));
@@ -192,7 +192,7 @@ std::string header(const Frame& frame, std::int64_t n_atoms, Type type) {
   return out.take();
 }
 
-void encode(std::span<const Atom> atoms, Type type, char* out) {
+void encode(const Atoms& atoms, Type type, char* out) {
   if (type == Type::real)
     encode_as<float, std::uint32_t>(atoms, out);
   else
@@ -200,3 +200,41 @@ void encode(std::span<const Atom> atoms, Type type, char* out) {
 }
 
 }  // namespace tessera::io::write::netcdf
+
+namespace tessera::io::write {
+
+namespace {
+
+template <netcdf::Type type>
+std::string header(const Frame& frame, std::int64_t n_atoms) {
+  return netcdf::header(frame, n_atoms, type);
+}
+
+template <netcdf::Type type>
+void encode(const Frame&, const Atoms& atoms, char* out) {
+  netcdf::encode(atoms, type, out);
+}
+
+template <netcdf::Type type>
+constexpr Format format_of(const char* name, const char* about) {
+  return {.name = name,
+          .about = about,
+          .atom_bytes = netcdf::atom_bytes(type),
+          .has_numbers = false,
+          .header = header<type>,
+          .encode = encode<type>};
+}
+
+}  // namespace
+
+const Format netcdf_float = format_of<netcdf::Type::real>("netcdf", "NetCDF of the AMBER convention: 12 bytes an atom");
+const Format netcdf_double =
+    format_of<netcdf::Type::real64>("netcdf-double", "the same with coordinates in doubles: 24 bytes an atom");
+
+std::optional<netcdf::Type> netcdf_type(const Format& format) {
+  if (format.encode == netcdf_float.encode) return netcdf::Type::real;
+  if (format.encode == netcdf_double.encode) return netcdf::Type::real64;
+  return std::nullopt;
+}
+
+}  // namespace tessera::io::write

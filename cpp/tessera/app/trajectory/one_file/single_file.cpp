@@ -1,13 +1,14 @@
-#include "tessera/app/trajectory/single_file.h"
+#include "tessera/app/trajectory/one_file/single_file.h"
 
 #include <fmt/format.h>
 
 #include <span>
 #include <utility>
 
-#include "tessera/app/trajectory/open_writer.h"
-#include "tessera/app/trajectory/shared_file.h"
-#include "tessera/app/trajectory/xtc_frames.h"
+#include "tessera/app/trajectory/one_file/history_frames.h"
+#include "tessera/app/trajectory/one_file/open_writer.h"
+#include "tessera/app/trajectory/one_file/shared_file.h"
+#include "tessera/app/trajectory/one_file/xtc_frames.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
@@ -91,8 +92,8 @@ std::unique_ptr<FrameSink> open_shared(const std::string& path, std::optional<st
 
 std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, const RunConfig& config,
                                             const model::System& system, const FrameExchange& exchange,
-                                            std::int64_t first_step, std::optional<std::int64_t> frames,
-                                            const comm::Communicator& comm) {
+                                            const FrameMethod& method, std::int64_t first_step,
+                                            std::optional<std::int64_t> frames, const comm::Communicator& comm) {
   const auto& path = settings.path;
   const auto n_atoms = exchange.shares().atoms().size();
   switch (settings.format) {
@@ -107,6 +108,8 @@ std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, 
     }
     case TrajectoryFormat::xtc:
       return std::make_unique<XtcSink>(path, frames, n_atoms, comm);
+    case TrajectoryFormat::history:
+      return std::make_unique<HistorySink>(settings, system, exchange, method, config.dynamics.timestep, frames, comm);
     default: {
       const io::H5mdHeader header{.n_atoms = n_atoms,
                                   .has_velocities = settings.contents.velocities,

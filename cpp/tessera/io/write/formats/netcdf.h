@@ -7,10 +7,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "tessera/io/write/format.h"
 #include "tessera/io/write/frame.h"
 
 namespace tessera::io::write::netcdf {
@@ -55,6 +57,13 @@ Layout layout(const Frame& frame, std::int64_t n_atoms, Type type);
 
 /// All bytes before the coordinates of the first atom.
 std::string header(const Frame& frame, std::int64_t n_atoms, Type type);
-void encode(std::span<const Atom> atoms, Type type, char* out);
+void encode(const Atoms& atoms, Type type, char* out);
 
 }  // namespace tessera::io::write::netcdf
+
+namespace tessera::io::write {
+
+/// The type of coordinates in the formats of NetCDF; none of the others.
+std::optional<netcdf::Type> netcdf_type(const Format& format);
+
+}  // namespace tessera::io::write

@@ -1,5 +1,5 @@
-// Trajectories in one file: DCD and H5MD, of which several ranks write the atoms of their shares, and XTC, of which
-// they compress whole frames in turn.
+// Trajectories in one file: DCD, H5MD and HISTORY, of which several ranks write the atoms of their shares, and XTC, of
+// which they compress whole frames in turn.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "tessera/app/trajectory/exchange.h"
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/sink.h"
+#include "tessera/app/trajectory/writers.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/model/system.h"
 
@@ -19,7 +20,7 @@ namespace tessera::app {
 /// `comm` must outlive it. Throws InputError, RunError. Collective.
 std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, const RunConfig& config,
                                             const model::System& system, const FrameExchange& exchange,
-                                            std::int64_t first_step, std::optional<std::int64_t> frames,
-                                            const comm::Communicator& comm);
+                                            const FrameMethod& method, std::int64_t first_step,
+                                            std::optional<std::int64_t> frames, const comm::Communicator& comm);
 
 }  // namespace tessera::app

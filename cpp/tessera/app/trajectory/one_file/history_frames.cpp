@@ -1,0 +1,102 @@
+#include "tessera/app/trajectory/one_file/history_frames.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "tessera/base/error.h"
+
+namespace tessera::app {
+
+namespace {
+
+constexpr double unit_of_forces = 418.4;  // amu Å/ps² of a kcal/mol/Å
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// DL_POLY's key of the shape of a box: a cube, a cuboid, another parallelepiped.
+int shape_of(const std::array<double, 9>& cell) {
+  for (const std::size_t i : {1, 2, 3, 5, 6, 7})
+    if (cell[i] != 0) return 3;
+  return cell[0] == cell[4] && cell[4] == cell[8] ? 1 : 2;
+}
+
+std::array<double, 9> cell_of(const Box& box) {
+  std::array<double, 9> cell{};
+  auto* to = cell.data();
+  for (const auto& edge : {box.a(), box.b(), box.c()})
+    for (const auto value : {edge.x, edge.y, edge.z}) *to++ = value;
+  return cell;
+}
+
+/// Returns the atoms of a frame's rows, without positions; species are those of all templates, one after the other.
+io::write::AtomRows atoms_of_rows(const model::System& system, const model::AtomSet& atoms, std::int64_t first_row,
+                                  std::int64_t n_rows, int level) {
+  std::vector<std::int64_t> first_species;  // of each template
+  std::int64_t n_species = 0;
+  for (const auto& one : system.templates) {
+    first_species.push_back(n_species);
+    n_species += one.n_atoms();
+  }
+  io::write::AtomRows found(level, at(n_rows));
+  std::size_t row = 0;
+  std::int64_t before = 0;  // rows of the ranges gone through
+  for (const auto& [first, last] : atoms.ranges()) {
+    const auto begin = first + std::max<std::int64_t>(0, first_row - before);
+    const auto end = first + std::min(last - first + 1, first_row + n_rows - before);
+    for (auto id = begin; id < end; ++id) {
+      const auto atom = system.find(id);
+      found[row++] = {before + id - first + 1, first_species[at(atom.molecule)] + atom.local, {}};
+    }
+    before += last - first + 1;
+  }
+  return found;
+}
+
+}  // namespace
+
+HistorySink::HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
+                         const FrameMethod& method, double timestep, std::optional<std::int64_t> frames,
+                         const comm::Communicator& comm)
+    : is_periodic_(system.is_periodic), atoms_(format_of_history(settings.contents).level) {
+  if (const auto own = exchange.own_share(); own >= 0) {
+    const auto& shares = exchange.shares();
+    atoms_ = atoms_of_rows(system, shares.atoms(), shares.first_row(own), shares.n_rows(own), atoms_.level());
+  }
+  for (const auto& one : system.templates)
+    for (std::size_t i = 0; i < one.type.size(); ++i)
+      frame_.species.push_back({io::text::name_of(one.atom_name[i]), one.mass[i], one.charge[i]});
+  frame_.title = "a run of tessera";
+  frame_.moment.timestep = timestep;
+  if (is_periodic_) set_cell(system.box);
+  auto options = method.options;
+  options.order = io::write::Order::owned;  // rows are in the order of the file
+  options.writers = comm.size();            // each its own; most may have none
+  const auto& format = format_of_history(settings.contents);
+  file_.emplace(comm, settings.path, frame_, static_cast<std::int64_t>(atoms_.size()), format, *method.method, options,
+                frames);
+}
+
+void HistorySink::set_cell(const Box& box) {
+  frame_.cell = cell_of(box);
+  frame_.periodicity = shape_of(frame_.cell);
+}
+
+void HistorySink::append(Frame frame) {
+  TESSERA_CHECK(std::ssize(frame.positions) == 3 * static_cast<std::int64_t>(atoms_.size()));
+  frame_.moment.step = frame.step;
+  frame_.moment.time = frame.time;
+  if (is_periodic_) set_cell(frame.box);
+  for (std::size_t row = 0; row < atoms_.size(); ++row) {
+    std::copy_n(frame.positions.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_.values(row, 0));
+    if (!frame.velocities.empty())
+      std::copy_n(frame.velocities.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_.values(row, 1));
+    for (std::size_t d = 0; d < 3 && !frame.forces.empty(); ++d)
+      atoms_.values(row, 2)[d] = unit_of_forces * static_cast<double>(frame.forces[3 * row + d]);
+  }
+  file_->append(frame_, atoms_);
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,134 @@
+// Frames that ranks write one after the other: the same bytes by every method, and what is cut off is never read.
+#include "tessera/io/write/frame_file.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/comm/threaded/run_ranks.h"
+#include "tessera/io/text/history.h"
+
+namespace tessera::io::write {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t n_atoms = 17;
+
+Frame frame(std::int64_t step) {
+  Frame found;
+  found.title = "a test";
+  found.periodicity = 2;
+  found.moment = {step, 0.001, 0.001 * static_cast<double>(step)};
+  found.cell = {50, 0, 0, 0, 60, 0, 0, 0, 70};
+  found.species = {{text::name_of("Na+"), 22.9898, 1}, {text::name_of("Cl-"), 35.453, -1}};
+  return found;
+}
+
+/// The atoms of a rank, consecutive ones: the first of four has none.
+AtomRows atoms_of(int level, std::int64_t step, int rank, int n_ranks) {
+  const auto bound = [&](int r) { return n_ranks == 4 ? (r <= 1 ? 0 : n_atoms * (r - 1) / 3) : n_atoms * r / n_ranks; };
+  const auto first = bound(rank) + 1;
+  AtomRows atoms(level, static_cast<std::size_t>(bound(rank + 1) + 1 - first));
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    const auto id = first + static_cast<std::int64_t>(i);
+    const auto x = static_cast<double>(step + id);
+    atoms[i] = {id, id % 2, {x, -0.5 * x, 0.25}};
+    for (int k = 1; k <= level; ++k)
+      for (int d = 0; d < 3; ++d) atoms.values(i, k)[d] = x * k + d;
+  }
+  return atoms;
+}
+
+std::string expected(const Format& format, const std::vector<std::int64_t>& steps) {
+  auto text = format.file_header(frame(0), n_atoms, std::ssize(steps));
+  for (const auto step : steps) {
+    text += format.frame_header(frame(step), n_atoms);
+    const auto at = text.size();
+    text.resize(at + static_cast<std::size_t>(n_atoms * format.atom_bytes));
+    format.encode(frame(step), atoms_of(format.level, step, 0, 1), text.data() + at);
+  }
+  return text;
+}
+
+class Frames : public testing::Test {
+ protected:
+  Frames() : path_(fs::path(testing::TempDir()) / ("tessera_frames_" + std::to_string(getpid()))) {}
+  ~Frames() override { fs::remove(path_); }
+
+  void write(const Format& format, const Method& method, int n_ranks, std::optional<std::int64_t> after,
+             const std::vector<std::int64_t>& steps) const {
+    WriteOptions options;
+    options.order = Order::owned;
+    options.batch = 3;
+    options.buffer = 400;
+    comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
+      const auto n_own = static_cast<std::int64_t>(atoms_of(0, 0, comm.rank(), n_ranks).size());
+      FrameFile file(comm, path_, frame(0), n_own, format, method, options, after);
+      for (const auto step : steps) file.append(frame(step), atoms_of(format.level, step, comm.rank(), n_ranks));
+      file.synchronize();
+      EXPECT_TRUE(file.is_in_place());
+      EXPECT_EQ(file.n_frames(), after.value_or(0) + std::ssize(steps));
+    });
+  }
+  std::string bytes() const { return Descriptor::open_to_read(path_).read_all(); }
+
+  std::string path_;
+};
+
+TEST_F(Frames, AreTheSameByEveryMethodOnAnyRanksAndGoOn) {
+  for (const auto& format : formats()) {
+    if (!format.holds_frames()) continue;
+    for (const auto& method : methods()) {
+      if (method.is_folder || !method.can(format)) continue;
+      for (const int n_ranks : {1, 2, 3, 4, 5}) {
+        fs::remove(path_);
+        write(format, method, n_ranks, {}, {0, 10, 20});
+        EXPECT_TRUE(bytes() == expected(format, {0, 10, 20})) << method.name << " on " << n_ranks;
+        write(format, method, n_ranks, 2, {20, 30});
+        EXPECT_TRUE(bytes() == expected(format, {0, 10, 20, 30})) << method.name << " on " << n_ranks;
+      }
+    }
+  }
+  EXPECT_EQ(text::History(path_).frames().size(), 4U);
+}
+
+TEST_F(Frames, HaveTheirLastByteWhenAllOthersAreThere) {
+  const auto whole = expected(history, {0, 10});
+  const auto one = static_cast<std::size_t>(std::ssize(expected(history, {0})));
+  write(history, pdaw, 2, {}, {0, 10});
+  for (const auto hole : {one + 300, whole.size() - 80}) {  // a rank that had not come to its rows
+    auto torn = whole.substr(0, whole.size() - 1);
+    torn.replace(hole, 73, std::string(73, '\0'));
+    const auto file = Descriptor::open_to_change(path_);
+    file.truncate(0);
+    file.write_at(torn.data(), torn.size(), 0);
+    const text::History found(path_);
+    EXPECT_EQ(found.frames().size(), 1U);
+    EXPECT_TRUE(found.is_cut());
+  }
+}
+
+TEST_F(Frames, AreNotMixedWithOthers) {
+  const auto problem = [&](const Format& format, const Method& method, std::optional<std::int64_t> after) {
+    try {
+      write(format, method, 2, after, {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_NE(problem(xdr, pdaw, {}).find("holds one configuration"), std::string::npos);
+  EXPECT_NE(problem(history, segments, {}).find("frames go into one file"), std::string::npos);
+  EXPECT_NE(problem(history, sdaw_printf, {}).find("can't write the format history"), std::string::npos);
+  write(history, pdaw, 3, {}, {0, 10});
+  EXPECT_NE(problem(history, pdaw, 3).find("holds 2 whole frames, the checkpoint says 3"), std::string::npos);
+  EXPECT_NE(problem(history_velocities, pdaw, 1).find("is not the trajectory of this run"), std::string::npos);
+  EXPECT_TRUE(bytes() == expected(history, {0, 10}));
+}
+
+}  // namespace
+}  // namespace tessera::io::write
