@@ -46,18 +46,8 @@ def jobs_of(spec: Spec) -> list[tuple[list[str], int, tuple[str, ...]]]:
 
 def measure(job: Job, threads: int, request: Request) -> dict[str, Any]:
     """Returns what the trials of one start found."""
-    asked = {
-        "flavour": job.mpi,
-        "shape": request.shape,
-        "grids": request.grids,
-        "dtype": request.dtype,
-        "order": request.order,
-        "repeats": request.repeats,
-        "machine": str(request.machine),
-        "configurations": request.configurations(),
-    }
     said = job.run(
-        "env", f"PYTHONPATH={':'.join(sys.path)}", sys.executable, "-m", "tessera.grid.trial", json.dumps(asked),
+        "env", f"PYTHONPATH={':'.join(sys.path)}", sys.executable, "-m", "tessera.grid.trial", request.trial(job.mpi),
         "-t", str(threads),
     )  # fmt: skip
     found: dict[str, Any] = json.loads(next(line for line in reversed(said.splitlines()) if line.startswith("{")))
@@ -70,14 +60,14 @@ def joined(starts: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns what several starts of a job found as if it were one, with the least times: what else the processors do
     makes all of them longer. `starts`: the seconds of all."""
     found = {**starts[0], "trials": [dict(one) for one in starts[0]["trials"]]}
-    for key in ("alone", "call"):
-        found[key] = [min((seconds for one in starts for seconds in one[key]), default=0.0)]
+    found["alone"] = [min(seconds for one in starts for seconds in one["alone"])]
     for i, mine in enumerate(found["trials"]):
         each = [one["trials"][i] for one in starts]
         mine["starts"] = [seconds for one in each for seconds in one["seconds"]]
         mine["seconds"] = [min(mine["starts"])]
-        apart = [seconds for one in each for seconds in one["apart"]]
-        mine["apart"] = [min(apart)] if apart else []
+        for key in ("together", "exchange"):
+            all_of = [seconds for one in each for seconds in one[key]]
+            mine[key] = [min(all_of)] if all_of else []
     return found
 
 

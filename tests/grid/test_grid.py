@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,12 +47,16 @@ def cases(ranks: int = 1) -> list[Case]:
     """Returns cases with every approach, and of transfers to a coarser grid, which need none. Many ranks take turns on
     few cores, so they get fewer."""
     found: list[Case] = []
+    many = random.Random(8)
 
     @seed(8)
     @settings(max_examples=25, database=None, deadline=None, phases=[Phase.generate],
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case)
     def add(one: Case) -> None:
+        if len(found) % (4 * (len(APPROACHES) + 1)) == 0:  # as many as users have, of few points
+            one |= {"fields": many.randint(20, 64), "batch": many.randint(5, 32)}
+            one["shape"] = tuple(4 + n % 6 for n in one["shape"])
         found.extend({**one, "approach": approach} for approach in [*APPROACHES, None])
 
     add()

@@ -18,14 +18,8 @@ from tessera import launch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What the model takes where the share of computing during which messages progress is not measured.
-OVERLAP = 1.0
-
 #: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
 ALIKE = 0.02
-
-#: Where the shorter one of computing and waiting is less than this part of the other, overlap can't be told.
-LEAST_HIDDEN = 0.05
 
 
 class BenchError(launch.LaunchError):
@@ -49,6 +43,7 @@ class Request:
     mpi: str = "auto"
     machine: Path | None = None
     oversubscribe: bool = False
+    shared_memory: bool = True
 
     def jobs(self) -> list[tuple[int, int]]:
         """Returns ranks and threads of each job: those that fit onto the cores, or all that were asked for."""
@@ -67,6 +62,13 @@ class Request:
                         found.append({"approach": approach, "batch": min(batch, self.grids), "slope": slope})
         return [one for i, one in enumerate(found) if one not in found[:i]]
 
+    def trial(self, flavour: str) -> str:
+        """Returns what the ranks of a job are asked (trial.py)."""
+        keys = ("shape", "grids", "dtype", "order", "repeats", "shared_memory")
+        asked = {key: getattr(self, key) for key in keys}
+        machine = None if self.machine is None else str(self.machine)
+        return json.dumps({**asked, "flavour": flavour, "machine": machine, "configurations": self.configurations()})
+
 
 def command(request: Request, ranks: int, threads: int) -> list[str]:
     """Returns the command of one job. Raises LaunchError."""
@@ -78,18 +80,8 @@ def command(request: Request, ranks: int, threads: int) -> list[str]:
     flavour = "serial" if ranks == 1 else request.mpi
     if flavour == "auto":  # of the first launcher with such a module; else engine_command says what is missing
         flavour = next((one.flavour for one in launch.launchers() if one.flavour in built), None) or "auto"
-    asked = {
-        "flavour": flavour,
-        "shape": request.shape,
-        "grids": request.grids,
-        "dtype": request.dtype,
-        "order": request.order,
-        "repeats": request.repeats,
-        "machine": None if request.machine is None else str(request.machine),
-        "configurations": request.configurations(),
-    }
     return launch.engine_command(
-        ["-m", "tessera.grid.trial", json.dumps(asked)],
+        ["-m", "tessera.grid.trial", request.trial(flavour)],
         ranks=ranks,
         threads=threads,
         mpi=flavour,
@@ -128,18 +120,23 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) -> dict[str, Any]:
-    """Adds to the trials of a job their median, the share of it that is not computing, how much of what could be hidden
-    was, and the predicted seconds."""
+    """Adds to the trials of a job their median, the share of it that is not computing, the seconds of messages by
+    themselves, how much of what could be hidden was, and the predicted seconds."""
     import tessera._core as core
 
     alone = statistics.median(found["alone"])
-    call = statistics.median(found["call"] or [0.0])
     for one in found["trials"]:
         one["median"] = statistics.median(one["seconds"])
         one["waits"] = max(0.0, 1 - alone / one["median"])
-        one["overlap"] = overlap_of(one, alone, call)
+        one["messages"] = statistics.median(one["exchange"]) if one["exchange"] else None
+        one["overlap"] = None
+        if one["exchange"]:
+            together = statistics.median(one["together"])
+            one["overlap"] = core.grid_overlap(
+                exchange=one["messages"], computing=alone, together=together, batches=one["batches"]
+            )
     overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
-    overlap = statistics.median(overlaps) if overlaps else OVERLAP
+    overlap = statistics.median(overlaps) if overlaps else found["rates"]["overlap"]
     trials = found["trials"]
     try:
         predicted = json.loads(
@@ -153,8 +150,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
                 threads=threads,
                 fields=request.grids,
                 configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
-                overlap=overlap,
-                **found["rates"],
+                **{**found["rates"], "overlap": overlap},
             )
         )
     except core.InputError as error:
@@ -176,6 +172,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "processes": found["processes"],
         "alone": alone,
         "overlap": overlap,
+        "overlap_is_told": bool(overlaps),
         "rates": found["rates"],
         "trials": trials,
         "left_out": found["left_out"],
@@ -183,21 +180,6 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "quickest": {key: best[key] for key in keys},
         "chosen_over_quickest": chosen["median"] / best["median"],
     }
-
-
-def overlap_of(one: dict[str, Any], alone: float, call: float) -> float | None:
-    """Returns the share of computing during which messages progressed: what is gained where a batch's messages travel
-    while another is computed, over all that could be. None where there is nothing to overlap, or nothing to hide."""
-    if not one["apart"]:
-        return None
-    calls = one["calls"]
-    apart = statistics.median(one["apart"]) - calls * call
-    computing = alone / calls  # of a batch
-    waiting = apart / calls - computing  # where nothing hides its messages
-    if min(waiting, computing) < LEAST_HIDDEN * max(waiting, computing):
-        return None
-    hidden = apart + call - one["median"]
-    return min(1.0, max(0.0, hidden / ((calls - 1) * min(waiting, computing))))
 
 
 def plot(results: dict[str, Any], path: Path) -> None:

@@ -135,23 +135,26 @@ class Grid:
         approach: str | None = None,
         batch: int | None = None,
         slope: int | None = None,
+        shared_memory: bool = True,
     ) -> Operator:
         """Returns the stencil as a function of fields on this grid. Collective.
 
         `dtype`: of fields, float32, float64, complex64 or complex128. `phases`: in(r + edge d) = phases[d] · in(r), of
         absolute value 1, for complex fields. `approach`: one of `approaches()`. `batch`: how many fields' faces go in
         one message. `slope`: how many batches, each twice as large as the one before, come first. Those that are None
-        are predicted to be the quickest for many fields by the map of the machine and by `rates`. Raises GridError.
+        are predicted to be the quickest for many fields by the map of the machine and by `rates`. `shared_memory`:
+        ranks of one host read each other's faces there; without it they send messages. Raises GridError.
         """
-        return Operator(self, stencil, dtype, phases, approach, batch, slope)
+        return Operator(self, stencil, dtype, phases, approach, batch, slope, shared_memory)
 
     def rates(self, stencil: Stencil, dtype: DTypeLike = np.float64) -> dict[str, float]:
         """Returns what the slowest rank takes for a stencil on this grid, by which `operator` chooses. Collective.
 
         `point`: s that a core needs for a point of a field while all cores compute; `packing`: s for a byte of a face,
-        into a message and out of one; `synchronising`: s until the threads of a rank have met. They are measured by a
-        short trial, once in a process for each kind: type of numbers, terms and reach of the stencil, box and threads.
-        Raises GridError.
+        into a message and out of one; `synchronising`: s until the threads of a rank have met; `overlap`: the share
+        of computing during which messages between hosts progress, 1 where there are none or it can't be told. They are
+        measured by a short trial, once in a process for each kind: type of numbers, terms and reach of the stencil,
+        box, ranks and threads. Raises GridError.
         """
         complaint = ""
         try:
@@ -163,7 +166,8 @@ class Grid:
         self.agree(complaint)
         terms = (stencil.offsets.tolist(), stencil.coefficients.tolist())
         is_float = REAL_OF[its.name] == "float32"
-        return dict(zip(("point", "packing", "synchronising"), self._native.rates(terms, is_float, its.kind == "c")))
+        found = self._native.rates(terms, is_float, its.kind == "c")
+        return dict(zip(("point", "packing", "synchronising", "overlap"), found))
 
     def poisson(
         self,
@@ -313,6 +317,7 @@ class Operator:
         approach: str | None,
         batch: int | None,
         slope: int | None,
+        shared_memory: bool,
     ) -> None:
         complaint = ""
         try:
@@ -338,6 +343,7 @@ class Operator:
                 slope=ramp,
                 is_complex=self.is_complex,
                 phases=turned,
+                shares_memory=bool(shared_memory),
             )
         except module.InputError as error:
             raise GridError(str(error)) from None
@@ -371,6 +377,27 @@ class Operator:
         """
         with self._one_at_a_time:
             return _applied(self, self.grid, self.grid, fields, out)
+
+    @property
+    def sends_messages(self) -> bool:
+        """Whether faces come to this rank in messages: from ranks of other hosts, or without shared memory."""
+        return bool(self._native.sends_messages)
+
+    def exchange(self, fields: ArrayLike) -> None:
+        """Brings the halos of fields as a call does, each batch only after the one before, and computes nothing: for
+        the time of messages by themselves. Collective. Raises GridError as a call does."""
+        complaint, values, count = "", np.empty(0), 1
+        with self._one_at_a_time:
+            try:
+                values, leading = _fitted(fields, self.grid, self.dtype)
+                count = leading[0] if leading else 1
+            except ArgumentError as error:
+                complaint = str(error)
+            except (ValueError, MemoryError) as error:
+                complaint = f"what is given is no array: {error}"
+            self.grid.agree(complaint)
+            exchange = self._native.exchange_complex if self.is_complex else self._native.exchange_real
+            exchange(values, count)
 
 
 class Transfer:
@@ -412,6 +439,13 @@ class Transfer:
             return _applied(self, self.source, self.target, fields, out)
 
 
+def _fitted(fields: ArrayLike, grid: Grid, dtype: np.dtype[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """Returns this rank's points of a field or fields as an array of the type, and how many there are where the array
+    says so. Raises ArgumentError."""
+    leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
+    return fitting(fields, (*leading, *grid.local_shape), dtype), leading
+
+
 def _applied(
     function: Operator | Transfer, source: Grid, target: Grid, fields: ArrayLike, out: NDArray[Any] | None
 ) -> NDArray[Any]:
@@ -420,8 +454,7 @@ def _applied(
     values = np.empty(0)
     leading: tuple[int, ...] = ()
     try:
-        leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
-        values = fitting(fields, (*leading, *source.local_shape), function.dtype)
+        values, leading = _fitted(fields, source, function.dtype)
         shape = (*leading, *target.local_shape)
         out = aligned_empty(shape, function.dtype) if out is None else checked_out(out, shape, function.dtype)
         if np.may_share_memory(out, values):
