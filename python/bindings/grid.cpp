@@ -87,10 +87,12 @@ class Operator {
                     std::span(reinterpret_cast<Real*>(to.data()), n), fields);
   }
   template <class Value>
-  void exchange(const nb::ndarray<const Value, nb::c_contig, nb::device::cpu>& from, std::int64_t fields) {
+  void apply_apart(const nb::ndarray<const Value, nb::c_contig, nb::device::cpu>& from,
+                   const nb::ndarray<Value, nb::c_contig, nb::device::cpu>& to, std::int64_t fields) {
     const nb::gil_scoped_release others;
-    const auto n = from.size() * sizeof(Value) / sizeof(Real);
-    operator_.exchange(std::span(reinterpret_cast<const Real*>(from.data()), n), fields);
+    const auto n_of = [](const auto& array) { return array.size() * sizeof(Value) / sizeof(Real); };
+    operator_.apply_apart(std::span(reinterpret_cast<const Real*>(from.data()), n_of(from)),
+                          std::span(reinterpret_cast<Real*>(to.data()), n_of(to)), fields);
   }
   bool sends_messages() const { return operator_.sends_messages(); }
   const std::string& approach() const { return options_.approach; }
@@ -119,8 +121,8 @@ void register_operator(nb::module_& module, const char* name) {
       .def("set_phases", &O::set_phases)
       .def_prop_ro("seconds", &O::seconds)
       .def_prop_ro("sends_messages", &O::sends_messages)
-      .def("exchange_real", &O::template exchange<Real>)
-      .def("exchange_complex", &O::template exchange<std::complex<Real>>)
+      .def("apart_real", &O::template apply_apart<Real>)
+      .def("apart_complex", &O::template apply_apart<std::complex<Real>>)
       .def("apply_real", &O::template apply<Real>)
       .def("apply_complex", &O::template apply<std::complex<Real>>);
 }

@@ -213,10 +213,10 @@ void register_grid_plans(nb::module_& module) {
       "Times of approaches with their batches and slopes on ranks with so many threads (JSON text).");
   module.def(
       "grid_overlap",
-      [](double exchange, double computing, double together, std::int64_t batches) {
-        return grid::overlap_of({exchange, computing, together, batches});
+      [](double exchange, double apart, double together, std::int64_t batches) {
+        return grid::overlap_of({exchange, apart, together, batches});
       },
-      nb::kw_only(), "exchange"_a, "computing"_a, "together"_a, "batches"_a,
+      nb::kw_only(), "exchange"_a, "apart"_a, "together"_a, "batches"_a,
       "The share of computing during which messages progressed (choice/overlap.h), or None.");
   module.def("grid_processes", &grid::choose_processes, "shape"_a, "periodic"_a, "ranks"_a, "Ranks along each edge.");
   module.def(

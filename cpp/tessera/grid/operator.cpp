@@ -173,22 +173,27 @@ void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to
 }
 
 template <class Real>
-void StencilOperator<Real>::exchange(std::span<const Real> from, std::int64_t fields) {
+void StencilOperator<Real>::apply_apart(std::span<const Real> from, std::span<Real> to, std::int64_t fields) {
   const auto given = options_.repeats_one ? 1 : fields;
   TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == given * values_of_field());
+  TESSERA_CHECK(to.empty() || to.size() == from.size());
   if (fields == 0) return;
   const AfterPlanes nothing;
-  const Work all{from.data(), nullptr, fields, {}, false, nothing};
+  const Work all{from.data(), to.data(), fields, {}, false, nothing};
   divide(all, [&](Worker& worker, ThreadPool& threads, const Work& work) {
     const bool has_batches = approach_.is_double_buffered;
-    const auto batches = plan_batches(work.fields, has_batches ? options_.batch : 1, has_batches ? options_.slope : 0);
     auto batch = work;
-    for (std::size_t k = 0; k < batches.size(); ++k, batch.from += batch.fields * stride()) {
-      const int slot = has_batches ? static_cast<int>(k % 2) : 0;
-      batch.fields = batches[k];
-      worker.exchange->start(slot, batch.from, batch.fields, threads, worker.timers);
+    int slot = 0;
+    for (const auto n : plan_batches(work.fields, has_batches ? options_.batch : 1, has_batches ? options_.slope : 0)) {
+      batch.fields = n;
+      worker.exchange->start(slot, batch.from, n, threads, worker.timers);
       worker.exchange->finish(slot, threads, worker.timers);
-      worker.exchange->release(slot);
+      if (to.empty())
+        worker.exchange->release(slot);
+      else
+        compute(worker, threads, slot, batch, false);
+      batch.skip(n, stride());
+      slot = has_batches ? 1 - slot : 0;
     }
   });
 }

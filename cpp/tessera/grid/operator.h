@@ -75,9 +75,9 @@ class StencilOperator {
   void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Addend<Real>& addend = {},
              const AfterPlanes& after = {});
 
-  /// Brings the halos of these fields as apply() does, but each batch only after the one before, and computes nothing:
-  /// for the time of messages by themselves. Collective.
-  void exchange(std::span<const Real> from, std::int64_t fields);
+  /// Does what apply() does without double buffering: the halo of a batch is sent when the batch before is computed.
+  /// With an empty `to` halos are brought and nothing is computed. For the times that overlap is told by. Collective.
+  void apply_apart(std::span<const Real> from, std::span<Real> to, std::int64_t fields);
   /// Tells whether faces go to ranks of other hosts, or to any in messages.
   bool sends_messages() const { return workers_.front().exchange->sends_messages(); }
 

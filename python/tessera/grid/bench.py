@@ -96,20 +96,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     jobs = []
     for ranks, threads in request.jobs():
         tell(f"measuring {_text(ranks, 'rank')} × {_text(threads, 'thread')} …")
-        line = command(request, ranks, threads)
-        environment = {**launch.environment_of_launchers(), "OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(
-                line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
-            )
-        except OSError as error:
-            raise BenchError(f"can't start {line[0]}: {error.strerror}") from None
-        said = [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
-        complaint = next((one["error"] for one in said if "error" in one), "")
-        if done.returncode != 0 or complaint or not said:
-            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
-        jobs.append(judged(request, ranks, threads, said[-1]))
+        jobs.append(judged(request, ranks, threads, started(request, ranks, threads)))
     return {
         "shape": list(request.shape),
         "grids": request.grids,
@@ -117,6 +104,24 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
         "order": request.order,
         "jobs": jobs,
     }
+
+
+def started(request: Request, ranks: int, threads: int) -> dict[str, Any]:
+    """Runs one job. Returns what its ranks found (trial.py). Raises LaunchError."""
+    line = command(request, ranks, threads)
+    environment = {**launch.environment_of_launchers(), "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
+        )
+    except OSError as error:
+        raise BenchError(f"can't start {line[0]}: {error.strerror}") from None
+    said: list[dict[str, Any]] = [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
+    complaint = next((one["error"] for one in said if "error" in one), "")
+    if done.returncode != 0 or complaint or not said:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
+    return said[-1]
 
 
 def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) -> dict[str, Any]:
@@ -131,32 +136,16 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         one["messages"] = statistics.median(one["exchange"]) if one["exchange"] else None
         one["overlap"] = None
         if one["exchange"]:
-            together = statistics.median(one["together"])
+            apart, together = (statistics.median(one[key]) for key in ("apart", "together"))
             one["overlap"] = core.grid_overlap(
-                exchange=one["messages"], computing=alone, together=together, batches=one["batches"]
+                exchange=one["messages"], apart=apart, together=together, batches=one["batches"]
             )
     overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
     overlap = statistics.median(overlaps) if overlaps else found["rates"]["overlap"]
     trials = found["trials"]
-    try:
-        predicted = json.loads(
-            core.predict_grids(
-                None if request.machine is None else str(request.machine),
-                shape=request.shape,
-                periodic=(True, True, True),
-                order=request.order,
-                bytes=np.dtype(request.dtype).itemsize,
-                ranks=ranks,
-                threads=threads,
-                fields=request.grids,
-                configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
-                **{**found["rates"], "overlap": overlap},
-            )
-        )
-    except core.InputError as error:
-        raise BenchError(str(error)) from None
-    for one, model in zip(trials, predicted):
-        one["predicted"] = model["seconds"]
+    predicted = predictions(request, ranks, threads, trials, {**found["rates"], "overlap": overlap})
+    for one, seconds in zip(trials, predicted):
+        one["predicted"] = seconds
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
         raise BenchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
@@ -180,6 +169,30 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "quickest": {key: best[key] for key in keys},
         "chosen_over_quickest": chosen["median"] / best["median"],
     }
+
+
+def predictions(
+    request: Request, ranks: int, threads: int, trials: list[dict[str, Any]], rates: dict[str, float]
+) -> list[float]:
+    """Returns the seconds that the model predicts for each trial of a job. Raises BenchError."""
+    import tessera._core as core
+
+    try:
+        found = core.predict_grids(
+            None if request.machine is None else str(request.machine),
+            shape=request.shape,
+            periodic=(True, True, True),
+            order=request.order,
+            bytes=np.dtype(request.dtype).itemsize,
+            ranks=ranks,
+            threads=threads,
+            fields=request.grids,
+            configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
+            **rates,
+        )
+    except core.InputError as error:
+        raise BenchError(str(error)) from None
+    return [one["seconds"] for one in json.loads(found)]
 
 
 def plot(results: dict[str, Any], path: Path) -> None:

@@ -383,21 +383,12 @@ class Operator:
         """Whether faces come to this rank in messages: from ranks of other hosts, or without shared memory."""
         return bool(self._native.sends_messages)
 
-    def exchange(self, fields: ArrayLike) -> None:
-        """Brings the halos of fields as a call does, each batch only after the one before, and computes nothing: for
-        the time of messages by themselves. Collective. Raises GridError as a call does."""
-        complaint, values, count = "", np.empty(0), 1
+    def apart(self, fields: ArrayLike, out: NDArray[Any] | None = None, *, computes: bool = True) -> None:
+        """Does what a call does, but sends the halo of each batch only when the batch before is done, so that nothing
+        travels while it computes; without `computes` it brings halos and nothing else. For the times by which overlap
+        is told. Collective. Raises GridError as a call does."""
         with self._one_at_a_time:
-            try:
-                values, leading = _fitted(fields, self.grid, self.dtype)
-                count = leading[0] if leading else 1
-            except ArgumentError as error:
-                complaint = str(error)
-            except (ValueError, MemoryError) as error:
-                complaint = f"what is given is no array: {error}"
-            self.grid.agree(complaint)
-            exchange = self._native.exchange_complex if self.is_complex else self._native.exchange_real
-            exchange(values, count)
+            _applied(self, self.grid, self.grid, fields, out, "apart" if computes else "bring")
 
 
 class Transfer:
@@ -439,22 +430,22 @@ class Transfer:
             return _applied(self, self.source, self.target, fields, out)
 
 
-def _fitted(fields: ArrayLike, grid: Grid, dtype: np.dtype[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
-    """Returns this rank's points of a field or fields as an array of the type, and how many there are where the array
-    says so. Raises ArgumentError."""
-    leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
-    return fitting(fields, (*leading, *grid.local_shape), dtype), leading
-
-
 def _applied(
-    function: Operator | Transfer, source: Grid, target: Grid, fields: ArrayLike, out: NDArray[Any] | None
+    function: Operator | Transfer,
+    source: Grid,
+    target: Grid,
+    fields: ArrayLike,
+    out: NDArray[Any] | None,
+    way: str = "apply",
 ) -> NDArray[Any]:
-    """Returns what the function makes of a field or fields."""
+    """Returns what the function makes of a field or fields. `way`: of an operator also "apart" and "bring", which
+    leaves `out` as it is."""
     complaint = ""
     values = np.empty(0)
     leading: tuple[int, ...] = ()
     try:
-        values, leading = _fitted(fields, source, function.dtype)
+        leading = np.shape(fields)[:-3] if np.ndim(fields) == 4 else ()
+        values = fitting(fields, (*leading, *source.local_shape), function.dtype)
         shape = (*leading, *target.local_shape)
         out = aligned_empty(shape, function.dtype) if out is None else checked_out(out, shape, function.dtype)
         if np.may_share_memory(out, values):
@@ -464,9 +455,10 @@ def _applied(
     except (ValueError, MemoryError) as error:
         complaint = f"what is given is no array: {error}"
     source.agree(complaint)
-    apply = function._native.apply_complex if function.is_complex else function._native.apply_real
-    apply(values, out, leading[0] if leading else 1)
     assert out is not None
+    kind = "complex" if function.is_complex else "real"
+    apply = getattr(function._native, f"{'apart' if way == 'bring' else way}_{kind}")
+    apply(values, out[..., :0] if way == "bring" else out, leading[0] if leading else 1)
     return out
 
 

@@ -24,6 +24,7 @@ from tessera import flavours
 from tessera.grid import Grid, GridError, Operator, Stencil
 
 TURN = 0.05  # s
+LEAST_COMPUTING = 0.04  # of a time, for overlap to be told
 
 
 def world(flavour: str) -> Any:
@@ -75,8 +76,8 @@ def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
     """Returns {processes, rates, alone, trials, left_out}. `rates`: those of `Grid.rates`. `alone`: seconds of each
     turn in which all ranks compute as many points without neighbours; `trials`: the configurations with their seconds
     of each turn, `batches` and whether any rank `sends` messages; and without packing the seconds of each turn
-    `together`, and those of `exchange`, in which nothing is computed (none where no other batch travels meanwhile);
-    `left_out`: those refused, and why."""
+    `together`, those with each batch `apart`, and those of `exchange`, in which nothing is computed (none where no
+    other batch travels meanwhile, or computing is too short to hide it); `left_out`: those refused, and why."""
     shape, fields = tuple(request["shape"]), request["grids"]
     grid = Grid(shape, comm=comm, threads=threads, machine=request["machine"])
     dtype = np.dtype(request["dtype"])
@@ -110,9 +111,13 @@ def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
         at_once = one["batch"] * (threads if one["approach"] == "hybrid-multiple" else 1)
         batches = 1 if one["approach"] == "flat-original" else -(-fields // at_once)
         sends = apply.sends_messages if comm is None else any(comm.allgather(apply.sends_messages))
-        exchange = add(partial(apply.exchange, x), packing).unpacked if sends and batches > 1 else []
+        exchange: list[float] = []
+        apart: list[float] = []
+        if sends and batches > 1 and alone.tried > LEAST_COMPUTING * together.tried:
+            exchange = add(partial(apply.apart, x, out, computes=False), packing).unpacked
+            apart = add(partial(apply.apart, x, out), packing).unpacked
         found.append({**one, "batches": batches, "sends": sends, "seconds": together.seconds,
-                      "together": together.unpacked, "exchange": exchange})  # fmt: skip
+                      "together": together.unpacked, "exchange": exchange, "apart": apart})  # fmt: skip
     for _ in range(request["repeats"]):
         for each in works:
             each.turn(comm)

@@ -30,9 +30,10 @@ double seconds_of(const StencilOperator<Real>& its, Work&& work) {
 }  // namespace
 
 std::optional<double> overlap_of(const OverlapTimes& times) {
-  const auto [shorter, longer] = std::minmax(times.exchange, times.computing);
+  const double computing = times.apart - times.exchange;
+  const auto [shorter, longer] = std::minmax(times.exchange, computing);
   if (times.batches < 2 || shorter <= 0 || shorter < least_hidden * longer) return std::nullopt;
-  const double hidden = times.exchange + times.computing - times.together;
+  const double hidden = times.apart - times.together;
   const double hideable = shorter * static_cast<double>(times.batches - 1) / static_cast<double>(times.batches);
   return std::clamp(hidden / hideable, 0.0, 1.0);
 }
@@ -43,24 +44,16 @@ std::optional<double> measure_overlap(const Stencil& stencil, std::int64_t compo
   const OperatorOptions options{.batch = 1, .slope = 0, .is_complex = components == 2, .repeats_one = true};
   StencilOperator<Real> apply(stencil, layout, options, comm, threads);
   if (comm::all_reduce_max(comm, apply.sends_messages() ? 1 : 0) == 0) return std::nullopt;
-  const auto& box = apply.box();
-  const Index3 extents{box.extent(0), box.extent(1), box.extent(2)};
-  const auto own = comm::Communicator::alone();
-  const GridLayout own_layout{extents, {false, false, false}, {1, 1, 1}, {{{0, 0, 0}, extents}}};
-  StencilOperator<Real> alone(stencil, own_layout, options, own, threads);
   const std::vector<Real> from(static_cast<std::size_t>(apply.values_of_field()), Real{1});
   std::vector<Real> to(from.size());
 
-  std::array<std::vector<double>, 3> turns;  // exchange, computing, together
+  std::array<std::vector<double>, 3> turns;  // exchange, one after the other, together
   double elapsed = 0;
   for (int turn = -1; turn < most_turns && (turn < 1 || elapsed < trial_seconds); ++turn) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
-    const std::array<double, 3> spent = {seconds_of(apply, [&] { apply.exchange(from, trial_batches); }),
-                                         seconds_of(alone,
-                                                    [&] {
-                                                      if (!from.empty()) alone.apply(from, to, trial_batches);
-                                                    }),
+    const std::array<double, 3> spent = {seconds_of(apply, [&] { apply.apply_apart(from, {}, trial_batches); }),
+                                         seconds_of(apply, [&] { apply.apply_apart(from, to, trial_batches); }),
                                          seconds_of(apply, [&] { apply.apply(from, to, trial_batches); })};
     std::array<double, 1> its{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
     comm.all_reduce_max(std::span<double>(its));

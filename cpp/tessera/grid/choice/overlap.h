@@ -13,9 +13,9 @@ namespace tessera::grid {
 
 /// Seconds of as many batches by double buffering. Packing is left out.
 struct OverlapTimes {
-  double exchange = 0;   // of all batches, one after the other, without computing
-  double computing = 0;  // of all batches, without messages
-  double together = 0;   // of both: the messages of a batch travel while the one before is computed
+  double exchange = 0;  // of all batches, one after the other, without computing
+  double apart = 0;     // of both, one after the other
+  double together = 0;  // of both: the messages of a batch travel while the one before is computed
   std::int64_t batches = 0;
 };
 

@@ -16,22 +16,22 @@ namespace {
 
 TEST(GridOverlap, IsWhatIsGainedOverWhatCouldBe) {
   // 4 batches of 1 s of messages and 2 s of computing: at best 3 s of messages are hidden.
-  EXPECT_DOUBLE_EQ(overlap_of({4, 8, 12, 4}).value(), 0);
-  EXPECT_DOUBLE_EQ(overlap_of({4, 8, 9, 4}).value(), 1);
-  EXPECT_DOUBLE_EQ(overlap_of({4, 8, 10.5, 4}).value(), 0.5);
+  EXPECT_DOUBLE_EQ(overlap_of({4, 12, 12, 4}).value(), 0);
+  EXPECT_DOUBLE_EQ(overlap_of({4, 12, 9, 4}).value(), 1);
+  EXPECT_DOUBLE_EQ(overlap_of({4, 12, 10.5, 4}).value(), 0.5);
   // 2 s of messages behind 1 s of computing: at best 3 s of computing hide some.
-  EXPECT_DOUBLE_EQ(overlap_of({8, 4, 10.5, 4}).value(), 0.5);
+  EXPECT_DOUBLE_EQ(overlap_of({8, 12, 10.5, 4}).value(), 0.5);
   // What else the machine does may make the sum of both parts longer, or shorter.
-  EXPECT_DOUBLE_EQ(overlap_of({4, 8, 13, 4}).value(), 0);
-  EXPECT_DOUBLE_EQ(overlap_of({4, 8, 7, 4}).value(), 1);
+  EXPECT_DOUBLE_EQ(overlap_of({4, 12, 13, 4}).value(), 0);
+  EXPECT_DOUBLE_EQ(overlap_of({4, 12, 7, 4}).value(), 1);
 }
 
 TEST(GridOverlap, IsNotToldOfNothing) {
   EXPECT_FALSE(overlap_of({0, 8, 8, 4})) << "nothing is sent";
-  EXPECT_FALSE(overlap_of({4, 0, 4, 4})) << "nothing is computed";
-  EXPECT_FALSE(overlap_of({4, 8, 12, 1})) << "one batch has no other";
-  EXPECT_FALSE(overlap_of({0.1, 8, 8, 4})) << "a hundredth can't be told";
-  EXPECT_FALSE(overlap_of({8, 0.1, 8, 4}));
+  EXPECT_FALSE(overlap_of({4, 4, 4, 4})) << "nothing is computed";
+  EXPECT_FALSE(overlap_of({4, 12, 12, 1})) << "one batch has no other";
+  EXPECT_FALSE(overlap_of({0.1, 8.1, 8, 4})) << "a hundredth can't be told";
+  EXPECT_FALSE(overlap_of({8, 8.1, 8, 4}));
 }
 
 TEST(GridOverlap, IsMeasuredWhereMessagesAreSent) {
