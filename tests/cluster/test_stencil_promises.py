@@ -80,6 +80,6 @@ def test_messages_that_are_not_hidden_are_named() -> None:
     ]
     local, unhidden = row(overlap=0.3, where="one host"), row(overlap=None, apart=0.0101)
     assert overlap.broken_promises([row(), local, unhidden]) == [], (
-        "cores copy it, or there is nothing to hide it behind"
+        "cores copy it, or nothing hides it"
     )
     assert overlap.broken_promises([local]) == ["nothing was measured where messages and computing take about as long"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -54,13 +55,17 @@ def cases(ranks: int = 1) -> list[Case]:
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(case)
     def add(one: Case) -> None:
-        if len(found) % (4 * (len(APPROACHES) + 1)) == 0:  # as many as users have, of few points
+        if len(found) % (5 * (len(APPROACHES) + 1)) == 0:  # as many as users have, of few points
             one |= {"fields": many.randint(20, 64), "batch": many.randint(5, 32)}
             one["shape"] = tuple(4 + n % 6 for n in one["shape"])
         found.extend({**one, "approach": approach} for approach in [*APPROACHES, None])
 
     add()
-    return found[: 10 * (len(APPROACHES) + 1)] if ranks > 2 else found
+    if ranks > 2:
+        found = found[: 10 * (len(APPROACHES) + 1)]
+    if ranks > 3:  # many fields in batches alone, as each message waits until all ranks had a core
+        found = [one for one in found if (one["fields"] or 1) < 20 or one["approach"] in ("flat-optimized", None)]
+    return found
 
 
 def test_approaches_are_those_tested() -> None:
@@ -68,18 +73,18 @@ def test_approaches_are_those_tested() -> None:
 
 
 @pytest.fixture(scope="module")
-def expected() -> list[str]:
-    """Returns the digests from this process alone, which has compared the results with NumPy's."""
+def expected() -> dict[str, str]:
+    """Returns the digests of cases from this process alone, which has compared the results with NumPy's."""
     found = [run(one, None) for one in cases()]
     count = len(APPROACHES) + 1
     assert all(found[i::count] == found[::count] for i in range(1, count - 1))
-    return found
+    return {json.dumps(one): digest for one, digest in zip(cases(), found)}
 
 
 @in_turns(*RANKS, also=(1, 4, 6, 8))
-def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[str]) -> None:
+def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: dict[str, str]) -> None:
     found = one_launch.results(run_program, mpi, ranks, "grid")
-    assert not [case for case, ours, alone in zip(cases(ranks), found, expected) if ours != alone]
+    assert not [case for case, ours in zip(cases(ranks), found) if ours != expected[json.dumps(case)]]
 
 
 def test_a_wave_has_its_eigenvalue() -> None:
