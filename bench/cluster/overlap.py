@@ -76,13 +76,14 @@ def request_of(shape: tuple[int, int, int], mpi: str, repeats: int, **more: Any)
 
 
 def rows_of(where: str, mpi: str, request: Request, found: dict[str, Any]) -> list[Row]:
-    """Returns a row for each trial of a job of two ranks."""
+    """Returns a row for each trial of a job of two ranks in which messages were timed."""
     job = bench.judged(request, 2, 1, found)
     hidden = bench.predictions(request, 2, 1, job["trials"], {**job["rates"], "overlap": 1.0})
     return [
         Row(where, mpi, request.shape, one["batch"], one["messages"], min(one["apart"]), min(one["together"]),
             one["overlap"], job["rates"]["overlap"], one["median"], one["predicted"], all_hidden)
         for one, all_hidden in zip(job["trials"], hidden)
+        if one["exchange"]
     ]  # fmt: skip
 
 
