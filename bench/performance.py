@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cluster.measured import LEAST_GAIN
-from bench.common.results import RECORDS, ROOT, insert, number, table
+from bench.common.records import Table, table_of, text_of, value
+from bench.common.results import ROOT, insert, number, table
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
+from bench.grid import promises
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
@@ -29,26 +31,8 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
-Table = list[list[str]]  # the header first
 PEERS = {RECORDS_OF_SETS[one]: title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
 COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#5A6270"]
-
-
-def text_of(name: str) -> str:
-    return (RECORDS / f"{name}.md").read_text()
-
-
-def table_of(name: str, title: str) -> Table:
-    """Returns the first table of a record that has a column of that title."""
-    for block in re.findall(r"(?:^\|.*\n)+", text_of(name), flags=re.M):
-        rows = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in block.splitlines()]
-        if title in rows[0]:
-            return [rows[0], *rows[2:]]
-    raise click.ClickException(f"docs/records/{name}.md has no table with a column {title!r}")
-
-
-def value(cell: str) -> float:
-    return float(cell.replace(",", ""))
 
 
 def column(rows: Table, title: str) -> list[float]:
@@ -143,6 +127,7 @@ def ratios() -> str:
         found_ms = sum(parts[name] for name in names)
         add("phases", f"ApoA1 on two threads: ms a step in the {part}", number(found_ms), f"≤ {limit:g}",
             found_ms <= limit)  # fmt: skip
+    rows += promises.rows()
     return table(["claim", "found (least–most)", "promised", "met", "record"], rows)
 
 

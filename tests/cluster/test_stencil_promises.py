@@ -79,7 +79,5 @@ def test_messages_that_are_not_hidden_are_named() -> None:
         "duo-100, MPICH, 8×8×8, batch 1: the overlap can't be told, promised 50%"
     ]
     local, unhidden = row(overlap=0.3, where="one host"), row(overlap=None, apart=0.0101)
-    assert overlap.broken_promises([row(), local, unhidden]) == [], (
-        "cores copy it, or nothing hides it"
-    )
+    assert overlap.broken_promises([row(), local, unhidden]) == [], "cores copy it, or nothing hides it"
     assert overlap.broken_promises([local]) == ["nothing was measured where messages and computing take about as long"]
