@@ -172,3 +172,18 @@ def test_thousands_of_operators(run_program: Run, tmp_path: Path, mpi: str) -> N
     program = tmp_path / "many.py"
     program.write_text(MANY_OPERATORS)
     run_program([*mpirun(mpi, 2), sys.executable, program], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_batches_apart_give_the_same_bits(dtype: str) -> None:
+    grid = Grid((8, 7, 6))
+    apply = grid.operator(grid.laplacian(2), dtype=dtype, batch=2, shared_memory=False)
+    fields = np.random.default_rng(3).normal(size=(5, *grid.shape)).astype(dtype)
+    out = np.full_like(fields, 7)
+    apply.apart(fields, out, computes=False)
+    assert (out == 7).all() and not apply.sends_messages
+    assert apply.seconds["computing"] == 0
+    apply.apart(fields, out)
+    assert np.array_equal(out, apply(fields))
+    with pytest.raises(GridError, match="this rank's part has"):
+        apply.apart(fields[..., :-1])
