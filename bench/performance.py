@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cluster.measured import LEAST_GAIN
-from bench.common.results import RECORDS, ROOT, insert, number, table
+from bench.common.records import Table, table_of, text_of, value
+from bench.common.results import ROOT, insert, number, table
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
-from bench.grid.poisson import PEERS as GPAW_SOLVERS
-from bench.grid.stencil import PROMISED_FLOAT, PROMISED_HALO, PROMISED_SHARE
+from bench.grid import promises
 from bench.io.checkpoint import PROMISE as CHECKPOINT_PROMISE
 from bench.io.convert import PEER_RATIO
 from bench.io.convert import RATIO as CONVERT_RATIO
@@ -47,27 +47,9 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
-Table = list[list[str]]  # the header first
 Add = Callable[[str, str, str, str, bool | str], None]  # record, claim, found, promised, met
 PEERS = {RECORDS_OF_SETS[one]: title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
 COLOURS = ["#0072B2", "#56B4E9", "#E69F00", "#5A6270"]
-
-
-def text_of(name: str) -> str:
-    return (RECORDS / f"{name}.md").read_text()
-
-
-def table_of(name: str, title: str) -> Table:
-    """Returns the first table of a record that has a column of that title."""
-    for block in re.findall(r"(?:^\|.*\n)+", text_of(name), flags=re.M):
-        rows = [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in block.splitlines()]
-        if title in rows[0]:
-            return [rows[0], *rows[2:]]
-    raise click.ClickException(f"docs/records/{name}.md has no table with a column {title!r}")
-
-
-def value(cell: str) -> float:
-    return float(cell.replace(",", ""))
 
 
 def column(rows: Table, title: str) -> list[float]:
@@ -167,7 +149,7 @@ def ratios() -> str:
         add("phases", f"ApoA1 on two threads: ms a step in the {part}", number(found_ms), f"≤ {limit:g}",
             found_ms <= limit)  # fmt: skip
     add_files(add)
-    add_grids(add)
+    rows += promises.rows()
     add_others(add)
     return table(["claim", "found (least–most)", "promised", "met", "record"], rows)
 
@@ -234,30 +216,6 @@ def add_files(add: Add) -> None:
     peaks = column(table_of("setup_ranks", "peak memory of a process, MB"), "peak memory of a process, MB")
     add_all(add, "setup_ranks", "The same by processes and by ranks: MB of memory of a process", peaks, "≤",
             1e3 * GIGABYTES)  # fmt: skip
-
-
-def add_grids(add: Add) -> None:
-    """Adds what is promised of operators and potentials on grids, and what GPAW takes."""
-    rows = table_of("stencil", "of the triad")
-    large = {(row[0], row[2]): row for row in rows[1:] if value(row[0].removesuffix("³")) >= 144}
-    double = [row for (_, dtype), row in large.items() if dtype == "float64"]
-    add_all(add, "stencil", "Laplacian of 144³ and 192³: share of the memory's rate",
-            [value(row[6]) for row in double], "≥", PROMISED_SHARE)  # fmt: skip
-    add_all(add, "stencil", "Laplacian of 144³ and 192³: time of two ranks over that of two threads",
-            [value(row[7]) for row in double], "≤", PROMISED_HALO)  # fmt: skip
-    add_all(add, "stencil", "Laplacian of 144³ and 192³: speed in single precision over double",
-            [value(large[row[0], "float32"][4]) / value(row[4]) for row in double], "≥", PROMISED_FLOAT)  # fmt: skip
-    rows = table_of("poisson", "times the speed")
-    for edges, peers in GPAW_SOLVERS.items():
-        for method, (peer, least) in peers.items():
-            found = [value(row[-1]) for row in rows[1:] if [row[0], *row[2:4], row[6]] == [edges, "2", method, peer]
-                     and value(row[1].removesuffix("³")) in (127, 128)]  # fmt: skip
-            add_all(add, "poisson", f"Potentials, {edges}, 2·10⁶ points, two ranks, {method}: speed over GPAW's {peer}",
-                    found, "≥", least)  # fmt: skip
-    for title, subject in (("operation", "GPAW's operations"), ("run", "GPAW's runs of water and silicon")):
-        found = column(table_of("gpaw", title), "times the speed")
-        add("gpaw", f"{subject}, {len(found)} cases: speed with `tessera.gpaw` over without",
-            f"{number(median(found))} ({number(min(found))}–{number(max(found))})", "–", "–")  # fmt: skip
 
 
 def add_others(add: Add) -> None:

@@ -39,10 +39,11 @@ class Job:
     mpi: str
     order: Sequence[str]  # the host of each rank
     timeout: float  # s, of one start
+    nap: int = launch.NAP  # µs that an idle rank sleeps; 0 where each has a core
 
     def run(self, *words: str | Path) -> str:
         """Runs a program and returns its output. Raises ClickException with the end of the output where it fails."""
-        command, environment = launch.command([str(word) for word in words], self.order, mpi=self.mpi)
+        command, environment = launch.command([str(word) for word in words], self.order, mpi=self.mpi, nap=self.nap)
         done = launch.start(self.cluster, command, environment, timeout=self.timeout, capture=True)
         if done.returncode:
             said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])

@@ -48,7 +48,7 @@ std::array<Vec3, 3> vectors(const Steps& steps) {
 template <class Real>
 grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, const std::string& approach,
                                  std::int64_t batch, int slope, bool is_complex,
-                                 const std::array<std::complex<double>, 3>& phases) {
+                                 const std::array<std::complex<double>, 3>& phases, bool shares_memory) {
   grid::OperatorWish wish;
   wish.approach = approach;
   if (batch > 0) wish.given.batch = batch;
@@ -56,16 +56,16 @@ grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil,
   const auto& [layout, wires] = grid.distributed();
   const auto choice = grid::choose_for_operator<Real>(stencil, is_complex ? 2 : 1, layout, wires.get(), wish,
                                                       grid.comm(), grid.threads());
-  return {choice.approach, choice.batch, choice.slope, is_complex, phases};
+  return {choice.approach, choice.batch, choice.slope, is_complex, phases, shares_memory};
 }
 
-std::array<double, 3> rates_of(const Grid& grid, const Terms& terms, bool is_float, bool is_complex) {
+std::array<double, 4> rates_of(const Grid& grid, const Terms& terms, bool is_float, bool is_complex) {
   const grid::Stencil stencil{terms.first, terms.second};
   const auto& layout = grid.distributed().layout;
   const int components = is_complex ? 2 : 1;
   const auto rates = is_float ? grid::agree_on_rates<float>(stencil, components, layout, grid.comm(), grid.threads())
                               : grid::agree_on_rates<double>(stencil, components, layout, grid.comm(), grid.threads());
-  return {rates.point, rates.packing, rates.synchronising};
+  return {rates.point, rates.packing, rates.synchronising, rates.overlap};
 }
 
 /// The caller keeps the grid.
@@ -73,9 +73,9 @@ template <class Real>
 class Operator {
  public:
   Operator(const Grid& grid, const Terms& terms, const std::string& approach, std::int64_t batch, int slope,
-           bool is_complex, const std::array<std::complex<double>, 3>& phases)
+           bool is_complex, const std::array<std::complex<double>, 3>& phases, bool shares_memory)
       : stencil_{terms.first, terms.second},
-        options_(options_of<Real>(grid, stencil_, approach, batch, slope, is_complex, phases)),
+        options_(options_of<Real>(grid, stencil_, approach, batch, slope, is_complex, phases, shares_memory)),
         operator_(stencil_, grid.distributed().layout, options_, grid.comm(), grid.threads()) {}
 
   template <class Value>
@@ -86,6 +86,15 @@ class Operator {
     operator_.apply(std::span(reinterpret_cast<const Real*>(from.data()), n),
                     std::span(reinterpret_cast<Real*>(to.data()), n), fields);
   }
+  template <class Value>
+  void apply_apart(const nb::ndarray<const Value, nb::c_contig, nb::device::cpu>& from,
+                   const nb::ndarray<Value, nb::c_contig, nb::device::cpu>& to, std::int64_t fields) {
+    const nb::gil_scoped_release others;
+    const auto n_of = [](const auto& array) { return array.size() * sizeof(Value) / sizeof(Real); };
+    operator_.apply_apart(std::span(reinterpret_cast<const Real*>(from.data()), n_of(from)),
+                          std::span(reinterpret_cast<Real*>(to.data()), n_of(to)), fields);
+  }
+  bool sends_messages() const { return operator_.sends_messages(); }
   const std::string& approach() const { return options_.approach; }
   std::int64_t batch() const { return options_.batch; }
   int slope() const { return options_.slope; }
@@ -103,14 +112,17 @@ void register_operator(nb::module_& module, const char* name) {
   using O = Operator<Real>;
   nb::class_<O>(module, name)
       .def(nb::init<const Grid&, const Terms&, const std::string&, std::int64_t, int, bool,
-                    const std::array<std::complex<double>, 3>&>(),
+                    const std::array<std::complex<double>, 3>&, bool>(),
            "grid"_a, "terms"_a, nb::kw_only(), "approach"_a, "batch"_a, "slope"_a, "is_complex"_a, "phases"_a,
-           nb::call_guard<nb::gil_scoped_release>())
+           "shares_memory"_a, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("approach", &O::approach)
       .def_prop_ro("batch", &O::batch)
       .def_prop_ro("slope", &O::slope)
       .def("set_phases", &O::set_phases)
       .def_prop_ro("seconds", &O::seconds)
+      .def_prop_ro("sends_messages", &O::sends_messages)
+      .def("apart_real", &O::template apply_apart<Real>)
+      .def("apart_complex", &O::template apply_apart<std::complex<Real>>)
       .def("apply_real", &O::template apply<Real>)
       .def("apply_complex", &O::template apply<std::complex<Real>>);
 }
@@ -144,7 +156,7 @@ void register_grid(nb::module_& module) {
       .def_prop_ro("bounds", &Grid::bounds)
       .def("agree", &Grid::agree)
       .def("rates", &rates_of, "terms"_a, "is_float"_a, "is_complex"_a, nb::call_guard<nb::gil_scoped_release>(),
-           "The rates of cores for a stencil (choice/rates.h): point, packing, synchronising. Collective.");
+           "The rates of cores for a stencil (choice/rates.h): point, packing, synchronising, overlap. Collective.");
   register_operator<float>(module, "OperatorFloat");
   register_operator<double>(module, "OperatorDouble");
   register_poisson(module);

@@ -19,6 +19,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/threads.h"
 #include "tessera/grid/choice/divide.h"
+#include "tessera/grid/choice/overlap.h"
 #include "tessera/grid/choice/rates.h"
 #include "tessera/grid/stencil.h"
 #include "tessera/machine/survey/machine_file.h"
@@ -52,6 +53,10 @@ json json_of(const grid::Prediction& predicted) {
           {"waiting", predicted.waiting},   {"synchronising", predicted.synchronising}};
 }
 
+json json_of(const grid::ExchangeCost& exchange) {
+  return {{"latency", exchange.latency}, {"transfer", exchange.transfer}, {"starting", exchange.starting}};
+}
+
 json json_of(const grid::Choice& choice) {
   auto found = json_of(choice.predicted);
   found["approach"] = choice.approach;
@@ -83,6 +88,9 @@ json explain(const std::optional<std::string>& path, const Index3& shape, const 
     one["messages"] = cost.messages;
     one["bytes"] = cost.bytes;
     one["hosts"] = wires.n_hosts();
+    one["exchange"] = json_of(cost.field.at_once);
+    one["exchanges_by_direction"] = json::array();
+    for (const auto& exchange : cost.field.by_direction) one["exchanges_by_direction"].push_back(json_of(exchange));
     list.push_back(std::move(one));
   }
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) { return a["seconds"] < b["seconds"]; });
@@ -203,6 +211,13 @@ void register_grid_plans(nb::module_& module) {
       "path"_a.none(), nb::kw_only(), "shape"_a, "periodic"_a, "order"_a, "bytes"_a, "ranks"_a, "threads"_a, "fields"_a,
       "configurations"_a, "point"_a, "packing"_a, "synchronising"_a, "overlap"_a,
       "Times of approaches with their batches and slopes on ranks with so many threads (JSON text).");
+  module.def(
+      "grid_overlap",
+      [](double exchange, double apart, double together, std::int64_t batches) {
+        return grid::overlap_of({exchange, apart, together, batches});
+      },
+      nb::kw_only(), "exchange"_a, "apart"_a, "together"_a, "batches"_a,
+      "The share of computing during which messages progressed (choice/overlap.h), or None.");
   module.def("grid_processes", &grid::choose_processes, "shape"_a, "periodic"_a, "ranks"_a, "Ranks along each edge.");
   module.def(
       "predict_grid",

@@ -6,6 +6,7 @@ import pytest
 
 from bench import performance
 from bench.common import results
+from bench.grid import promises
 
 
 def test_the_page_is_that_of_the_records() -> None:
@@ -29,3 +30,13 @@ def test_every_record_has_its_markers_and_is_linked() -> None:
 def test_a_missed_promise_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(performance, "MOST_DRIFT", 1e-9)
     assert "| ≤ 1e-09 | **no** | [conservation]" in performance.ratios()
+
+
+def test_a_missed_promise_of_grids_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {one.claim: one for one in promises.promises()}
+    assert all(0 <= one.met <= one.of and one.found for one in found.values())
+    name = "Stencils: share of the triad's rate, 2 cases"
+    assert found[name].met == found[name].of
+    monkeypatch.setattr(promises, "PROMISED_SHARE", 1.5)
+    row = next(row for row in promises.rows() if row[0] == name)
+    assert row[2:4] == ["≥ 1.5 in each", "**no**"]

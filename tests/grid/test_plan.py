@@ -12,8 +12,9 @@ from click.testing import CliRunner, Result
 
 import tessera._core as core
 from tessera.cli import cli
+from tessera.commands.grid import bench_text
 from tessera.grid import approaches
-from tessera.grid.bench import Request
+from tessera.grid.bench import Request, judged
 
 MAP = Path(__file__).parents[1] / "data" / "two_racks.json"
 
@@ -112,14 +113,53 @@ def test_a_bench_measures_and_judges(mpi: str, tmp_path: Path) -> None:
         assert job["alone"] > 0 and job["chosen_over_quickest"] >= 1
         for one in job["trials"]:
             assert len(one["seconds"]) == 2 and one["median"] > 0 and 0 <= one["waits"] < 1 and one["predicted"] > 0
-            assert one["overlap"] is None or 0 <= one["overlap"] <= 1
+            assert one["overlap"] is None and not one["sends"], "ranks of one host share memory"
     assert picture.stat().st_size > 1000
 
 
-def test_a_bench_on_one_rank_needs_no_mpi() -> None:
-    done = call("bench", "12", "-n", 1, "-t", 1, "--grids", 3, "--batches", 2, "--repeats", 1)
+def test_a_bench_on_one_rank_needs_no_mpi_and_has_no_overlap() -> None:
+    done = call("bench", "12", "-n", 1, "-t", 1, "--grids", 6, "--batches", 2, "--repeats", 1)
     assert done.exit_code == 0, done.output
     assert "1 × 1: the model chooses" in done.output
+    assert done.output.count("none: nothing is sent") == 4 and "1 × 1: overlap" not in done.output
+
+
+def test_messages_are_timed_with_and_without_computing(mpi: str) -> None:
+    words = ["16", "-n", 2, "-t", 1, "--grids", 6, "--batches", 2, "--approaches", "flat-original,flat-optimized"]
+    done = call("bench", *words, "--messages", "--mpi", mpi, "--oversubscribe", "--repeats", 2, "--json")
+    assert done.exit_code == 0, done.output
+    one_by_one, in_batches = json.loads(done.stdout)["jobs"][0]["trials"]
+    assert one_by_one["sends"] and one_by_one["batches"] == 1 and one_by_one["overlap"] is None
+    assert in_batches["sends"] and in_batches["batches"] == 3
+    assert len(in_batches["exchange"]) == len(in_batches["apart"]) in (0, 2)
+    assert in_batches["overlap"] is None or 0 <= in_batches["overlap"] <= 1
+
+
+def found_by_ranks(together: float) -> dict[str, Any]:
+    """Returns what ranks find that compute 8 ms and send for 4, in 4 batches, together or apart."""
+    one = {"approach": "flat-optimized", "batch": 4, "slope": 0, "batches": 4, "sends": True, "seconds": [together],
+           "together": [together], "apart": [0.012], "exchange": [0.004]}  # fmt: skip
+    rates = {"point": 1e-9, "packing": 1e-10, "synchronising": 0.0, "overlap": 0.9}
+    return {"processes": [2, 1, 1], "rates": rates, "alone": [0.008], "trials": [one], "left_out": []}
+
+
+@pytest.mark.parametrize(("together", "overlap"), [(0.012, 0.0), (0.0105, 0.5), (0.009, 1.0)])
+def test_the_model_takes_the_overlap_that_is_measured(together: float, overlap: float) -> None:
+    request = Request((64, 64, 64), 16, "float64", 4, (2,), (1,), ("flat-optimized",), (4,), (0,), 1, machine=MAP)
+    job = judged(request, 2, 1, found_by_ranks(together))
+    assert job["overlap"] == job["trials"][0]["overlap"] == pytest.approx(overlap) and job["overlap_is_told"]
+    said = bench_text({"shape": request.shape, "dtype": "float64", "order": 4, "grids": 16, "jobs": [job]}, request)
+    assert f"2 × 1: overlap {overlap:.0%}, with which" in said
+    nothing = {**found_by_ranks(together), "trials": [{**found_by_ranks(together)["trials"][0], "exchange": []}]}
+    assert judged(request, 2, 1, nothing)["overlap"] == 0.9, "an operator's own trial"
+
+
+def test_less_overlap_is_predicted_to_take_longer() -> None:
+    cost = {"computing": 2.0, "exchanges": [(3.0, 1.0, 0.0)], "fields": 32, "threads": 1, "batch": 4}
+    all_hidden, half, none = (
+        json.loads(core.predict_grid("flat-optimized", **cost, overlap=share))["seconds"] for share in (1, 0.5, 0)
+    )
+    assert all_hidden < half < none
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,7 @@ std::vector<Reshape::Part> Reshape::parts_of(const std::vector<MovedBox>& pieces
 
 Reshape::Reshape(const Index3& grid, const Redistribution& redistribution, int rank, std::int64_t value_size,
                  bool from_user, bool to_user, MemoryPlan& memory)
-    : rank_(rank),
-      value_size_(value_size),
+    : value_size_(value_size),
       fields_(memory.fields),
       is_moving_(redistribution.from != redistribution.to),
       to_user_(to_user),

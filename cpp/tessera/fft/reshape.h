@@ -72,7 +72,6 @@ class Reshape {
   void list_shares(int ranks);
   void fetch(std::byte* const* memories, ThreadPool& threads) const;
 
-  int rank_;
   std::int64_t value_size_, fields_;
   bool is_moving_, to_user_;
   Block user_output_;

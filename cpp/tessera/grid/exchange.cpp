@@ -134,6 +134,12 @@ void HaloExchange<Real>::place_pieces(int source, const std::vector<HaloPiece>& 
 }
 
 template <class Real>
+bool HaloExchange<Real>::sends_messages() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const Peer& peer) { return !peer.is_on_host && peer.send_values + peer.receive_values > 0; });
+}
+
+template <class Real>
 void HaloExchange<Real>::set_phases(const std::array<std::complex<double>, 3>& phases) {
   options_.phases = phases;
 }

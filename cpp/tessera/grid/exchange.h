@@ -50,6 +50,8 @@ class HaloExchange {
   std::int64_t values_of_field() const { return box_.size() * options_.components; }
   /// Returns the values of a field that this rank copies for itself.
   std::int64_t values_of_images() const { return image_values_; }
+  /// Tells whether this rank sends or receives messages, instead of reading faces in shared memory.
+  bool sends_messages() const;
 
   /// Phases of the next batches.
   void set_phases(const std::array<std::complex<double>, 3>& phases);

@@ -118,7 +118,7 @@ template <class Real>
 void StencilOperator<Real>::apply_one_by_one(Worker& worker, const Work& work) {
   auto one = work;
   one.fields = 1;
-  for (std::int64_t field = 0; field < work.fields; ++field, one.skip(1, values_of_field())) {
+  for (std::int64_t field = 0; field < work.fields; ++field, one.skip(1, stride())) {
     worker.exchange->start(0, one.from, 1, threads_, worker.timers);
     worker.exchange->finish(0, threads_, worker.timers);
     compute(worker, threads_, 0, one, false);
@@ -136,32 +136,65 @@ void StencilOperator<Real>::apply_in_batches(Worker& worker, ThreadPool& threads
     const bool is_last = k + 1 == batches.size();
     batch.fields = batches[k];
     if (!is_last)
-      exchange.start(1 - slot, batch.from + batch.fields * values_of_field(), batches[k + 1], threads, worker.timers);
+      exchange.start(1 - slot, batch.from + batch.fields * stride(), batches[k + 1], threads, worker.timers);
     exchange.finish(slot, threads, worker.timers);
     compute(worker, threads, slot, batch, !is_last);
-    batch.skip(batch.fields, values_of_field());
+    batch.skip(batch.fields, stride());
   }
+}
+
+template <class Real>
+template <class WorkOn>
+void StencilOperator<Real>::divide(const Work& all, WorkOn&& work_on) {
+  const auto n = static_cast<std::int64_t>(workers_.size());
+  if (!approach_.threads_own_fields || all.fields < n)  // else some threads would have nothing to do
+    return work_on(workers_.front(), threads_, all);
+  threads_.run([&](int thread) {
+    const auto first = all.fields * thread / n, last = all.fields * (thread + 1) / n;
+    if (thread >= n || first == last) return;
+    auto its = all;
+    its.fields = last - first;
+    its.skip(first, stride());
+    work_on(workers_[static_cast<std::size_t>(thread)], alone_, its);
+  });
 }
 
 template <class Real>
 void StencilOperator<Real>::apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields,
                                   const Addend<Real>& addend, const AfterPlanes& after) {
-  TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == fields * values_of_field() && from.size() == to.size());
+  const auto given = options_.repeats_one ? 1 : fields;
+  TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == given * values_of_field() && from.size() == to.size());
   if (fields == 0) return;
   // What does not fit into the caches is written past them.
   constexpr std::size_t cache_bytes = 16 << 20;
   const Work all{from.data(), to.data(), fields, addend, !after && 2 * from.size_bytes() > cache_bytes, after};
   if (!approach_.is_double_buffered) return apply_one_by_one(workers_.front(), all);
-  const auto n = static_cast<std::int64_t>(workers_.size());
-  if (!approach_.threads_own_fields || fields < n)  // else some threads would have nothing to do
-    return apply_in_batches(workers_.front(), threads_, all);
-  threads_.run([&](int thread) {
-    const auto first = fields * thread / n, last = fields * (thread + 1) / n;
-    if (thread >= n || first == last) return;
-    auto its = all;
-    its.fields = last - first;
-    its.skip(first, values_of_field());
-    apply_in_batches(workers_[static_cast<std::size_t>(thread)], alone_, its);
+  divide(all, [&](Worker& worker, ThreadPool& threads, const Work& work) { apply_in_batches(worker, threads, work); });
+}
+
+template <class Real>
+void StencilOperator<Real>::apply_apart(std::span<const Real> from, std::span<Real> to, std::int64_t fields) {
+  const auto given = options_.repeats_one ? 1 : fields;
+  TESSERA_CHECK(static_cast<std::int64_t>(from.size()) == given * values_of_field());
+  TESSERA_CHECK(to.empty() || to.size() == from.size());
+  if (fields == 0) return;
+  const AfterPlanes nothing;
+  const Work all{from.data(), to.data(), fields, {}, false, nothing};
+  divide(all, [&](Worker& worker, ThreadPool& threads, const Work& work) {
+    const bool has_batches = approach_.is_double_buffered;
+    auto batch = work;
+    int slot = 0;
+    for (const auto n : plan_batches(work.fields, has_batches ? options_.batch : 1, has_batches ? options_.slope : 0)) {
+      batch.fields = n;
+      worker.exchange->start(slot, batch.from, n, threads, worker.timers);
+      worker.exchange->finish(slot, threads, worker.timers);
+      if (to.empty())
+        worker.exchange->release(slot);
+      else
+        compute(worker, threads, slot, batch, false);
+      batch.skip(n, stride());
+      slot = has_batches ? 1 - slot : 0;
+    }
   });
 }
 

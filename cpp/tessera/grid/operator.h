@@ -56,6 +56,7 @@ struct OperatorOptions {
   std::array<std::complex<double>, 3> phases{1, 1, 1};
   bool uses_shared_memory = true;       // between ranks of a host, instead of messages
   std::array<bool, 3> copies_images{};  // ExchangeOptions::copies_images
+  bool repeats_one = false;             // all fields are the first one, which alone is given: for trials
 };
 
 /// A stencil on one layout. References must outlive it. Memory: the surfaces of two batches, for each thread with
@@ -73,6 +74,12 @@ class StencilOperator {
   /// `after` may change what it is called with. Collective.
   void apply(std::span<const Real> from, std::span<Real> to, std::int64_t fields, const Addend<Real>& addend = {},
              const AfterPlanes& after = {});
+
+  /// Does what apply() does without double buffering: the halo of a batch is sent when the batch before is computed.
+  /// With an empty `to` halos are brought and nothing is computed. For the times that overlap is told by. Collective.
+  void apply_apart(std::span<const Real> from, std::span<Real> to, std::int64_t fields);
+  /// Tells whether faces go to ranks of other hosts, or to any in messages.
+  bool sends_messages() const { return workers_.front().exchange->sends_messages(); }
 
   /// Changes the phases of the fields to come. Throws InputError as the constructor does.
   void set_phases(const std::array<std::complex<double>, 3>& phases);
@@ -109,6 +116,10 @@ class StencilOperator {
   };
 
   void check_phases(const std::array<std::complex<double>, 3>& phases) const;
+  /// Calls work_on(worker, threads, its part of the fields) for all workers.
+  template <class WorkOn>
+  void divide(const Work& all, WorkOn&& work_on);
+  std::int64_t stride() const { return options_.repeats_one ? 0 : values_of_field(); }
   void apply_one_by_one(Worker& worker, const Work& work);
   void apply_in_batches(Worker& worker, ThreadPool& threads, const Work& work);
   void compute(Worker& worker, ThreadPool& threads, int slot, const Work& batch, bool other_is_under_way);

@@ -146,13 +146,15 @@ TEST(GridOperator, IsTheSameOnAnyRanks) {
     Case one;
     for (auto& n : one.shape) n = pick(1, i % 5 == 0 ? 40 : 9);
     for (auto& periodic : one.is_periodic) periodic = pick(0, 2) > 0;
-    one.fields = pick(1, 7);
-    one.ranks = std::array{1, 2, 3, 4, 6, 8}[static_cast<std::size_t>(pick(0, 5))];
+    // Some with as many fields as users have, in as large batches.
+    const bool has_many = i % 9 == 1;
+    one.fields = has_many ? pick(20, 64) : pick(1, 7);
+    one.ranks = std::array{1, 2, 3, 4, 5, 6, 7, 8}[static_cast<std::size_t>(pick(0, 7))];
     one.threads = static_cast<int>(pick(1, 2));
     one.options.approach = approaches()[static_cast<std::size_t>(pick(0, 3))].name;
     one.has_one_host = pick(0, 1) == 1;
     one.addend = pick(0, 1) == 1 ? -0.75 : 0;
-    one.options.batch = pick(1, 4);
+    one.options.batch = has_many ? pick(5, 32) : pick(1, 4);
     one.options.slope = static_cast<int>(pick(0, 2));
     one.options.is_complex = pick(0, 1) == 1;
     if (one.options.is_complex)
@@ -165,6 +167,32 @@ TEST(GridOperator, IsTheSameOnAnyRanks) {
     else
       check<float>(one, stencil);
   }
+}
+
+TEST(GridOperator, ExchangesWithoutComputing) {
+  const auto stencil = laplacian(4, {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}});
+  for (const auto& approach : approaches())
+    comm::run_ranks({"a", "a", "b"}, [&](const comm::Communicator& comm) {
+      const auto layout = plan_layout({12, 8, 8}, {true, true, true}, 3);
+      ThreadPool threads(2);
+      StencilOperator<double> apply(stencil, layout, {.approach = std::string(approach.name), .batch = 2}, comm,
+                                    threads);
+      EXPECT_TRUE(apply.sends_messages()) << "each rank has a neighbour on the other host";
+      const std::vector<double> from(static_cast<std::size_t>(7 * apply.values_of_field()), 1.0);
+      auto to = from;
+      for (int turn = 0; turn < 2; ++turn) {
+        apply.apply_apart(from, {}, 7);
+        EXPECT_EQ(apply.seconds()[static_cast<std::size_t>(GridPhase::computing)] > 0, turn > 0);
+        apply.apply_apart(from, to, 7);
+        for (const double value : to) ASSERT_NEAR(value, 0, 1e-13) << "of a constant";
+        apply.apply(from, to, 7);
+        for (const double value : to) ASSERT_NEAR(value, 0, 1e-13) << "of a constant";
+      }
+      StencilOperator<double> repeats(stencil, layout, {.batch = 2, .repeats_one = true}, comm, threads);
+      const auto one = std::span(from).first(static_cast<std::size_t>(repeats.values_of_field()));
+      repeats.apply_apart(one, {}, 7);
+      repeats.apply(one, std::span(to).first(one.size()), 7);
+    });
 }
 
 TEST(GridOperator, RefusesWhatItCanNotDo) {

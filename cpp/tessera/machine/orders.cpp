@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -171,6 +172,43 @@ class GridCutter {
   RankOrder order_;
 };
 
+/// Returns the order in which a grid lies along the links of a torus, so that neighbours are one link apart: where all
+/// hosts have as many ranks, and the grid is a whole number of times as long as the torus along each direction, in
+/// whichever sequence. Of several the one in which the ranks of a host have fewest neighbours elsewhere.
+std::optional<RankOrder> along_torus(const Network& network, const std::vector<int>& ranks_on_host,
+                                     const std::vector<int>& dims) {
+  if (!network.routes || network.routes->kind != Routes::Kind::torus) return std::nullopt;
+  auto torus = network.routes->shape;
+  if (torus.size() > dims.size()) return std::nullopt;
+  torus.resize(dims.size(), 1);
+  const int ranks = ranks_on_host.front();
+  if (std::any_of(ranks_on_host.begin(), ranks_on_host.end(), [&](int n) { return n != ranks; })) return std::nullopt;
+  std::vector<std::size_t> way(dims.size()), best;  // of the torus, along each direction of the grid
+  std::iota(way.begin(), way.end(), std::size_t{0});
+  int fewest = 0;
+  do {
+    int outside = 0;
+    bool fits = true;
+    for (std::size_t d = 0; d < dims.size() && fits; ++d) {
+      fits = dims[d] % torus[way[d]] == 0;
+      if (fits && torus[way[d]] > 1) outside += ranks / (dims[d] / torus[way[d]]);
+    }
+    if (fits && (best.empty() || outside < fewest)) fewest = outside, best = way;
+  } while (std::next_permutation(way.begin(), way.end()));
+  if (best.empty()) return std::nullopt;
+  RankOrder order(ranks_on_host.size() * index(ranks));
+  for (std::size_t cell = 0; cell < order.size(); ++cell) {
+    std::vector<std::size_t> at(dims.size());  // of the torus
+    auto rest = cell;
+    for (std::size_t d = dims.size(); d-- > 0; rest /= index(dims[d]))
+      at[best[d]] = rest % index(dims[d]) / index(dims[d] / torus[best[d]]);
+    std::size_t host = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) host = host * index(torus[d]) + at[d];
+    order[cell] = static_cast<int>(host);
+  }
+  return order;
+}
+
 constexpr std::size_t longest_list = 5;  // names in a message
 
 std::string short_name(const std::string& name) { return name.substr(0, name.find('.')); }
@@ -250,6 +288,7 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
     throw InputError(
         fmt::format("a grid of {} has {} places, but there are {} ranks; choose dimensions that multiply to it",
                     fmt::join(dims, " × "), n_cells, n_ranks));
+  if (auto order = along_torus(network, ranks_on_host, dims)) return *std::move(order);
   return GridCutter(halves, dims).cut();
 }
 

@@ -34,8 +34,9 @@ RankOrder hypercube_order(const Network& network, const std::vector<int>& ranks_
 /// Beguelin 1995, §4.3 and §6.2).
 RankOrder ring_order(const Network& network, const std::vector<int>& ranks_on_host);
 
-/// Places the ranks of a Cartesian grid, numbered row by row (last dimension fastest, as in MPI). The grid is divided
-/// in two where the cut separates fewest neighbours, for the two halves of the network, and so on down to the hosts.
+/// Places the ranks of a Cartesian grid, numbered row by row (last dimension fastest, as in MPI). On a torus that fits,
+/// it lies along the links. Else it is divided in two where the cut separates fewest neighbours, for the two halves of
+/// the network, and so on down to the hosts.
 /// Throws InputError if dims do not multiply to the number of ranks.
 RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_on_host, const std::vector<int>& dims);
 

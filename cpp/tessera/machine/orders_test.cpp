@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/test_support.h"
 #include "tessera/machine/wires.h"
 
 namespace tessera::machine {
@@ -190,6 +191,44 @@ TEST(Orders, CartesianIsNoWorseThanRowByRow) {
     better += ours.hosts < theirs.hosts ? 1 : 0;
   }
   EXPECT_GT(better, 100);
+}
+
+TEST(Orders, CartesianLiesAlongATorus) {
+  struct Case {
+    std::vector<int> torus;
+    int slots;
+    std::vector<int> dims;
+  };
+  // The torus in another sequence than the grid, with blocks of a host along any directions, and of a direction less.
+  for (const auto& [shape, slots, dims] : std::vector<Case>{{{4, 4, 4}, 4, {8, 8, 4}},
+                                                            {{4, 4, 8}, 1, {8, 4, 4}},
+                                                            {{8, 4, 4}, 4, {8, 8, 8}},
+                                                            {{4, 8, 16}, 2, {32, 8, 4}},
+                                                            {{4, 4}, 6, {6, 4, 4}}}) {
+    const auto wires = test::torus(shape, slots, true);
+    const auto order = cartesian_order(wires.network(), all_slots(wires.network()), dims);
+    expect_uses_slots(order, all_slots(wires.network()));
+    const auto link_apart = [&](int a, int b) {  // at most
+      int steps = 0;
+      for (std::size_t d = shape.size(); d-- > 0; a /= shape[d], b /= shape[d]) {
+        const int along = std::abs(a % shape[d] - b % shape[d]);
+        steps += std::min(along, shape[d] - along);
+      }
+      return steps <= 1;
+    };
+    for (int cell = 0; cell < static_cast<int>(order.size()); ++cell) {
+      int stride = 1;
+      for (std::size_t d = dims.size(); d-- > 0; stride *= dims[d]) {
+        const int next = cell / stride % dims[d] + 1 < dims[d] ? cell + stride : cell - (dims[d] - 1) * stride;
+        ASSERT_TRUE(link_apart(order[static_cast<std::size_t>(cell)], order[static_cast<std::size_t>(next)]))
+            << cell << " and " << next;
+      }
+    }
+  }
+  // A grid that no torus of these hosts is a part of is divided as on any network.
+  const auto wires = test::torus({4, 4, 4}, 1, true);
+  expect_uses_slots(cartesian_order(wires.network(), all_slots(wires.network()), {32, 2, 1}),
+                    all_slots(wires.network()));
 }
 
 TEST(Orders, RefuseWhatDoesNotFit) {

@@ -24,8 +24,8 @@ namespace tessera::md {
 /// What a plan needs to know of a system.
 struct SystemSummary {
   bool is_periodic = true;
-  double group_radius = 0;   // Å: how far an atom may be from the key atom of its hydrogen group, whose cell it is in
-  std::string widest_group;  // the virtual site that this is due to; empty where there are none
+  double group_radius = 0;  // Å: how far an atom may be from the key atom of its hydrogen group, whose cell it is in
+  std::string widest_group{};               // the virtual site that this is due to; empty where there are none
   vacuum::Extent atoms = vacuum::anywhere;  // of a vacuum
 };
 SystemSummary summary_of(const model::System& system, const vacuum::Extent& atoms = vacuum::anywhere);

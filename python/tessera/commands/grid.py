@@ -78,7 +78,7 @@ def grid() -> None:
 )  # fmt: skip
 @click.option(
     "--overlap", type=Finite(0, 1), default=1.0, show_default=True,
-    help="Share of computing during which messages progress.",
+    help="Share of computing during which messages progress, as `tessera grid bench` measures it.",
 )  # fmt: skip
 @click.option(
     "--flops", type=Finite(0, min_open=True), default=10.0, show_default=True,
@@ -251,6 +251,11 @@ def divisions_text(content: dict[str, Any]) -> list[str]:
 @click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Turns; medians count.")
 @launch.parallel_mpi_option
 @launch.oversubscribe_option
+@click.option(
+    "--shared-memory/--messages",
+    default=True,
+    help="Ranks of a host read each other's faces [default], or send messages as between hosts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Also draw times by batch (PNG, PDF, SVG).")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would be run and stop.")
@@ -268,6 +273,7 @@ def bench(
     repeats: int,
     mpi: str,
     oversubscribe: bool,
+    shared_memory: bool,
     as_json: bool,
     picture: Path | None,
     dry_run: bool,
@@ -275,13 +281,14 @@ def bench(
     """Time a Laplacian on fields of SHAPE by approach, batch, ranks and threads, and compare with the model's choice.
 
     Configurations take turns. Waiting is what a time exceeds that of as many points without neighbours on all ranks, as
-    a share of it; overlap is what batches gain from each other's computing, as a share of what they could. On several
-    ranks it needs mpi4py.
+    a share of it. Messages are timed without computing, too, each batch after the one before: overlap is how much less
+    both take together, as a share of what could be hidden, and the model takes it. On several ranks it needs mpi4py.
 
     \b
     Examples:
       tessera grid bench
       tessera grid bench 144 -n 2 -t 1 --grids 32 --batches 1,8 --plot grid.png
+      tessera grid bench 48 -n 2 -t 1 --messages
     """
     from tessera.grid import GridError
     from tessera.grid import approaches as all_approaches
@@ -312,6 +319,7 @@ def bench(
         mpi=mpi,
         machine=map_file,
         oversubscribe=oversubscribe,
+        shared_memory=shared_memory,
     )
     if dry_run:
         for n, t in request.jobs():
@@ -331,7 +339,8 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
         f"{results['grids']:,} grids; medians of {request.repeats} turns",
         "",
     ]
-    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "waiting", "overlap", "predicted"]]
+    rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "waiting", "messages alone",
+             "overlap", "predicted"]]  # fmt: skip
     for job in results["jobs"]:
         for one in job["trials"]:
             rows.append(
@@ -342,11 +351,12 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
                     *batch_cells(one),
                     time_text(one["median"]),
                     f"{one['waits']:.0%}",
-                    "–" if one["overlap"] is None else f"{one['overlap']:.0%}",
+                    "–" if one["messages"] is None else time_text(one["messages"]),
+                    overlap_text(one),
                     time_text(one["predicted"]),
                 ]
             )
-    lines += [*table(rows, right=frozenset(range(3, 9))), ""]
+    lines += [*table(rows, right=frozenset(range(3, 10))), ""]
     for job in results["jobs"]:
         chosen, best = (_named(job[key]) for key in ("chosen", "quickest"))
         where = f"{job['ranks']} × {job['threads']}"
@@ -357,8 +367,19 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
             lines.append(
                 f"{where}: the model chooses {chosen}, which takes {ratio} times as long as the quickest, {best}"
             )
+        if job["overlap_is_told"]:
+            lines.append(f"{where}: overlap {job['overlap']:.0%}, with which `tessera grid plan --overlap` plans")
         lines += [f"left out: {one['approach']}, because: {one['why']}" for one in job["left_out"]]
     return "\n".join(lines)
+
+
+def overlap_text(one: dict[str, Any]) -> str:
+    """Returns the overlap of a trial, or why there is none."""
+    if not one["sends"]:
+        return "none: nothing is sent"
+    if one["batches"] == 1:
+        return "none: no other batch"
+    return "can't be told" if one["overlap"] is None else f"{one['overlap']:.0%}"
 
 
 def _named(one: dict[str, Any]) -> str:

@@ -18,14 +18,8 @@ from tessera import launch
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What the model takes where the share of computing during which messages progress is not measured.
-OVERLAP = 1.0
-
 #: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
 ALIKE = 0.02
-
-#: Where the shorter one of computing and waiting is less than this part of the other, overlap can't be told.
-LEAST_HIDDEN = 0.05
 
 
 class BenchError(launch.LaunchError):
@@ -49,6 +43,7 @@ class Request:
     mpi: str = "auto"
     machine: Path | None = None
     oversubscribe: bool = False
+    shared_memory: bool = True
 
     def jobs(self) -> list[tuple[int, int]]:
         """Returns ranks and threads of each job: those that fit onto the cores, or all that were asked for."""
@@ -67,6 +62,13 @@ class Request:
                         found.append({"approach": approach, "batch": min(batch, self.grids), "slope": slope})
         return [one for i, one in enumerate(found) if one not in found[:i]]
 
+    def trial(self, flavour: str) -> str:
+        """Returns what the ranks of a job are asked (trial.py)."""
+        keys = ("shape", "grids", "dtype", "order", "repeats", "shared_memory")
+        asked = {key: getattr(self, key) for key in keys}
+        machine = None if self.machine is None else str(self.machine)
+        return json.dumps({**asked, "flavour": flavour, "machine": machine, "configurations": self.configurations()})
+
 
 def command(request: Request, ranks: int, threads: int) -> list[str]:
     """Returns the command of one job. Raises LaunchError."""
@@ -78,18 +80,8 @@ def command(request: Request, ranks: int, threads: int) -> list[str]:
     flavour = "serial" if ranks == 1 else request.mpi
     if flavour == "auto":  # of the first launcher with such a module; else engine_command says what is missing
         flavour = next((one.flavour for one in launch.launchers() if one.flavour in built), None) or "auto"
-    asked = {
-        "flavour": flavour,
-        "shape": request.shape,
-        "grids": request.grids,
-        "dtype": request.dtype,
-        "order": request.order,
-        "repeats": request.repeats,
-        "machine": None if request.machine is None else str(request.machine),
-        "configurations": request.configurations(),
-    }
     return launch.engine_command(
-        ["-m", "tessera.grid.trial", json.dumps(asked)],
+        ["-m", "tessera.grid.trial", request.trial(flavour)],
         ranks=ranks,
         threads=threads,
         mpi=flavour,
@@ -104,20 +96,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     jobs = []
     for ranks, threads in request.jobs():
         tell(f"measuring {_text(ranks, 'rank')} × {_text(threads, 'thread')} …")
-        line = command(request, ranks, threads)
-        environment = {**launch.environment_of_launchers(), "OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(
-                line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
-            )
-        except OSError as error:
-            raise BenchError(f"can't start {line[0]}: {error.strerror}") from None
-        said = [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
-        complaint = next((one["error"] for one in said if "error" in one), "")
-        if done.returncode != 0 or complaint or not said:
-            lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
-        jobs.append(judged(request, ranks, threads, said[-1]))
+        jobs.append(judged(request, ranks, threads, started(request, ranks, threads)))
     return {
         "shape": list(request.shape),
         "grids": request.grids,
@@ -127,40 +106,46 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     }
 
 
+def started(request: Request, ranks: int, threads: int) -> dict[str, Any]:
+    """Runs one job. Returns what its ranks found (trial.py). Raises LaunchError."""
+    line = command(request, ranks, threads)
+    environment = {**launch.environment_of_launchers(), "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
+        )
+    except OSError as error:
+        raise BenchError(f"can't start {line[0]}: {error.strerror}") from None
+    said: list[dict[str, Any]] = [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
+    complaint = next((one["error"] for one in said if "error" in one), "")
+    if done.returncode != 0 or complaint or not said:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
+    return said[-1]
+
+
 def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) -> dict[str, Any]:
-    """Adds to the trials of a job their median, the share of it that is not computing, how much of what could be hidden
-    was, and the predicted seconds."""
+    """Adds to the trials of a job their median, the share of it that is not computing, the seconds of messages by
+    themselves, how much of what could be hidden was, and the predicted seconds."""
     import tessera._core as core
 
     alone = statistics.median(found["alone"])
-    call = statistics.median(found["call"] or [0.0])
     for one in found["trials"]:
         one["median"] = statistics.median(one["seconds"])
         one["waits"] = max(0.0, 1 - alone / one["median"])
-        one["overlap"] = overlap_of(one, alone, call)
-    overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
-    overlap = statistics.median(overlaps) if overlaps else OVERLAP
-    trials = found["trials"]
-    try:
-        predicted = json.loads(
-            core.predict_grids(
-                None if request.machine is None else str(request.machine),
-                shape=request.shape,
-                periodic=(True, True, True),
-                order=request.order,
-                bytes=np.dtype(request.dtype).itemsize,
-                ranks=ranks,
-                threads=threads,
-                fields=request.grids,
-                configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
-                overlap=overlap,
-                **found["rates"],
+        one["messages"] = statistics.median(one["exchange"]) if one["exchange"] else None
+        one["overlap"] = None
+        if one["exchange"]:
+            apart, together = (statistics.median(one[key]) for key in ("apart", "together"))
+            one["overlap"] = core.grid_overlap(
+                exchange=one["messages"], apart=apart, together=together, batches=one["batches"]
             )
-        )
-    except core.InputError as error:
-        raise BenchError(str(error)) from None
-    for one, model in zip(trials, predicted):
-        one["predicted"] = model["seconds"]
+    overlaps = [one["overlap"] for one in found["trials"] if one["overlap"] is not None]
+    overlap = statistics.median(overlaps) if overlaps else found["rates"]["overlap"]
+    trials = found["trials"]
+    predicted = predictions(request, ranks, threads, trials, {**found["rates"], "overlap": overlap})
+    for one, seconds in zip(trials, predicted):
+        one["predicted"] = seconds
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
         raise BenchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
@@ -176,6 +161,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "processes": found["processes"],
         "alone": alone,
         "overlap": overlap,
+        "overlap_is_told": bool(overlaps),
         "rates": found["rates"],
         "trials": trials,
         "left_out": found["left_out"],
@@ -185,19 +171,28 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
     }
 
 
-def overlap_of(one: dict[str, Any], alone: float, call: float) -> float | None:
-    """Returns the share of computing during which messages progressed: what is gained where a batch's messages travel
-    while another is computed, over all that could be. None where there is nothing to overlap, or nothing to hide."""
-    if not one["apart"]:
-        return None
-    calls = one["calls"]
-    apart = statistics.median(one["apart"]) - calls * call
-    computing = alone / calls  # of a batch
-    waiting = apart / calls - computing  # where nothing hides its messages
-    if min(waiting, computing) < LEAST_HIDDEN * max(waiting, computing):
-        return None
-    hidden = apart + call - one["median"]
-    return min(1.0, max(0.0, hidden / ((calls - 1) * min(waiting, computing))))
+def predictions(
+    request: Request, ranks: int, threads: int, trials: list[dict[str, Any]], rates: dict[str, float]
+) -> list[float]:
+    """Returns the seconds that the model predicts for each trial of a job. Raises BenchError."""
+    import tessera._core as core
+
+    try:
+        found = core.predict_grids(
+            None if request.machine is None else str(request.machine),
+            shape=request.shape,
+            periodic=(True, True, True),
+            order=request.order,
+            bytes=np.dtype(request.dtype).itemsize,
+            ranks=ranks,
+            threads=threads,
+            fields=request.grids,
+            configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
+            **rates,
+        )
+    except core.InputError as error:
+        raise BenchError(str(error)) from None
+    return [one["seconds"] for one in json.loads(found)]
 
 
 def plot(results: dict[str, Any], path: Path) -> None:

@@ -135,23 +135,26 @@ class Grid:
         approach: str | None = None,
         batch: int | None = None,
         slope: int | None = None,
+        shared_memory: bool = True,
     ) -> Operator:
         """Returns the stencil as a function of fields on this grid. Collective.
 
         `dtype`: of fields, float32, float64, complex64 or complex128. `phases`: in(r + edge d) = phases[d] · in(r), of
         absolute value 1, for complex fields. `approach`: one of `approaches()`. `batch`: how many fields' faces go in
         one message. `slope`: how many batches, each twice as large as the one before, come first. Those that are None
-        are predicted to be the quickest for many fields by the map of the machine and by `rates`. Raises GridError.
+        are predicted to be the quickest for many fields by the map of the machine and by `rates`. `shared_memory`:
+        ranks of one host read each other's faces there; without it they send messages. Raises GridError.
         """
-        return Operator(self, stencil, dtype, phases, approach, batch, slope)
+        return Operator(self, stencil, dtype, phases, approach, batch, slope, shared_memory)
 
     def rates(self, stencil: Stencil, dtype: DTypeLike = np.float64) -> dict[str, float]:
         """Returns what the slowest rank takes for a stencil on this grid, by which `operator` chooses. Collective.
 
         `point`: s that a core needs for a point of a field while all cores compute; `packing`: s for a byte of a face,
-        into a message and out of one; `synchronising`: s until the threads of a rank have met. They are measured by a
-        short trial, once in a process for each kind: type of numbers, terms and reach of the stencil, box and threads.
-        Raises GridError.
+        into a message and out of one; `synchronising`: s until the threads of a rank have met; `overlap`: the share
+        of computing during which messages between hosts progress, 1 where there are none or it can't be told. They are
+        measured by a short trial, once in a process for each kind: type of numbers, terms and reach of the stencil,
+        box, ranks and threads. Raises GridError.
         """
         complaint = ""
         try:
@@ -163,7 +166,8 @@ class Grid:
         self.agree(complaint)
         terms = (stencil.offsets.tolist(), stencil.coefficients.tolist())
         is_float = REAL_OF[its.name] == "float32"
-        return dict(zip(("point", "packing", "synchronising"), self._native.rates(terms, is_float, its.kind == "c")))
+        found = self._native.rates(terms, is_float, its.kind == "c")
+        return dict(zip(("point", "packing", "synchronising", "overlap"), found))
 
     def poisson(
         self,
@@ -313,6 +317,7 @@ class Operator:
         approach: str | None,
         batch: int | None,
         slope: int | None,
+        shared_memory: bool,
     ) -> None:
         complaint = ""
         try:
@@ -338,6 +343,7 @@ class Operator:
                 slope=ramp,
                 is_complex=self.is_complex,
                 phases=turned,
+                shares_memory=bool(shared_memory),
             )
         except module.InputError as error:
             raise GridError(str(error)) from None
@@ -371,6 +377,18 @@ class Operator:
         """
         with self._one_at_a_time:
             return _applied(self, self.grid, self.grid, fields, out)
+
+    @property
+    def sends_messages(self) -> bool:
+        """Whether faces come to this rank in messages: from ranks of other hosts, or without shared memory."""
+        return bool(self._native.sends_messages)
+
+    def apart(self, fields: ArrayLike, out: NDArray[Any] | None = None, *, computes: bool = True) -> None:
+        """Does what a call does, but sends the halo of each batch only when the batch before is done, so that nothing
+        travels while it computes; without `computes` it brings halos and nothing else. For the times by which overlap
+        is told. Collective. Raises GridError as a call does."""
+        with self._one_at_a_time:
+            _applied(self, self.grid, self.grid, fields, out, "apart" if computes else "bring")
 
 
 class Transfer:
@@ -413,9 +431,15 @@ class Transfer:
 
 
 def _applied(
-    function: Operator | Transfer, source: Grid, target: Grid, fields: ArrayLike, out: NDArray[Any] | None
+    function: Operator | Transfer,
+    source: Grid,
+    target: Grid,
+    fields: ArrayLike,
+    out: NDArray[Any] | None,
+    way: str = "apply",
 ) -> NDArray[Any]:
-    """Returns what the function makes of a field or fields."""
+    """Returns what the function makes of a field or fields. `way`: of an operator also "apart" and "bring", which
+    leaves `out` as it is."""
     complaint = ""
     values = np.empty(0)
     leading: tuple[int, ...] = ()
@@ -431,9 +455,10 @@ def _applied(
     except (ValueError, MemoryError) as error:
         complaint = f"what is given is no array: {error}"
     source.agree(complaint)
-    apply = function._native.apply_complex if function.is_complex else function._native.apply_real
-    apply(values, out, leading[0] if leading else 1)
     assert out is not None
+    kind = "complex" if function.is_complex else "real"
+    apply = getattr(function._native, f"{'apart' if way == 'bring' else way}_{kind}")
+    apply(values, out[..., :0] if way == "bring" else out, leading[0] if leading else 1)
     return out
 
 

@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tessera import flavours
 from tessera.grid import Grid, GridError, Operator, Stencil
-from tessera.grid.bench import LEAST_HIDDEN
 
 TURN = 0.05  # s
+LEAST_COMPUTING = 0.04  # of a time, for overlap to be told
 
 
 def world(flavour: str) -> Any:
@@ -56,19 +55,29 @@ def timed(comm: Any, work: Callable[[], object], inner: int) -> float:
 
 @dataclass
 class Timed:
-    """Work that takes turns: seconds of a call as tried beforehand, calls in a turn, seconds of a call in each turn."""
+    """Work that takes turns: seconds of a call as tried beforehand, calls in a turn, seconds of a call in each turn,
+    and those of them in which faces were not packed."""
 
     work: Callable[[], object]
+    packing: Callable[[], float]  # s so far on this rank
     tried: float
     calls: int
     seconds: list[float] = field(default_factory=list)
+    unpacked: list[float] = field(default_factory=list)
+
+    def turn(self, comm: Any) -> None:
+        before = self.packing()
+        self.seconds.append(timed(comm, self.work, self.calls))
+        packing = (self.packing() - before) / self.calls
+        self.unpacked.append(self.seconds[-1] - (packing if comm is None else comm.allreduce(packing) / comm.size))
 
 
 def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
-    """Returns {processes, rates, alone, call, trials, left_out}. `rates`: those of `Grid.rates`. `alone`: seconds of
-    each turn in which all ranks compute as many points without neighbours; `call`: those of a call without fields;
-    `trials`: the configurations with their seconds of each turn, and with those of `apart`, where each batch has a call
-    of its own, so that nothing overlaps (none where that tells nothing); `left_out`: those refused, and why."""
+    """Returns {processes, rates, alone, trials, left_out}. `rates`: those of `Grid.rates`. `alone`: seconds of each
+    turn in which all ranks compute as many points without neighbours; `trials`: the configurations with their seconds
+    of each turn, `batches` and whether any rank `sends` messages; and without packing the seconds of each turn
+    `together`, those with each batch `apart`, and those of `exchange`, in which nothing is computed (none where no
+    other batch travels meanwhile, or computing is too short to hide it); `left_out`: those refused, and why."""
     shape, fields = tuple(request["shape"]), request["grids"]
     grid = Grid(shape, comm=comm, threads=threads, machine=request["machine"])
     dtype = np.dtype(request["dtype"])
@@ -77,53 +86,52 @@ def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
     laplacian = grid.laplacian(request["order"])
     works: list[Timed] = []
 
-    def add(work: Callable[[], object]) -> Timed:
+    def add(work: Callable[[], object], packing: Callable[[], float] = float) -> Timed:
         """Work is called so often that a turn takes about 50 ms; all ranks hear the same time."""
         seconds = timed(comm, work, 1)
         if seconds < TURN:
             seconds = timed(comm, work, 1)  # the first of short calls takes longer than the others
-        works.append(Timed(work, seconds, max(1, min(100, int(TURN / max(seconds, 1e-6))))))
+        works.append(Timed(work, packing, seconds, max(1, min(100, int(TURN / max(seconds, 1e-6))))))
         return works[-1]
 
     # Points beyond these boxes are zero. A rank without points computes nothing.
     own = Grid(tuple(max(1, n) for n in grid.local_shape), periodic=False, threads=threads)
     compute = own.operator(Stencil(laplacian.offsets, laplacian.coefficients), dtype=dtype)
     alone = add(lambda: compute(x, out) if x.size else None)
-    call: Timed | None = None
     found: list[dict[str, Any]] = []
     left_out = []
     for one in request["configurations"]:
         try:
-            apply = grid.operator(laplacian, dtype=dtype, **one)
-            together = add(partial(apply, x, out))
+            apply = grid.operator(laplacian, dtype=dtype, shared_memory=request["shared_memory"], **one)
         except GridError as error:
             left_out.append({**one, "why": str(error)})
             continue
-        if call is None:
-            call = add(partial(apply, x[:0], out[:0]))
+        packing = partial(packed, apply)
+        together = add(partial(apply, x, out), packing)
         at_once = one["batch"] * (threads if one["approach"] == "hybrid-multiple" else 1)
-        calls = -(-fields // at_once)
-        separate: list[float] = []
-        is_hidden = alone.tried > LEAST_HIDDEN * (together.tried - alone.tried)  # enough of it that it can be told
-        if one["approach"] != "flat-original" and calls > 1 and is_hidden:
-            separate = add(partial(apart, apply, x, out, at_once)).seconds
-        found.append({**one, "calls": calls, "seconds": together.seconds, "apart": separate})
+        batches = 1 if one["approach"] == "flat-original" else -(-fields // at_once)
+        sends = apply.sends_messages if comm is None else any(comm.allgather(apply.sends_messages))
+        exchange: list[float] = []
+        apart: list[float] = []
+        if sends and batches > 1 and alone.tried > LEAST_COMPUTING * together.tried:
+            exchange = add(partial(apply.apart, x, out, computes=False), packing).unpacked
+            apart = add(partial(apply.apart, x, out), packing).unpacked
+        found.append({**one, "batches": batches, "sends": sends, "seconds": together.seconds,
+                      "together": together.unpacked, "exchange": exchange, "apart": apart})  # fmt: skip
     for _ in range(request["repeats"]):
         for each in works:
-            each.seconds.append(timed(comm, each.work, each.calls))
+            each.turn(comm)
     return {
         "processes": list(grid.processes),
         "rates": grid.rates(laplacian, dtype),
         "alone": alone.seconds,
-        "call": call.seconds if call else [],
         "trials": found,
         "left_out": left_out,
     }
 
 
-def apart(apply: Operator, x: NDArray[Any], out: NDArray[Any], at_once: int) -> None:
-    for first in range(0, len(x), at_once):
-        apply(x[first : first + at_once], out[first : first + at_once])
+def packed(operator: Operator) -> float:
+    return operator.seconds["packing"]
 
 
 def main() -> None:

@@ -18,7 +18,6 @@ namespace tessera::comm::mpi {
 namespace {
 
 using collectives::EntryChoice;
-using collectives::Parameters;
 using collectives::PricedEntry;
 
 /// Returns a number that differs (almost surely) where networks differ.
@@ -81,7 +80,8 @@ Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_size(comm, &n_ranks_);
 }
 
-Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, CollectiveSettings settings)
+Collectives::Collectives(MPI_Comm comm, const std::shared_ptr<const machine::Network>& network,
+                         CollectiveSettings settings)
     : Collectives(comm) {
   settings_ = std::move(settings);
   if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);

@@ -51,7 +51,7 @@ class Collectives {
   /// Plans for a network, which is the same on all ranks, as are the settings (but for `host`). Without a network, or
   /// with one that these ranks are not on, the MPI library carries out all operations, unless an entry is asked for.
   /// Throws InputError for an unknown entry. `comm` outlives this object. Collective.
-  Collectives(MPI_Comm comm, std::shared_ptr<const machine::Network> network, CollectiveSettings settings = {});
+  Collectives(MPI_Comm comm, const std::shared_ptr<const machine::Network>& network, CollectiveSettings settings = {});
   /// The destructor is collective, unless MPI has ended.
   ~Collectives();
   Collectives(const Collectives&) = delete;

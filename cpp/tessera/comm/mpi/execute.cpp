@@ -87,9 +87,12 @@ int Executor::execute(const Schedule& schedule, const BufferAddresses& vectors, 
   const auto n = static_cast<int>(schedule.actions_.size());
   int code = MPI_SUCCESS;
   while (code == MPI_SUCCESS) {
-    if ((code = do_local_work()) != MPI_SUCCESS || n_done_ == n) break;
-    if ((code = start_messages(ready_receives_, false)) != MPI_SUCCESS) break;
-    if ((code = start_messages(ready_sends_, true)) != MPI_SUCCESS) break;
+    code = do_local_work();
+    if (code != MPI_SUCCESS || n_done_ == n) break;
+    code = start_messages(ready_receives_, false);
+    if (code != MPI_SUCCESS) break;
+    code = start_messages(ready_sends_, true);
+    if (code != MPI_SUCCESS) break;
     TESSERA_CHECK(!requests_.empty());
     code = wait();
   }

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/grid/choice/overlap.h"
 #include "tessera/grid/operator.h"
 
 namespace tessera::grid {
@@ -126,16 +127,18 @@ CoreRates agree_on_rates(const Stencil& stencil, std::int64_t components, const 
   const auto& box = layout.boxes[static_cast<std::size_t>(comm.rank())];
   RateTrial trial{{box.extent(0), box.extent(1), box.extent(2)}, layout.is_periodic, {}, components};
   for (std::size_t d = 0; d < 3; ++d) trial.is_divided[d] = layout.processes[d] > 1;
-  const auto kind = kind_of(sizeof(Real), stencil, trial, threads.size());
+  auto kind = kind_of(sizeof(Real), stencil, trial, threads.size());
+  kind.push_back(comm.size());
   const auto slowest = [&](CoreRates rates) {
-    std::array<double, 3> its{rates.point, rates.packing, rates.synchronising};
+    std::array<double, 4> its{rates.point, rates.packing, rates.synchronising, -rates.overlap};
     comm.all_reduce_max(std::span<double>(its));
-    return CoreRates{its[0], its[1], its[2], 1};
+    return CoreRates{its[0], its[1], its[2], -its[3]};
   };
   const auto mine = known().find(kind);
   if (comm::all_reduce_max(comm, mine ? 0 : 1) == 0) return slowest(*mine);
   // All measure at the same time, as they share the memory of their host.
-  const auto rates = slowest(measure_rates<Real>(stencil, trial, threads));
+  auto rates = slowest(measure_rates<Real>(stencil, trial, threads));
+  rates.overlap = measure_overlap<Real>(stencil, components, layout, comm, threads).value_or(rates.overlap);
   known().keep(kind, rates);
   return rates;
 }

@@ -38,8 +38,9 @@ CoreRates measure_rates(const Stencil& stencil, const RateTrial& trial, ThreadPo
 /// Returns the seconds until all threads have met, 0 of one thread.
 double measure_synchronising(ThreadPool& threads);
 
-/// Returns the rates of the slowest rank, the same on all. The ranks measure at the same time, if one of them has not
-/// measured such a stencil on such a box before in this process. Collective.
+/// Returns the rates of the slowest rank, the same on all, with the overlap of messages between hosts (overlap.h; 1
+/// where it can't be told). The ranks measure at the same time, if one of them has not measured such a stencil on such
+/// a box, of as many ranks, before in this process. Collective.
 template <class Real>
 CoreRates agree_on_rates(const Stencil& stencil, std::int64_t components, const GridLayout& layout,
                          const comm::Communicator& comm, ThreadPool& threads);

@@ -113,7 +113,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     if (n_flows < 2) continue;  // the uplink of a single host is its port
     std::vector<Flow> flows;
     for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
-    add(std::move(flows), network.subnets[index(subnet.parent)].link);
+    add(flows, network.subnets[index(subnet.parent)].link);
   }
   if (network.hosts.size() >= least_hosts_with_routes)
     for (const auto& flows : route_patterns(static_cast<int>(network.hosts.size())))

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -10,7 +9,6 @@
 namespace tessera::machine {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double tolerance = 1.20;  // Lowekamp and Beguelin (1995), §4.1
 // A sorted list of times is divided before a time that is longer than the last of its class by this factor, and 20 %
 // longer than the first. Without the second condition noise alone would fill all gaps.
@@ -191,9 +189,8 @@ class Survey {
         if (h >= n_groups) break;
         const auto& first = groups[index(g)];
         const auto& second = groups[index(h)];
-        int n_known = 0;
         for (std::size_t i = 0; i < n_pairs_of_groups; ++i)
-          n_known += ask(first[i * (first.size() - 1)], second[i * (second.size() - 1)]) ? 1 : 0;
+          ask(first[i * (first.size() - 1)], second[i * (second.size() - 1)]);
       }
   }
 

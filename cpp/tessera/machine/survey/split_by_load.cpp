@@ -206,9 +206,8 @@ double improve(const Model& model, Division& division) {
         if (kept >= division.n_parts()) break;
         const auto is_rest = [&](std::size_t h) { return division.part_of[h] != kept; };
         const auto is_small = [&](std::size_t h) { return division.size(division.part_of[h]) <= division.size(kept); };
-        if (take_if_better(gathered(is_rest, division.n_parts(), medium)))
-          is_better = true;
-        else if (take_if_better(gathered(is_small, division.n_parts(), medium)))
+        if (take_if_better(gathered(is_rest, division.n_parts(), medium)) ||
+            take_if_better(gathered(is_small, division.n_parts(), medium)))
           is_better = true;
       }
   }
