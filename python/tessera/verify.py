@@ -23,6 +23,7 @@ from tessera.traj.find import SETTINGS, settings_of, stages
 
 Progress = Callable[[int], None]
 TABLE = "energy.csv"
+CHECKED = {".segments": segments.check, ".history": history_reader.check}
 TRAJECTORIES = ("trajectory.dcd", "trajectory.xtc", "trajectory.h5md", "trajectory.history")
 
 
@@ -192,8 +193,8 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
     header = read_header(report.checkpoint) if report.checkpoint else None
     for name in names:
         path = folder / name
-        if path.suffix == ".segments":
-            report.files.append(_segments(path, progress))
+        if path.suffix in CHECKED:
+            report.files.append(_frames(path, progress))
             continue
         check = _table if name == TABLE else _trajectory
         report.files.append(check(path, header))
@@ -254,7 +255,7 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     """The frames that the checkpoint counts are there, as far as lengths and marks tell."""
     file = File(path, "trajectory", path.stat().st_size)
     try:
-        read = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames, ".history": _history_frames}
+        read = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames}
         frames = read[path.suffix](path)
     except (ValueError, struct.error, OSError, KeyError, InputError) as error:
         file.problem = f"can't be read: {error}"
@@ -269,19 +270,11 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     return file
 
 
-def _segments(path: Path, progress: Progress) -> File:
-    """Every byte of all frames is what was written, and those are there that the run has written."""
-    found = segments.check(path, progress)
+def _frames(path: Path, progress: Progress) -> File:
+    """All frames are what was written, as far as the format can tell, and those are there that the run has written."""
+    found = CHECKED[path.suffix](path, progress)
     note = "; ".join([f"{found.frames:,} frames", *found.notes])
     return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)
-
-
-def _history_frames(path: Path) -> int:
-    """Reads every line, of the frames that are complete."""
-    checked = history_reader.check(path)
-    if checked.problems:
-        raise ValueError("; ".join(checked.problems))
-    return checked.frames
 
 
 def _dcd_frames(path: Path) -> int:

@@ -33,7 +33,7 @@ KEPT = ".before-repair"
 
 @dataclass
 class Checked:
-    """What came of a folder of segments."""
+    """What came of a folder of segments, or of a HISTORY."""
 
     folder: Path
     frames: int = 0  # that readers take
@@ -124,7 +124,7 @@ def _check_whole(folder: Path, result: Checked, numbers: list[int], claims: list
     if not numbers:
         if not result.problems:
             result.notes.append("there is no frame yet")
-        _check_end(result, claims, None)
+        tell_of_the_end(result, claims, None)
         return
     try:
         with warnings.catch_warnings():
@@ -139,11 +139,12 @@ def _check_whole(folder: Path, result: Checked, numbers: list[int], claims: list
     missing = trajectory.gaps()
     if missing > trajectory.damaged:
         result.problems.append(f"{missing:,} frames are missing between the steps of others")
-    _check_end(result, claims, trajectory)
+    tell_of_the_end(result, claims, trajectory)
 
 
-def _check_end(result: Checked, claims: list[Claim], trajectory: Trajectory | None) -> None:
-    """What a killed run had not yet brought to the disk is no damage."""
+def tell_of_the_end(result: Checked, claims: list[Claim], trajectory: Trajectory | None) -> None:
+    """Adds in what a trajectory falls short of what its run says. What a killed run had not yet brought to the disk is
+    no damage."""
     found = missing_at_the_end(claims, trajectory)
     if found is None:
         return

@@ -190,9 +190,9 @@ def convert(
                 setattr(frame, quantity, getattr(frame, quantity)[rows])
         return job.encode(frame)
 
+    place = output
     try:
         with ExitStack() as stack:
-            place = output
             if ranks.is_root:
                 place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
             place = Path(ranks.from_root(str(place)))
@@ -200,6 +200,8 @@ def convert(
             for frame in trajectory.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
                 progress(1)
+    except InputError as error:
+        raise InputError(str(error).replace(str(place), str(output))) from None  # the user knows no other name
     except OSError as error:
         # Libraries of formats do not say why they can't write: "TRR write error = float".
         reason = error.strerror or f"the disk is full, or the file may not grow ({error})"

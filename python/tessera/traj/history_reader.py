@@ -15,12 +15,13 @@ import numpy as np
 from tessera import _core as core
 from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.errors import InputError
-from tessera.traj.check import Checked
+from tessera.traj.check import Checked, tell_of_the_end
 from tessera.traj.find import SETTINGS, stages
 from tessera.traj.history import FORCE
 from tessera.traj.manifest import FLOAT32, FOLDER, QUANTITIES, IdArray, manifest_paths
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
+from tessera.traj.written import claims_of
 
 if TYPE_CHECKING:
     from tessera.export.structure import Structure
@@ -50,6 +51,8 @@ def histories_of(path: Path) -> list[Path]:
 
 def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Checked:
     """Reads every frame of a file. Its numbers have no checksums, so only what is no number, or not there, is found."""
+    place = path.resolve()
+    claims = claims_of(place.parent, place.stem, "history")
     result = Checked(path, bytes=path.stat().st_size)
     try:
         trajectory = History(path)
@@ -59,11 +62,12 @@ def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Check
     except InputError as error:
         result.problems.append(str(error))
         return result
-    result.frames, result.steps = len(trajectory), trajectory.steps
+    result.frames = len(trajectory)
     if trajectory.damaged:
         result.notes.append("the frame at the end was not finished")
     if missing := trajectory.gaps():
         result.problems.append(f"{missing:,} frames are missing between the steps of others")
+    tell_of_the_end(result, claims, trajectory)
     return result
 
 

@@ -1,4 +1,4 @@
-"""Compares a trajectory in segments with what its run says that it wrote: in checkpoints, its report and its table.
+"""Compares a trajectory with what its run says that it wrote: in checkpoints, its report and its table.
 
 Segments that are cut between frames have right checksums: only the rest of the run tells that there were more.
 """
@@ -37,16 +37,16 @@ class Claim:
     certain: bool = True  # False: the run was killed or goes on, and its last frames may not be written
 
 
-def claims_of(run: Path, name: str) -> list[Claim]:
-    """Returns what a run's folder says of the trajectory NAME.segments. The best comes first. Read it before the
-    trajectory, to which a run may be adding."""
-    return [*_of_checkpoints(run, name), *_of_report(run, name), *_of_table(run, name)]
+def claims_of(run: Path, name: str, kind: str = "segments") -> list[Claim]:
+    """Returns what a run's folder says of the trajectory of this name, which is in this format. The best comes first.
+    Read it before the trajectory, to which a run may be adding."""
+    return [*_of_checkpoints(run, name, kind), *_of_report(run, name, kind), *_of_table(run, name, kind)]
 
 
-def _of_checkpoints(run: Path, name: str) -> list[Claim]:
+def _of_checkpoints(run: Path, name: str, kind: str) -> list[Claim]:
     try:
         settings = settings_of(run)
-        if settings and _every(settings, name) is None:
+        if settings and _every(settings, name, kind) is None:
             return []  # it counts a file of another format, which has the same name
     except SENSELESS:
         pass
@@ -59,34 +59,34 @@ def _of_checkpoints(run: Path, name: str) -> list[Claim]:
     return []
 
 
-def _every(settings: Any, name: str) -> int | None:
-    """Returns the steps between frames of NAME.segments; None where settings have no such trajectory, and 0 where there
-    are no settings to tell."""
+def _every(settings: Any, name: str, kind: str) -> int | None:
+    """Returns the steps between frames of a trajectory; None where settings have no such one in this format, and 0
+    where there are no settings to tell."""
     if not settings:
         return 0 if name == MAIN else None
     output = settings["output"]
     if name == MAIN:
-        return int(output["trajectory_every"]) if output["trajectory"] == "segments" else None
+        return int(output["trajectory_every"]) if output["trajectory"] == kind else None
     selections = settings.get("output.selection", output.get("selection", []))  # as a report and a run file name them
     return next((int(one["every"]) for one in selections if one["name"] == name), None)
 
 
-def _of_report(run: Path, name: str) -> list[Claim]:
+def _of_report(run: Path, name: str, kind: str) -> list[Claim]:
     try:
         report = json.loads((run / REPORT).read_text())
-        every, last = _every(report["settings"], name), int(report["last_step"])
+        every, last = _every(report["settings"], name, kind), int(report["last_step"])
         after = int(report["legs"][-1]["first_step"])
         return [] if every is None else [Claim(REPORT, last, every=every, after_step=after or -1)]
     except (OSError, *SENSELESS):
         return []
 
 
-def _of_table(run: Path, name: str) -> list[Claim]:
+def _of_table(run: Path, name: str, kind: str) -> list[Claim]:
     try:
         with open(run / TABLE, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
             rows = file.read().split(b"\n")[:-1]  # what follows the last line end was being written
-        every, last = _every(settings_of(run), name), int(rows[-1].split(b",")[0])
+        every, last = _every(settings_of(run), name, kind), int(rows[-1].split(b",")[0])
     except (OSError, *SENSELESS):
         return []
     return [] if every is None else [Claim(TABLE, last, every=every, certain=not (run / LOCK).exists())]
