@@ -210,8 +210,8 @@ class Simulation:
 
     def run(self) -> None:
         """Advance to dynamics.steps. Where the settings name output.folder, it gets all that `tessera run` writes;
-        after `restore` from that folder, its files go on. Ctrl-C, and what a hook
-        raises, end it with a checkpoint there."""
+        after `restore` from that folder, its files go on. Ctrl-C, and what a hook raises, end it with a checkpoint
+        there."""
         with self._alone("run"):
             self._advance(self._native.run, self._writes)
 

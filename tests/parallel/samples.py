@@ -182,16 +182,22 @@ def _tripeptide() -> System:
     atoms = {(line[22:26].strip(), line[12:16].strip()): line for line in lines if line.startswith("ATOM")}
     path = folder() / "ala_ala_ala.pdb"
     path.write_text("\n".join([*(atoms[key] for key in order), "END", ""]))
-    system = prepare_charmm(SMALL / "ala_ala_ala.psf", path, ALA3_PARAMETERS, vacuum=True)
-    # The hashes of samples are those of positions in units of this frame.
+    return prepare_charmm(SMALL / "ala_ala_ala.psf", path, ALA3_PARAMETERS, vacuum=True)
+
+
+def _in_water(size: int) -> System:
+    """Returns the tripeptide in a box of water. Hashes of what is made of it hold for positions that were rounded in
+    this frame."""
+    system = _tripeptide()
     places = system.positions().round(3)
     low, high = places.min(axis=0), places.max(axis=0)
     box = np.diag(np.maximum(3.0 * (high - low) + 40.0, 4.0 * np.maximum(np.abs(low), np.abs(high))))
-    return dataclasses.replace(system, box=box, fraction=to_fraction(places - system.origin, box))
+    framed = dataclasses.replace(system, box=box, fraction=to_fraction(places - system.origin, box))
+    return put_into_water(framed, size)
 
 
 def _peptide() -> System:
-    return _relax(put_into_water(_tripeptide(), 3000), ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
+    return _relax(_in_water(3000), ((0.1, 60), (0.5, 60), *[(1.0, 60)] * 5, (2.0, 100)))
 
 
 def whole_positions(system: System) -> tuple[np.ndarray, np.ndarray]:
@@ -208,7 +214,7 @@ def _carved(edge: float, shape: str) -> System:
     """Returns the tripeptide in water in a triclinic box whose vectors have this length: what is nearer to the middle
     of the box than to its images, without waters that would overlap with images."""
     box = edge * BOX_SHAPES[shape]
-    system = put_into_water(_tripeptide(), 6000)
+    system = _in_water(6000)
     images = np.array([n for n in itertools.product((-1, 0, 1), repeat=3) if any(n)]) @ box
     first, position = whole_positions(system)
     nearest = cKDTree(np.concatenate([[np.zeros(3)], images])).query(position)[1] == 0

@@ -152,7 +152,7 @@ def tell_of_the_end(result: Checked, claims: list[Claim], trajectory: Trajectory
     if is_certain:
         result.problems.append(f"{text}; put it back, or move it away to begin another at the checkpoint")
     else:
-        result.notes.append(f"{text}; the run was killed before it had written them, or is writing them")
+        result.notes.append(f"{text}; the run ended before it had written them, or is writing them")
 
 
 def _without_hint(error: DamagedFileError, folder: Path) -> str:

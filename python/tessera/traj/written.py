@@ -21,7 +21,6 @@ from tessera.traj.trajectory import Trajectory
 REPORT = "report.json"
 TABLE = "energy.csv"
 MAIN = Path(FOLDER).stem  # the name of a run's own trajectory
-LOCK = ".lock"  # is there while a run goes on, and where one was killed
 _TAIL = 1 << 20  # bytes, of which a row of the table needs a few hundred
 
 
@@ -34,7 +33,7 @@ class Claim:
     frames: int | None = None  # up to that step, where the file counts them
     every: int = 0  # steps between frames, where it does not; 0: those of the last segment
     after_step: int = -1  # of the leg that it tells of
-    certain: bool = True  # False: the run was killed or goes on, and its last frames may not be written
+    certain: bool = True  # False: the run goes on, or ended before its last frames were written
 
 
 def claims_of(run: Path, name: str, kind: str = "segments") -> list[Claim]:
@@ -89,7 +88,7 @@ def _of_table(run: Path, name: str, kind: str) -> list[Claim]:
         every, last = _every(settings_of(run), name, kind), int(rows[-1].split(b",")[0])
     except (OSError, *SENSELESS):
         return []
-    return [] if every is None else [Claim(TABLE, last, every=every, certain=not (run / LOCK).exists())]
+    return [] if every is None else [Claim(TABLE, last, every=every, certain=False)]
 
 
 def missing_at_the_end(claims: list[Claim], trajectory: Trajectory | None) -> tuple[str, bool] | None:
