@@ -67,7 +67,7 @@ class Communicator {
   /// the library. `entry` names an entry of the registry of collective algorithms, which is then used for all
   /// operations that it can do. Arguments are the same on all ranks. Returns why the network can't be used (one line,
   /// the same on all ranks); empty where it is used. Throws InputError for an unknown entry. Collective.
-  std::string follow(std::shared_ptr<const machine::Network> network,
+  std::string follow(const std::shared_ptr<const machine::Network>& network,
                      const std::optional<std::string>& entry = std::nullopt);
 
   void barrier() const;

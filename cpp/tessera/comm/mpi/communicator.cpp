@@ -127,7 +127,7 @@ std::string Communicator::host() {
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->size; }
 
-std::string Communicator::follow(std::shared_ptr<const machine::Network> network,
+std::string Communicator::follow(const std::shared_ptr<const machine::Network>& network,
                                  const std::optional<std::string>& entry) {
   auto& collectives = implementation_->collectives;
   if (!network) {
@@ -136,7 +136,7 @@ std::string Communicator::follow(std::shared_ptr<const machine::Network> network
   }
   mpi::CollectiveSettings settings;
   settings.only = entry;
-  collectives = std::make_unique<mpi::Collectives>(implementation_->comm, std::move(network), std::move(settings));
+  collectives = std::make_unique<mpi::Collectives>(implementation_->comm, network, std::move(settings));
   return collectives->warning();
 }
 

@@ -38,8 +38,8 @@ int Communicator::rank() const { return 0; }
 int Communicator::size() const { return 1; }
 
 /// There is nothing to plan for one rank.
-// NOLINTNEXTLINE(performance-unnecessary-value-param): over MPI it is kept.
-std::string Communicator::follow(std::shared_ptr<const machine::Network>, const std::optional<std::string>& entry) {
+std::string Communicator::follow(const std::shared_ptr<const machine::Network>&,
+                                 const std::optional<std::string>& entry) {
   if (entry) (void)collectives::entry(*entry);
   return {};
 }

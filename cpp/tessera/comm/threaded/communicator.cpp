@@ -143,8 +143,7 @@ std::string Communicator::host() {
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->job->size(); }
 
-// NOLINTNEXTLINE(performance-unnecessary-value-param): over MPI it is kept.
-std::string Communicator::follow(std::shared_ptr<const machine::Network> network,
+std::string Communicator::follow(const std::shared_ptr<const machine::Network>& network,
                                  const std::optional<std::string>& entry) {
   if (entry && *entry != "native") (void)collectives::entry(*entry);
   auto& [job, rank, wires, chosen_entry] = *implementation_;
