@@ -20,11 +20,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/comm/on_root.h"
 #include "tessera/io/write/choose.h"
 #include "tessera/io/write/frame_file.h"
 #include "tessera/io/write/write.h"
-#include "tessera/machine/survey/machine_file.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -51,31 +49,20 @@ using Doubles = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device:
 using Values = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Returns the method and its options; the root reads the machine file where there is one.
-std::pair<const write::Method*, write::WriteOptions> chosen(const comm::Communicator& world, const std::string& method,
-                                                            const std::string& machine, const std::string& path,
-                                                            const write::WriteProblem& problem,
-                                                            const write::Format& format) {
-  auto name = method;
-  std::array<std::int64_t, 3> sizes{};
-  comm::on_root(world, [&] {
-    std::optional<machine::FileSystem> system;
-    if (!machine.empty()) {
-      const auto map = machine::read_machine_file(machine);
-      const auto* found = write::file_system_of(map.file_systems, std::filesystem::weakly_canonical(path).string());
-      if (found) system = *found;
-    }
-    const auto choice = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
-    if (name == "auto") name = choice.method->name;
-    sizes = {choice.options.writers, choice.options.batch, choice.options.buffer};
+/// Returns the method and its options, of which those that are given stand. The root reads the machine file where there
+/// is one.
+write::Choice chosen(const comm::Communicator& world, const std::string& method, int writers, std::int64_t batch,
+                     const std::string& machine, const std::string& path, const write::WriteProblem& problem,
+                     const write::Format& format) {
+  auto choice = write::agree_on_choice(world, [&] {
+    const auto system = write::file_system_of(machine, std::filesystem::weakly_canonical(path).string());
+    auto found = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
+    if (method != "auto") found.method = &write::method(method);
+    return found;
   });
-  comm::broadcast_resized(world, name);
-  world.broadcast(std::as_writable_bytes(std::span(sizes)), 0);
-  write::WriteOptions options;
-  options.writers = static_cast<int>(sizes[0]);
-  options.batch = sizes[1];
-  options.buffer = sizes[2];
-  return {&write::method(name), options};
+  if (writers > 0) choice.options.writers = writers;
+  if (batch > 0) choice.options.batch = batch;
+  return choice;
 }
 
 /// Writes a configuration of which this rank has the atoms from number `first` on. Returns the name of the method.
@@ -106,13 +93,12 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
   }
   const auto& format = write::format(format_name);
   const auto problem = write::problem_of(world, frame, static_cast<std::int64_t>(n), format);
-  auto [found, options] = chosen(world, method, machine, path, problem, format);
-  if (writers > 0) options.writers = writers;
-  if (batch > 0) options.batch = batch;
-  if (found->is_folder)
-    throw InputError(std::string(found->name) + " makes a folder of pieces, not one file; choose another method");
-  write::write_frame(world, path, frame, atoms, format, *found, options);
-  return found->name;
+  const auto choice = chosen(world, method, writers, batch, machine, path, problem, format);
+  const auto& found = *choice.method;
+  if (found.is_folder)
+    throw InputError(std::string(found.name) + " makes a folder of pieces, not one file; choose another method");
+  write::write_frame(world, path, frame, atoms, format, found, choice.options);
+  return found.name;
 }
 
 /// Frames of which each rank has the atoms from number `first` on, one after the other in one file.
@@ -136,10 +122,9 @@ class Frames {
     atoms_ = write::AtomRows(format.level, n);
     for (std::size_t i = 0; i < n; ++i) atoms_[i] = {first + static_cast<std::int64_t>(i), species.data()[i], {}};
     const auto problem = write::problem_of(world, frame_, static_cast<std::int64_t>(n), format);
-    auto [found, options] = chosen(world, method, machine, path, problem, format);
-    if (writers > 0) options.writers = writers;
-    if (batch > 0) options.batch = batch;
-    file_.emplace(world, path, frame_, static_cast<std::int64_t>(n), format, *found, options, std::nullopt);
+    const auto choice = chosen(world, method, writers, batch, machine, path, problem, format);
+    file_.emplace(world, path, frame_, static_cast<std::int64_t>(n), format, *choice.method, choice.options,
+                  std::nullopt);
   }
 
   /// `values`: positions, velocities and forces (levels,n,3) as far as the format holds them.

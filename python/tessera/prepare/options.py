@@ -182,6 +182,12 @@ def on_ranks(ranks: int | None, mpi: str, oversubscribe: bool) -> int:
     return started
 
 
+def _rank_options(text: str) -> tuple[Callable[..., Any], ...]:
+    """Returns the options that `on_ranks` takes, with this help of the number of ranks."""
+    ranks = click.option("-n", "--ranks", type=click.IntRange(min=1), help=text)
+    return launch.oversubscribe_option, launch.parallel_mpi_option, ranks
+
+
 def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the options of a command that writes such a file by several ranks; the function gets `way`, on each rank."""
 
@@ -203,14 +209,7 @@ def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None
                 help=f"How ranks write {what} (docs/guide/io.md); auto: as the machine file TESSERA_MACHINE suggests, "
                 "else pdaw.",
             ),
-            launch.oversubscribe_option,
-            launch.parallel_mpi_option,
-            click.option(
-                "-n",
-                "--ranks",
-                type=click.IntRange(min=1),
-                help=f"MPI ranks that write {what} together. The file is the same with any.",
-            ),
+            *_rank_options(f"MPI ranks that write {what} together. The file is the same with any."),
         ):
             with_way = option(with_way)
         return with_way
@@ -233,14 +232,9 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
         function(means=Means(int(memory * 1e9), own), **others)
 
     for option in (
-        launch.oversubscribe_option,
-        launch.parallel_mpi_option,
-        click.option(
-            "-n",
-            "--ranks",
-            type=click.IntRange(min=1),
-            help="Number of MPI ranks that make it, in place of processes; or start the command by mpirun. The file is "
-            "the same with any.",
+        *_rank_options(
+            "Number of MPI ranks that make it, in place of processes; or start the command by mpirun. The file is the "
+            "same with any."
         ),
         click.option(
             "--processes",

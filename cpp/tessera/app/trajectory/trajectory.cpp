@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <span>
 #include <utility>
@@ -31,24 +30,13 @@ FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig&
   return {system, std::move(shares), std::move(writers), settings.contents, comm};
 }
 
-/// The root reads the machine file.
-FrameMethod agree_on_method(const TrajectorySettings& settings, const RunConfig& config, const model::AtomSet& atoms,
-                            const std::string& machine_file, const comm::Communicator& comm) {
-  FrameMethod found;
-  if (settings.format != TrajectoryFormat::history) return found;
-  std::string name;
-  std::array<std::int64_t, 2> sizes{};
-  comm::on_root(comm, [&] {
-    found = plan_method(settings, config.output, machine_file, atoms.size(), comm.size());
-    name = found.method->name;
-    sizes = {found.options.batch, found.options.buffer};
-  });
-  comm::broadcast_resized(comm, name);
-  comm.broadcast(std::as_writable_bytes(std::span(sizes)), 0);
-  found.method = &io::write::method(name);
-  found.options.batch = sizes[0];
-  found.options.buffer = sizes[1];
-  return found;
+/// Of formats that take several methods. The root reads the machine file.
+io::write::Choice agree_on_method(const TrajectorySettings& settings, const RunConfig& config,
+                                  const model::AtomSet& atoms, const std::string& machine_file,
+                                  const comm::Communicator& comm) {
+  if (settings.format != TrajectoryFormat::history) return {};
+  return io::write::agree_on_choice(
+      comm, [&] { return plan_method(settings, config.output, machine_file, atoms.size(), comm.size()); });
 }
 
 }  // namespace

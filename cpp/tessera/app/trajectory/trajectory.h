@@ -50,7 +50,7 @@ class Trajectory {
   const model::System& system_;
   const comm::Communicator& comm_;
   model::AtomSet atoms_;
-  FrameMethod method_;
+  io::write::Choice method_;
   FrameExchange exchange_;
   std::optional<Frame> first_;
   std::unique_ptr<FrameSink> sink_;

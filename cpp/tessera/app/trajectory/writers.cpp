@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "tessera/io/write/choose.h"
-#include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::app {
 
@@ -14,13 +13,8 @@ namespace {
 constexpr std::int64_t bytes_of_writer = 4 << 20;  // of a frame, less of which is not worth a writer of its own
 constexpr int most_xtc_writers = 8;                // each holds whole frames
 
-/// What a machine file knows of the file system of the output; nothing where it has none.
 std::optional<machine::FileSystem> file_system_of_output(const OutputConfig& output, const std::string& machine_file) {
-  if (machine_file.empty()) return std::nullopt;
-  const auto map = machine::read_machine_file(machine_file);
-  const auto path = std::filesystem::absolute(output.folder).lexically_normal().string();
-  const auto* system = io::write::file_system_of(map.file_systems, path);
-  return system ? std::optional(*system) : std::nullopt;
+  return io::write::file_system_of(machine_file, std::filesystem::absolute(output.folder).lexically_normal().string());
 }
 
 }  // namespace
@@ -48,8 +42,8 @@ const io::write::Format& format_of_history(const FrameContents& contents) {
   return contents.velocities ? io::write::history_velocities : io::write::history;
 }
 
-FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
-                        std::int64_t atoms_of_frame, int ranks) {
+io::write::Choice plan_method(const TrajectorySettings& settings, const OutputConfig& output,
+                              const std::string& machine_file, std::int64_t atoms_of_frame, int ranks) {
   namespace write = io::write;
   write::WriteProblem problem;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -59,8 +53,7 @@ FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& 
   const auto& format = format_of_history(settings.contents);
   problem.atom_bytes = format.atom_bytes;
   const auto system = file_system_of_output(output, machine_file);
-  const auto choice = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
-  FrameMethod found{choice.method, choice.options};
+  auto found = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
   if (output.method != "auto") found.method = &write::method(output.method);
   if (output.batch > 0) found.options.batch = output.batch;
   return found;

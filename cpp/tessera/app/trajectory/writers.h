@@ -6,7 +6,7 @@
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/trajectory/settings.h"
-#include "tessera/io/write/method.h"
+#include "tessera/io/write/choose.h"
 
 namespace tessera::app {
 
@@ -17,19 +17,13 @@ namespace tessera::app {
 int plan_writers(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
                  std::int64_t atoms_of_frame, int ranks);
 
-/// How ranks write frames in a format that takes several methods of io::write.
-struct FrameMethod {
-  const io::write::Method* method = nullptr;
-  io::write::WriteOptions options;
-};
-
 /// The format of io::write that holds what frames of a HISTORY hold.
 const io::write::Format& format_of_history(const FrameContents& contents);
 
 /// The method of output.method, or where that is "auto" what the machine file says to be the fastest on the file system
 /// of the folder (`tessera io bench`). Throws InputError as the machine file's reader does.
-FrameMethod plan_method(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
-                        std::int64_t atoms_of_frame, int ranks);
+io::write::Choice plan_method(const TrajectorySettings& settings, const OutputConfig& output,
+                              const std::string& machine_file, std::int64_t atoms_of_frame, int ranks);
 
 /// Bytes that a writer of whole frames or of shares of them holds while it makes a frame and the one before is written,
 /// on the rank that needs most. Where frames are small and the disk is slow, more of them wait (`most_bytes_held`).

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "tessera/comm/on_root.h"
+#include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::io::write {
 
@@ -101,6 +105,31 @@ const machine::FileSystem* file_system_of(std::span<const machine::FileSystem> s
     if (holds && (!found || system.folder.size() > found->folder.size())) found = &system;
   }
   return found;
+}
+
+std::optional<machine::FileSystem> file_system_of(const std::string& machine_file, const std::string& path) {
+  if (machine_file.empty()) return std::nullopt;
+  const auto map = machine::read_machine_file(machine_file);
+  const auto* system = file_system_of(map.file_systems, path);
+  return system ? std::optional(*system) : std::nullopt;
+}
+
+Choice agree_on_choice(const comm::Communicator& comm, const std::function<Choice()>& choose_on_root) {
+  Choice choice;
+  std::string name;
+  std::array<std::int64_t, 3> sizes{};
+  comm::on_root(comm, [&] {
+    choice = choose_on_root();
+    name = choice.method->name;
+    sizes = {choice.options.writers, choice.options.batch, choice.options.buffer};
+  });
+  comm::broadcast_resized(comm, name);
+  comm.broadcast(std::as_writable_bytes(std::span(sizes)), 0);
+  choice.method = &method(name);
+  choice.options.writers = static_cast<int>(sizes[0]);
+  choice.options.batch = sizes[1];
+  choice.options.buffer = sizes[2];
+  return choice;
 }
 
 }  // namespace tessera::io::write

@@ -1,9 +1,12 @@
 // Chooses a write method, its writers and buffers from what `tessera io bench` has measured.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "tessera/comm/communicator.h"
 #include "tessera/io/write/method.h"
 #include "tessera/machine/storage/file_system.h"
 
@@ -29,5 +32,13 @@ int writers_of_segments(const machine::FileSystem& system, int n_ranks);
 
 /// Returns the file system whose folder holds this absolute path, the innermost one; null where none does.
 const machine::FileSystem* file_system_of(std::span<const machine::FileSystem> systems, const std::string& path);
+
+/// Returns what a machine file knows of that file system; nothing where it knows none, or no file is named. Throws
+/// InputError as the file's reader does.
+std::optional<machine::FileSystem> file_system_of(const std::string& machine_file, const std::string& path);
+
+/// Returns what the root chooses on all ranks: method, writers, batch and buffer. What it throws, all throw.
+/// Collective.
+Choice agree_on_choice(const comm::Communicator& comm, const std::function<Choice()>& choose_on_root);
 
 }  // namespace tessera::io::write

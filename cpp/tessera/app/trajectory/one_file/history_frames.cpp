@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "tessera/base/error.h"
+#include "tessera/base/units.h"
 
 namespace tessera::app {
 
 namespace {
-
-constexpr double unit_of_forces = 418.4;  // amu Å/ps² of a kcal/mol/Å
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -58,7 +55,7 @@ io::write::AtomRows atoms_of_rows(const model::System& system, const model::Atom
 }  // namespace
 
 HistorySink::HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
-                         const FrameMethod& method, double timestep, std::optional<std::int64_t> frames,
+                         const io::write::Choice& method, double timestep, std::optional<std::int64_t> frames,
                          const comm::Communicator& comm)
     : is_periodic_(system.is_periodic), atoms_(format_of_history(settings.contents).level) {
   if (const auto own = exchange.own_share(); own >= 0) {
@@ -94,7 +91,7 @@ void HistorySink::append(Frame frame) {
     if (!frame.velocities.empty())
       std::copy_n(frame.velocities.begin() + static_cast<std::ptrdiff_t>(3 * row), 3, atoms_.values(row, 1));
     for (std::size_t d = 0; d < 3 && !frame.forces.empty(); ++d)
-      atoms_.values(row, 2)[d] = unit_of_forces * static_cast<double>(frame.forces[3 * row + d]);
+      atoms_.values(row, 2)[d] = units::acceleration * static_cast<double>(frame.forces[3 * row + d]);
   }
   file_->append(frame_, atoms_);
 }

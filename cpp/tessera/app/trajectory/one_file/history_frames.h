@@ -20,7 +20,7 @@ class HistorySink final : public FrameSink {
   /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there. `comm` must
   /// outlive it. `timestep` is in ps. Throws InputError, RunError. Collective.
   HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
-              const FrameMethod& method, double timestep, std::optional<std::int64_t> frames,
+              const io::write::Choice& method, double timestep, std::optional<std::int64_t> frames,
               const comm::Communicator& comm);
 
   void append(Frame frame) override;

@@ -92,7 +92,7 @@ std::unique_ptr<FrameSink> open_shared(const std::string& path, std::optional<st
 
 std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, const RunConfig& config,
                                             const model::System& system, const FrameExchange& exchange,
-                                            const FrameMethod& method, std::int64_t first_step,
+                                            const io::write::Choice& method, std::int64_t first_step,
                                             std::optional<std::int64_t> frames, const comm::Communicator& comm) {
   const auto& path = settings.path;
   const auto n_atoms = exchange.shares().atoms().size();

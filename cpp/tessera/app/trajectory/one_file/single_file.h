@@ -20,7 +20,7 @@ namespace tessera::app {
 /// `comm` must outlive it. Throws InputError, RunError. Collective.
 std::unique_ptr<FrameSink> open_single_file(const TrajectorySettings& settings, const RunConfig& config,
                                             const model::System& system, const FrameExchange& exchange,
-                                            const FrameMethod& method, std::int64_t first_step,
+                                            const io::write::Choice& method, std::int64_t first_step,
                                             std::optional<std::int64_t> frames, const comm::Communicator& comm);
 
 }  // namespace tessera::app
