@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import click
@@ -104,6 +105,36 @@ def broken_promises(rows: list[Row]) -> list[str]:
     return broken
 
 
+def conclusions(rows: list[Row]) -> list[str]:
+    """Says in words what the rows between hosts show: what each size of batches hides and gains, and how near the
+    model's times are to those measured."""
+    between = [one for one in rows if one.where != "one host"]
+    found = []
+    for batch in dict.fromkeys(one.batch for one in between):
+        its = [one for one in between if one.batch == batch]
+        told = [one.overlap for one in its if one.overlap is not None]
+        if told:
+            found.append(
+                f"Between hosts batches of {batch} hide {median(told):.0%} (median of {len(told)}) of what could be "
+                f"hidden, and both together take up to {max(one.apart / one.together for one in its):.2g} times less."
+            )
+    if between:
+        with_overlap, all_hidden = (
+            median(abs(time / one.measured - 1) for one, time in pairs)
+            for pairs in ([(one, one.predicted) for one in between], [(one, one.hidden) for one in between])
+        )
+        found.append(
+            f"The model is off by {with_overlap:.0%} (median) with the measured overlap, by {all_hidden:.0%} where all "
+            "is taken to overlap."
+        )
+    if len(between) < len(rows):
+        found.append(
+            "On one host times are near a millisecond or disturbed by other work, and an operator makes no trial, as "
+            "its ranks share memory: it takes 100 %."
+        )
+    return found
+
+
 @click.command()
 @click.option(
     "--network", "networks", multiple=True, default=NETWORKS, show_default=True, help="Of tests/cluster/specs."
@@ -149,6 +180,7 @@ def overlap(
         f"{GRIDS} grids, flat-optimized on two ranks; the least times of {STARTS} starts of {repeats} turns. "
         f"Packing is left out of all times but the measured one, to which predictions are set in relation."
     ]
+    figure.notes.append(" ".join(conclusions(rows)))
     figure.failures = broken_promises(rows)
     figure.notes += [f"Failed: {text}." for text in figure.failures]
     figure.write(common.results, as_json=common.as_json, docs=common.docs)

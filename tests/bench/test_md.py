@@ -7,7 +7,8 @@ from typing import Any
 import click
 import pytest
 
-from bench.md import growth, phases
+from bench.common.results import Figure
+from bench.md import growth, peers, phases
 
 
 def report(lj: str) -> dict[str, Any]:
@@ -62,3 +63,27 @@ def test_every_work_is_a_phase_of_the_report_and_does_something() -> None:
     for work in phases.works(report("cut"), 12):
         assert work.operations > 0 or work.bytes > 0
         assert (work.bytes > 0) == (work.mesh_bytes > 0)
+
+
+def series(program: str, ns_per_day: float, potential: float = -1e5, peak: int = 92_224_000) -> peers.Series:
+    return peers.Series("apoa1", 12, program, "1 × 2", pytest.fail, [ns_per_day] * 3, [peak] * 3, [0.0] * 3, potential)
+
+
+@pytest.mark.parametrize(
+    ("ours", "other", "expected"),
+    [
+        (series("Tessera", 30.0), series("GROMACS", 20.0), []),
+        (series("Tessera", 29.0), series("GROMACS", 20.0), ["at 12 Å: speed over GROMACS: 1.45, should be ≥ 1.5"]),
+        (series("Tessera", 30.0), series("OpenMM, CPU", 6.0), ["speed over OpenMM, CPU: 5, should be ≥ 6"]),
+        (series("Tessera", 30.0), series("LAMMPS", 6.0, potential=-9e4), ["in LAMMPS, -100,000 in Tessera: not the"]),
+        (series("Tessera", 30.0), series("LAMMPS", 6.0, potential=float("nan")), ["in LAMMPS, -100,000 in Tessera"]),
+        (series("Tessera", 30.0, peak=10**9), series("LAMMPS", 6.0), ["B/atom: 10,843, should be ≤ 1500"]),
+    ],
+)
+def test_floors_of_peers_that_are_not_reached_are_named(
+    ours: peers.Series, other: peers.Series, expected: list[str]
+) -> None:
+    figure = Figure("peers_avx3", "", {}, {})
+    peers.summarise(figure, [ours, other], {("apoa1", 12): 1.5})
+    assert len(figure.failures) == len(expected)
+    assert all(text in failure for text, failure in zip(expected, figure.failures)), figure.failures

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.cluster import measured
+from bench.cluster import measured, patterns
 from bench.cluster.measured import Timing
+from bench.common.results import Figure
 
 GOOD = Timing(
     spec="crow8-pairs",
@@ -80,3 +81,21 @@ def test_the_lower_bound_is_an_order_statistic() -> None:
     times = [1.0] * 25
     assert replace(GOOD, ours=times, library=[float(i) for i in range(1, 26)]).least_gain == 8
     assert replace(GOOD, ours=times[:5], library=[3.0, 2.0, 5.0, 4.0, 9.0]).least_gain == 2
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ({"star": 1.0, "binomial": 1.2}, []),
+        ({"star": 1.0, "binomial": 0.9}, ["table 6, bcast-16k: 1,000 ms, butterfly takes 900 ms"]),
+        ({}, ["table 6, bcast-16k: there is nothing to compare with"]),
+    ],
+)
+def test_a_faster_pattern_is_named(others: dict[str, float], expected: list[str]) -> None:
+    names = {"star": "star:segment=0", "binomial": "binomial:segment=0"}
+    entries = [{"entry": entry, "plan": "tree", "times": [seconds, seconds]}
+               for entry, seconds in [(patterns.OURS, 1.0), (patterns.PREDICTED, 1.0),
+                                      *((names[one], seconds) for one, seconds in others.items())]]  # fmt: skip
+    figure = Figure("patterns", "", {}, {})
+    patterns.add(figure, 6, patterns.SHORT, {"entries": entries}, None)
+    assert figure.failures == expected

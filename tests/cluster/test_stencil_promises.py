@@ -81,3 +81,11 @@ def test_messages_that_are_not_hidden_are_named() -> None:
     local, unhidden = row(overlap=0.3, where="one host"), row(overlap=None, apart=0.0101)
     assert overlap.broken_promises([row(), local, unhidden]) == [], "cores copy it, or nothing hides it"
     assert overlap.broken_promises([local]) == ["nothing was measured where messages and computing take about as long"]
+
+
+def test_conclusions_are_those_of_the_rows() -> None:
+    rows = [row(), row(overlap=0.6), row(batch=4, overlap=0.4, apart=0.02), row(where="one host", overlap=0.0)]
+    text = " ".join(overlap.conclusions(rows))
+    assert "batches of 1 hide 70% (median of 2)" in text and "batches of 4 hide 40% (median of 1)" in text
+    assert "up to 1.7 times less" in text and "On one host" in text
+    assert "On one host" not in " ".join(overlap.conclusions(rows[:-1]))
