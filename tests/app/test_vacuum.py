@@ -18,6 +18,7 @@ from tessera import system as systems
 from tessera.commands.export import export
 from tessera.export.configuration import read_configuration
 from tessera.prepare.gromacs import prepare_gromacs
+from tessera.select.references import with_coordinates
 from tessera.simulation import Atoms
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
@@ -123,6 +124,18 @@ def test_references_may_be_far_away(tmp_path: Path) -> None:
     sim = tessera.Simulation(pair("b"), settings(12.0, restraint=[restraint]))
     sim.minimize(max_force=0.01, max_steps=20000)
     np.testing.assert_allclose(sim.positions, [[-100, 0, 0], [100, 0, 0]], atol=0.02)
+
+
+def test_references_may_be_files_of_coordinates(tmp_path: Path) -> None:
+    """They have the coordinates of the input, wherever its middle is."""
+    lines = (ATOMS / "b.gro").read_text().splitlines()
+    (tmp_path / "far.gro").write_text("\n".join([*lines[:3], f"{lines[3][:20]}{70.0:8.3f}{lines[3][28:]}", lines[4]]))
+    system = replace(pair("b"), origin=np.array([900.0, -30.0, 5.0]))
+    systems.write(with_coordinates(system, tmp_path / "far.gro"), tmp_path / "far.tsr")
+    restraint = {"kind": "position", "select": "all", "k": 2.0, "reference": str(tmp_path / "far.tsr")}
+    sim = tessera.Simulation(system, settings(12.0, restraint=[restraint]))
+    sim.minimize(max_force=0.01, max_steps=20000)
+    np.testing.assert_allclose(sim.positions, [[0, 0, 0], [700, 0, 0]], atol=0.02)
 
 
 def test_a_system_file_holds_no_table_of_empty_space(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tessera.prepare.flat import FlatTopology
 from tessera.prepare.pairing import pair_by_name
 from tessera.system import System
 from tessera.system.blocks import to_fraction
+from tessera.system.vacuum import with_positions
 
 
 def with_coordinates(system: System, path: Path) -> System:
@@ -23,11 +24,11 @@ def with_coordinates(system: System, path: Path) -> System:
     found = read_coordinates(path)
     if len(found.position) != system.n_atoms:
         raise InputError(f"{path} has {len(found.position):,} atoms, expected the {system.n_atoms:,} of the system")
-    if not system.periodic:
-        raise InputError(f"{path}: a system without a box takes references from a system file alone")
     if not np.isfinite(found.position).all():
         raise InputError(f"{path}: some coordinates are not finite")
     pair_by_name(_topology(system), found, path)
+    if not system.periodic:  # which has the coordinates of its input
+        return replace(with_positions(system, found.position), velocity=None)
     # The file's frame is that of the input, which `prepare` has rotated where its box was.
     rotation = None if found.box is None else check_box(found.box).rotation
     position = found.position if rotation is None else found.position @ rotation
