@@ -3,15 +3,10 @@
 #include <span>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/io/npy.h"
 
 namespace tessera::app {
-
-namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm, std::int64_t begin,
                           std::int64_t end) {

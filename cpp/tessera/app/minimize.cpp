@@ -167,7 +167,7 @@ Input read_input(const MinimizeRequest& request, const comm::Communicator& comm)
 }
 
 /// The settings in effect, as a run file of this stage alone.
-std::string settings_text(const Simulation& simulation) {
+std::string text_of_stage(const Simulation& simulation) {
   auto config = in_effect(simulation.config(), simulation.settings());
   const std::filesystem::path folder = config.output.folder;
   config.output.folder = folder.parent_path().string();
@@ -202,7 +202,7 @@ void write_stage(Simulation& simulation, const OutputFolder* folder, const nlohm
     const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config.output.folder, name); };
     folder->move_earlier_run_away();
     if (!config.selections.empty()) write_atomically(path("selections.json"), config.selections.text());
-    write_atomically(path("settings.toml"), settings_text(simulation));
+    write_atomically(path("settings.toml"), text_of_stage(simulation));
     write_atomically(path("report.json"), json_text(report, 2) + "\n");
   });
   simulation.save(config.output.folder);

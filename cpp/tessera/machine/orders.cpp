@@ -14,11 +14,10 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::machine {
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// Is a node of a binary tree over the ranks in topology order: every subnet is divided in two between its parts, as
 /// evenly as possible. Places are counted in ranks; the ranks of a host are a leaf.
@@ -38,16 +37,16 @@ class Halves {
   }
 
   int root() const { return root_; }
-  const Half& operator[](int i) const { return all_[index(i)]; }
+  const Half& operator[](int i) const { return all_[at(i)]; }
 
  private:
   int subnet(int s) {
     std::vector<int> parts;  // indices of halves with ranks
-    const auto& node = network_.subnets[index(s)];
+    const auto& node = network_.subnets[at(s)];
     for (const int part : node.subnets)
       if (const int half = subnet(part); half >= 0) parts.push_back(half);
     for (const int host : node.hosts) {
-      const int n = ranks_[index(host)];
+      const int n = ranks_[at(host)];
       if (n <= 0) continue;
       parts.push_back(add({next_, next_ + n, -1, -1, host}));
       next_ += n;
@@ -57,10 +56,10 @@ class Halves {
 
   int join(std::span<const int> parts) {
     if (parts.size() == 1) return parts[0];
-    const int begin = all_[index(parts.front())].begin;
-    const int end = all_[index(parts.back())].end;
+    const int begin = all_[at(parts.front())].begin;
+    const int end = all_[at(parts.back())].end;
     std::size_t best = 1;
-    const auto imbalance = [&](std::size_t cut) { return std::abs(begin + end - 2 * all_[index(parts[cut])].begin); };
+    const auto imbalance = [&](std::size_t cut) { return std::abs(begin + end - 2 * all_[at(parts[cut])].begin); };
     for (std::size_t cut = 2; cut < parts.size(); ++cut)
       if (imbalance(cut) < imbalance(best)) best = cut;
     const int left = join(parts.first(best));
@@ -80,9 +79,9 @@ class Halves {
   int root_ = -1;
 };
 
-RankOrder alternate(const Halves& halves, int at) {
-  const auto& half = halves[at];
-  if (half.left < 0) return RankOrder(index(half.end - half.begin), half.host);
+RankOrder alternate(const Halves& halves, int which) {
+  const auto& half = halves[which];
+  if (half.left < 0) return RankOrder(at(half.end - half.begin), half.host);
   const auto left = alternate(halves, half.left);
   const auto right = alternate(halves, half.right);
   RankOrder order;
@@ -143,13 +142,13 @@ class GridCutter {
     return count;
   }
 
-  void place(int at, std::span<std::int64_t> cells) {
-    const auto& half = halves_[at];
+  void place(int which, std::span<std::int64_t> cells) {
+    const auto& half = halves_[which];
     if (half.left < 0) {
       for (const auto cell : cells) order_[static_cast<std::size_t>(cell)] = half.host;
       return;
     }
-    const auto n_left = index(halves_[half.left].end - halves_[half.left].begin);
+    const auto n_left = at(halves_[half.left].end - halves_[half.left].begin);
     std::size_t best = 0;
     std::int64_t fewest = -1;
     for (std::size_t d = 0; d < dims_.size(); ++d) {
@@ -196,14 +195,14 @@ std::optional<RankOrder> along_torus(const Network& network, const std::vector<i
     if (fits && (best.empty() || outside < fewest)) fewest = outside, best = way;
   } while (std::next_permutation(way.begin(), way.end()));
   if (best.empty()) return std::nullopt;
-  RankOrder order(ranks_on_host.size() * index(ranks));
+  RankOrder order(ranks_on_host.size() * at(ranks));
   for (std::size_t cell = 0; cell < order.size(); ++cell) {
-    std::vector<std::size_t> at(dims.size());  // of the torus
+    std::vector<std::size_t> place(dims.size());  // in the torus
     auto rest = cell;
-    for (std::size_t d = dims.size(); d-- > 0; rest /= index(dims[d]))
-      at[best[d]] = rest % index(dims[d]) / index(dims[d] / torus[best[d]]);
+    for (std::size_t d = dims.size(); d-- > 0; rest /= at(dims[d]))
+      place[best[d]] = rest % at(dims[d]) / at(dims[d] / torus[best[d]]);
     std::size_t host = 0;
-    for (std::size_t d = 0; d < at.size(); ++d) host = host * index(torus[d]) + at[d];
+    for (std::size_t d = 0; d < place.size(); ++d) host = host * at(torus[d]) + place[d];
     order[cell] = static_cast<int>(host);
   }
   return order;
@@ -238,8 +237,8 @@ std::vector<int> fill_slots(const Network& network, int n_ranks) {
   std::vector<int> ranks(network.hosts.size(), 0);
   int left = n_ranks;
   for (const int host : network.hosts_of(0)) {
-    ranks[index(host)] = std::min(left, network.hosts[index(host)].slots);
-    left -= ranks[index(host)];
+    ranks[at(host)] = std::min(left, network.hosts[at(host)].slots);
+    left -= ranks[at(host)];
   }
   if (left > 0)
     throw InputError(
@@ -275,7 +274,7 @@ RankOrder hypercube_order(const Network& network, const std::vector<int>& ranks_
 
 RankOrder ring_order(const Network& network, const std::vector<int>& ranks_on_host) {
   RankOrder order;
-  for (const int host : network.hosts_of(0)) order.insert(order.end(), index(ranks_on_host.at(index(host))), host);
+  for (const int host : network.hosts_of(0)) order.insert(order.end(), at(ranks_on_host.at(at(host))), host);
   return order;
 }
 
@@ -297,15 +296,15 @@ std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const Rank
     throw InputError(fmt::format("an order of {} places for {} ranks", order.size(), host_of_rank.size()));
   std::vector<std::deque<int>> waiting;
   for (std::size_t r = 0; r < host_of_rank.size(); ++r) {
-    if (waiting.size() <= index(host_of_rank[r])) waiting.resize(index(host_of_rank[r]) + 1);
-    waiting[index(host_of_rank[r])].push_back(static_cast<int>(r));
+    if (waiting.size() <= at(host_of_rank[r])) waiting.resize(at(host_of_rank[r]) + 1);
+    waiting[at(host_of_rank[r])].push_back(static_cast<int>(r));
   }
   std::vector<int> ranks;
   for (const int host : order) {
-    if (index(host) >= waiting.size() || waiting[index(host)].empty())
+    if (at(host) >= waiting.size() || waiting[at(host)].empty())
       throw InputError(fmt::format("the order puts more ranks on host {} than run there", host));
-    ranks.push_back(waiting[index(host)].front());
-    waiting[index(host)].pop_front();
+    ranks.push_back(waiting[at(host)].front());
+    waiting[at(host)].pop_front();
   }
   return ranks;
 }

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::machine {
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 const Link& inside_of(const Host& host) { return host.inside ? *host.inside : Wires::unmeasured_inside; }
 
@@ -25,31 +24,31 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
   ranks_on_.resize(n_hosts);
   for (std::size_t r = 0; r < host_of_rank_.size(); ++r) {
     const int host = host_of_rank_[r];
-    if (host < 0 || index(host) >= n_hosts)
+    if (host < 0 || at(host) >= n_hosts)
       throw InputError(fmt::format("rank {} is on host {}, but the network has {} hosts", r, host, n_hosts));
-    rank_wire_.push_back(add(fmt::format("rank {}", r), inside_of(network_.hosts[index(host)]).bandwidth));
-    if (ranks_on_[index(host)].empty()) ++n_hosts_;
-    ranks_on_[index(host)].push_back(static_cast<int>(r));
+    rank_wire_.push_back(add(fmt::format("rank {}", r), inside_of(network_.hosts[at(host)]).bandwidth));
+    if (ranks_on_[at(host)].empty()) ++n_hosts_;
+    ranks_on_[at(host)].push_back(static_cast<int>(r));
   }
 
   depth_.assign(n_subnets, 0);
   height_.assign(n_subnets, 0);
-  for (std::size_t s = 1; s < n_subnets; ++s) depth_[s] = depth_[index(network_.subnets[s].parent)] + 1;
+  for (std::size_t s = 1; s < n_subnets; ++s) depth_[s] = depth_[at(network_.subnets[s].parent)] + 1;
   for (std::size_t s = n_subnets - 1; s > 0; --s) {
-    auto& above = height_[index(network_.subnets[s].parent)];
+    auto& above = height_[at(network_.subnets[s].parent)];
     above = std::max(above, height_[s] + 1);
   }
   ancestors_.resize(n_hosts);
   for (std::size_t s = 0; s < n_subnets; ++s)
     for (const int host : network_.subnets[s].hosts)
-      for (int at = static_cast<int>(s); at >= 0; at = network_.subnets[index(at)].parent)
-        ancestors_[index(host)].push_back(at);
+      for (int above = static_cast<int>(s); above >= 0; above = network_.subnets[at(above)].parent)
+        ancestors_[at(host)].push_back(above);
 
   out_.resize(n_hosts);
   in_.resize(n_hosts);
   for (std::size_t h = 0; h < n_hosts; ++h)
     for (std::size_t level = 0; level < ancestors_[h].size(); ++level) {
-      const double rate = network_.subnets[index(ancestors_[h][level])].link.bandwidth;
+      const double rate = network_.subnets[at(ancestors_[h][level])].link.bandwidth;
       const auto& name = network_.hosts[h].name;
       const auto suffix = level == 0 ? std::string() : fmt::format(" {}", level);
       out_[h].push_back(rate > 0 ? add(fmt::format("{} out{}", name, suffix), rate) : -1);
@@ -78,7 +77,7 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
     const int wire = add(fmt::format("processors {}", p), work.bandwidth);
     wires_.back().per_message = work.latency;
     wires_.back().is_processors = true;
-    for (const int host : hosts) processors_[index(host)] = wire;
+    for (const int host : hosts) processors_[at(host)] = wire;
   }
   for (int h = 0; h < static_cast<int>(n_hosts); ++h) {
     sender_.push_back(side_of(h, true));
@@ -93,23 +92,23 @@ int Wires::add(std::string name, double bandwidth) {
 
 Wires::Side Wires::side_of(int host, bool is_out) const {
   Side side;
-  const auto& above = ancestors_[index(host)];
-  const auto& ports = (is_out ? out_ : in_)[index(host)];
+  const auto& above = ancestors_[at(host)];
+  const auto& ports = (is_out ? out_ : in_)[at(host)];
   const auto& uplinks = is_out ? up_ : down_;
   for (std::size_t level = 0; level < above.size(); ++level) {
     if (ports[level] >= 0) side.ports.push_back(ports[level]);
     side.n_ports.push_back(side.ports.size());
     // A message does not leave the subnet in which it turns round: the uplink is idle, and path() adds the bus once.
     side.n_lines.push_back(side.lines.size());
-    for (const int wire : {bus_[index(above[level])], uplinks[index(above[level])]})
+    for (const int wire : {bus_[at(above[level])], uplinks[at(above[level])]})
       if (wire >= 0) side.lines.push_back(wire);
   }
   return side;
 }
 
 int Wires::common_subnet(int host_a, int host_b) const {
-  const auto& a = ancestors_[index(host_a)];
-  const auto& b = ancestors_[index(host_b)];
+  const auto& a = ancestors_[at(host_a)];
+  const auto& b = ancestors_[at(host_b)];
   auto at_a = a.rbegin();
   auto at_b = b.rbegin();
   int common = 0;
@@ -121,21 +120,21 @@ std::span<const int> Wires::path(int from, int to) const {
   const int a = host_of(from);
   const int b = host_of(to);
   path_.clear();
-  path_.push_back(rank_wire_[index(from)]);
+  path_.push_back(rank_wire_[at(from)]);
   if (a != b) {
     const int common = common_subnet(a, b);
-    const auto level = [&](int host) { return ancestors_[index(host)].size() - 1 - index(depth_[index(common)]); };
+    const auto level = [&](int host) { return ancestors_[at(host)].size() - 1 - at(depth_[at(common)]); };
     const auto append = [&](const std::vector<int>& wires, std::size_t n) {
       path_.insert(path_.end(), wires.begin(), wires.begin() + static_cast<std::ptrdiff_t>(n));
     };
     const auto append_reversed = [&](const std::vector<int>& wires, std::size_t n) {
       path_.insert(path_.end(), wires.rend() - static_cast<std::ptrdiff_t>(n), wires.rend());
     };
-    const auto& sender = sender_[index(a)];
-    const auto& receiver = receiver_[index(b)];
+    const auto& sender = sender_[at(a)];
+    const auto& receiver = receiver_[at(b)];
     append(sender.ports, sender.n_ports[level(a)]);
     append(sender.lines, sender.n_lines[level(a)]);
-    if (bus_[index(common)] >= 0) path_.push_back(bus_[index(common)]);
+    if (bus_[at(common)] >= 0) path_.push_back(bus_[at(common)]);
     if (const auto& routes = network_.routes) {
       const auto first = path_.size();
       routes->add_links(static_cast<int>(network_.hosts.size()), a, b, path_);
@@ -144,27 +143,27 @@ std::span<const int> Wires::path(int from, int to) const {
     append_reversed(receiver.lines, receiver.n_lines[level(b)]);
     append_reversed(receiver.ports, receiver.n_ports[level(b)]);
   }
-  path_.push_back(rank_wire_[index(to)]);
+  path_.push_back(rank_wire_[at(to)]);
   return path_;
 }
 
 double Wires::latency(int from, int to) const {
   const int a = host_of(from);
   const int b = host_of(to);
-  if (a == b) return inside_of(network_.hosts[index(a)]).latency;
-  return network_.subnets[index(common_subnet(a, b))].link.latency;
+  if (a == b) return inside_of(network_.hosts[at(a)]).latency;
+  return network_.subnets[at(common_subnet(a, b))].link.latency;
 }
 
 double Wires::time(int from, int to, double bytes) const {
   double least = std::numeric_limits<double>::infinity();
-  for (const int wire : path(from, to)) least = std::min(least, wires_[index(wire)].bandwidth);
+  for (const int wire : path(from, to)) least = std::min(least, wires_[at(wire)].bandwidth);
   return latency(from, to) + bytes / least;
 }
 
 int Wires::level(int from, int to) const {
   const int a = host_of(from);
   const int b = host_of(to);
-  return a == b ? 0 : height_[index(common_subnet(a, b))] + 1;
+  return a == b ? 0 : height_[at(common_subnet(a, b))] + 1;
 }
 
 }  // namespace tessera::machine

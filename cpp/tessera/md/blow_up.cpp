@@ -10,13 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/index.h"
 #include "tessera/md/bonded/bonded.h"
 
 namespace tessera::md {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 struct Strongest {
   std::string_view term;

@@ -8,14 +8,13 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/base/units.h"
 #include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::md {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Shares the degrees of freedom between heat baths: what each has by its atoms and constraints, less its part of those
 /// of the centre of mass.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/index.h"
 #include "tessera/base/units.h"
 #include "tessera/md/blow_up.h"
 #include "tessera/md/bonded/bonded.h"
@@ -9,12 +10,6 @@
 #include "tessera/md/virtual_site/virtual_sites.h"
 
 namespace tessera::md {
-
-namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 Forces::Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
                const Topology& topology, const external::ExternalForces& external, const comm::Communicator& comm,

@@ -7,14 +7,13 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/md/bonded/tables.h"
 #include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::md {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 template <int Arity>
 std::size_t list_bytes(const bonded::TermList<Arity>& list) {

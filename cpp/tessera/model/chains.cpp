@@ -5,13 +5,12 @@
 #include <iterator>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/model/system.h"
 
 namespace tessera::model {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Calls visit(list) for every vector of a template.
 template <class Visit>

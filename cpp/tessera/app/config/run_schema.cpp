@@ -7,8 +7,6 @@
 namespace tessera::app {
 namespace {
 
-constexpr double any_count = 9e15;
-
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
 /// Chains of the usual length are not named in checkpoints, which those of earlier versions do not do either.
 bool has_other_chain(const RunConfig& config) {

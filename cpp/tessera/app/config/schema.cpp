@@ -12,8 +12,6 @@
 namespace tessera::app {
 namespace {
 
-constexpr double any_count = 9e15;
-
 std::string expected_number(const Key& key, const char* kind) {
   std::string text = kind;
   const std::string bounds = key.bounds.describe();

@@ -28,6 +28,8 @@ using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<
 
 enum class ValueType { boolean, integer, real, text, integers, texts, schedule };
 
+constexpr double any_count = 9e15;  // more than anything is counted to
+
 /// What numbers a key takes; the default admits all finite ones.
 struct Bounds {
   double minimum = -1e300, maximum = 1e300;

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/large_pages.h"
 #include "tessera/io/write_behind.h"
@@ -17,8 +18,6 @@
 namespace tessera::app {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Which rank writes which groups of atoms, and when. A group fills whole pieces of each array, so a piece has one
 /// writer. Rounds keep what a rank holds at once small beside its own atoms.

@@ -1,10 +1,10 @@
 #include "tessera/app/trajectory/chain_parts.h"
 
+#include "tessera/base/index.h"
+
 namespace tessera::app {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 using Image = std::array<std::int32_t, 3>;
 

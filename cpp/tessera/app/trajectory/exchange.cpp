@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::app {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void store(std::vector<float>& rows, std::size_t row, const Vec3& r) {
   rows[3 * row] = static_cast<float>(r.x);

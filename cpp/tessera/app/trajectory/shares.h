@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/base/index.h"
 #include "tessera/model/atom_set.h"
 #include "tessera/model/system.h"
 
@@ -55,7 +56,6 @@ class FrameShares {
     std::int64_t first, last, before;
   };
 
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
   const Range& range_of_number(std::int64_t number) const;
   /// The first atom with which a share may begin, at or before an atom.
   std::int64_t first_of_share(std::int64_t id) const;

@@ -4,10 +4,10 @@
 #include <bit>
 #include <tuple>
 
+#include "tessera/base/index.h"
+
 namespace tessera::collectives {
 namespace {
-
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 /// Returns the bits of a corner in the first `n` dimensions, the first dimension being the highest bit.
 std::size_t key(const Hypercube& cube, std::size_t corner, std::size_t n) {
@@ -77,8 +77,8 @@ HypercubeParts::HypercubeParts(const Hypercube& cube, const std::vector<ElementR
     auto& shares = shares_.emplace_back(std::size_t{1} << n);
     for (std::size_t corner = 0; corner < cube.size(); ++corner) {
       auto& share = shares[key(cube, corner, n)];
-      share.push_back(parts[index(cube.corners[corner])]);
-      if (cube.folded[corner] >= 0) share.push_back(parts[index(cube.folded[corner])]);
+      share.push_back(parts[at(cube.corners[corner])]);
+      if (cube.folded[corner] >= 0) share.push_back(parts[at(cube.folded[corner])]);
     }
     for (auto& share : shares) share = runs(std::move(share));
   }

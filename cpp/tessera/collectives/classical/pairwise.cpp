@@ -1,12 +1,11 @@
 // Every block goes straight from its rank to its destination, in rounds in which each rank sends to one other rank and
 // receives from one other rank.
+#include "tessera/base/index.h"
 #include "tessera/collectives/classical/build.h"
 #include "tessera/collectives/classical/entries.h"
 
 namespace tessera::collectives {
 namespace {
-
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 bool can(const CollectiveProblem& problem, const machine::Wires&) {
   const auto n = static_cast<std::size_t>(problem.n_ranks);
@@ -21,8 +20,8 @@ void add_in_rank_order(MessagePlan& plan, const CollectiveProblem& problem, cons
   for (int distance = 1; distance < problem.n_ranks; ++distance)
     for (int low = 0; low + distance < problem.n_ranks; ++low) {
       const int high = low + distance;
-      send(plan, low, high, blocks[index(high)], combine(problem, low, high));
-      send(plan, high, low, blocks[index(low)], combine(problem, high, low));
+      send(plan, low, high, blocks[at(high)], combine(problem, low, high));
+      send(plan, high, low, blocks[at(low)], combine(problem, high, low));
     }
 }
 
@@ -37,8 +36,8 @@ MessagePlan plan(const CollectiveProblem& problem, const machine::Wires& wires, 
   for (std::size_t distance = 1; distance < order.size(); ++distance)
     for (std::size_t position = 0; position < order.size(); ++position) {
       const int from = order[position], to = order[(position + distance) % order.size()];
-      const auto& theirs = blocks[index(to)];
-      const auto& own = blocks[index(from)];
+      const auto& theirs = blocks[at(to)];
+      const auto& own = blocks[at(from)];
       switch (problem.operation) {
         case Operation::all_to_all:
           add(made, {.from = from,

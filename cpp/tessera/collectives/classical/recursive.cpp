@@ -2,13 +2,12 @@
 // vector distributed global sum is reduce-scatter by halving, its broadcast all-gather by doubling. All-reduce by both:
 // Rabenseifner, "Optimization of collective reduction operations", 2004. Ranks beyond a power of two are represented by
 // a neighbour.
+#include "tessera/base/index.h"
 #include "tessera/collectives/classical/entries.h"
 #include "tessera/collectives/classical/hypercube.h"
 
 namespace tessera::collectives {
 namespace {
-
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 /// Adds messages in which folded ranks send their data to their corner, or receive their part from it.
 template <class What>
@@ -98,7 +97,7 @@ MessagePlan plan_doubling(const CollectiveProblem& problem, const machine::Wires
   const auto all = [all = whole(problem)](int) { return all; };
   if (problem.operation == Operation::all_gather) {
     const auto blocks = blocks_of(problem);
-    add_fold(plan, problem, cube, [&](int rank) { return blocks[index(rank)]; });
+    add_fold(plan, problem, cube, [&](int rank) { return blocks[at(rank)]; });
     HypercubeParts(cube, blocks).add_doubling(plan);
   } else {
     add_fold(plan, problem, cube, all);
@@ -135,7 +134,7 @@ MessagePlan plan_halving(const CollectiveProblem& problem, const machine::Wires&
   }
   switch (problem.operation) {
     case Operation::reduce_scatter:
-      add_unfold(plan, cube, [&](int rank) { return parts[index(rank)]; });
+      add_unfold(plan, cube, [&](int rank) { return parts[at(rank)]; });
       break;
     case Operation::reduce:
       cube_parts.add_gather(plan, cube.corner_of(problem.root));

@@ -3,14 +3,13 @@
 // high-performance collective communication library", 1994.
 #include <algorithm>
 
+#include "tessera/base/index.h"
 #include "tessera/collectives/classical/entries.h"
 #include "tessera/collectives/classical/tree.h"
 #include "tessera/collectives/predict.h"
 
 namespace tessera::collectives {
 namespace {
-
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
 
 /// Calls `send` for the n−1 steps of a ring; in step s position v sends the part of position `first(v, s)` to v+1.
 template <class Send>
@@ -25,7 +24,7 @@ void around(const std::vector<int>& order, int lag, Send&& send_part) {
 void add_ring_reduce_scatter(MessagePlan& plan, const CollectiveProblem& problem, const Parameters& parameters,
                              const std::vector<int>& order, const std::vector<ElementRange>& parts) {
   around(order, 1, [&](std::size_t from, std::size_t to, std::size_t owner) {
-    send(plan, order[from], order[to], pieces(parts[index(order[owner])], problem.element_bytes, parameters.segment),
+    send(plan, order[from], order[to], pieces(parts[at(order[owner])], problem.element_bytes, parameters.segment),
          combine(problem, order[from], order[to]));
   });
 }
@@ -38,14 +37,14 @@ void add_ring_all_gather(MessagePlan& plan, const CollectiveProblem& problem, co
   const auto n = order.size();
   around(order, 0, [&](std::size_t from, std::size_t to, std::size_t owner) {
     if ((owner + n - to) % n >= held[to])
-      send(plan, order[from], order[to], pieces(parts[index(order[owner])], problem.element_bytes, parameters.segment),
+      send(plan, order[from], order[to], pieces(parts[at(order[owner])], problem.element_bytes, parameters.segment),
            Effect::replace);
   });
 }
 
 /// Tells whether so many rounds take few enough messages.
 bool can_go_around(const CollectiveProblem& problem, std::size_t times) {
-  const auto n = index(problem.n_ranks);
+  const auto n = at(problem.n_ranks);
   return times * n * (n - 1) <= most_messages;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/base/index.h"
+
 namespace tessera::collectives {
 namespace {
 
@@ -10,18 +12,16 @@ struct Branch {
   int depth;  // levels left; 0: no limit
 };
 
-std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
-
 void add_down(MessagePlan& plan, const RankTree& tree, const std::vector<int>& downwards, const ElementRange& range) {
   for (const int rank : downwards)
-    if (rank != tree.root) send(plan, tree.parent[index(rank)], rank, range, Effect::replace);
+    if (rank != tree.root) send(plan, tree.parent[at(rank)], rank, range, Effect::replace);
 }
 
 void add_up(MessagePlan& plan, const CollectiveProblem& problem, const RankTree& tree,
             const std::vector<int>& downwards, const ElementRange& range) {
   for (auto rank = downwards.rbegin(); rank != downwards.rend(); ++rank)
     if (*rank != tree.root) {
-      const int parent = tree.parent[index(*rank)];
+      const int parent = tree.parent[at(*rank)];
       send(plan, *rank, parent, range, combine(problem, *rank, parent));
     }
 }
@@ -31,11 +31,11 @@ std::vector<std::vector<ElementRange>> parts_below(const RankTree& tree, const s
                                                    const std::vector<ElementRange>& parts) {
   std::vector<std::vector<ElementRange>> below(parts.size());
   for (auto rank = downwards.rbegin(); rank != downwards.rend(); ++rank) {
-    auto& own = below[index(*rank)];
-    own.push_back(parts[index(*rank)]);
+    auto& own = below[at(*rank)];
+    own.push_back(parts[at(*rank)]);
     own = runs(std::move(own));
     if (*rank == tree.root) continue;
-    auto& above = below[index(tree.parent[index(*rank)])];
+    auto& above = below[at(tree.parent[at(*rank)])];
     above.insert(above.end(), own.begin(), own.end());
   }
   return below;
@@ -43,12 +43,11 @@ std::vector<std::vector<ElementRange>> parts_below(const RankTree& tree, const s
 
 }  // namespace
 
-RankTree::RankTree(int n_ranks, int root_rank)
-    : root(root_rank), parent(index(n_ranks), -1), children(index(n_ranks)) {}
+RankTree::RankTree(int n_ranks, int root_rank) : root(root_rank), parent(at(n_ranks), -1), children(at(n_ranks)) {}
 
 void RankTree::attach(int child, int to) {
-  parent[index(child)] = to;
-  children[index(to)].push_back(child);
+  parent[at(child)] = to;
+  children[at(to)].push_back(child);
 }
 
 std::vector<int> RankTree::downwards() const {
@@ -57,7 +56,7 @@ std::vector<int> RankTree::downwards() const {
     const int rank = waiting.back();
     waiting.pop_back();
     order.push_back(rank);
-    waiting.insert(waiting.end(), children[index(rank)].begin(), children[index(rank)].end());
+    waiting.insert(waiting.end(), children[at(rank)].begin(), children[at(rank)].end());
   }
   return order;
 }
@@ -69,7 +68,7 @@ void grow_k_ary(RankTree& tree, std::span<const int> sequence, int degree, int d
     waiting.pop_back();
     const int top = piece.sequence.front();
     auto rest = piece.sequence.subspan(1);
-    for (auto n_left = piece.depth == 1 ? rest.size() : index(degree); !rest.empty(); --n_left) {
+    for (auto n_left = piece.depth == 1 ? rest.size() : at(degree); !rest.empty(); --n_left) {
       const auto length = (rest.size() + n_left - 1) / n_left;
       tree.attach(rest.front(), top);
       waiting.push_back({rest.first(length), std::max(piece.depth - 1, 0)});
@@ -145,14 +144,14 @@ void add_scatter(MessagePlan& plan, const RankTree& tree, const std::vector<Elem
   const auto downwards = tree.downwards();
   const auto below = parts_below(tree, downwards, parts);
   for (const int rank : downwards)
-    if (rank != tree.root) send(plan, tree.parent[index(rank)], rank, below[index(rank)], Effect::replace);
+    if (rank != tree.root) send(plan, tree.parent[at(rank)], rank, below[at(rank)], Effect::replace);
 }
 
 void add_gather(MessagePlan& plan, const RankTree& tree, const std::vector<ElementRange>& parts) {
   const auto downwards = tree.downwards();
   const auto below = parts_below(tree, downwards, parts);
   for (auto rank = downwards.rbegin(); rank != downwards.rend(); ++rank)
-    if (*rank != tree.root) send(plan, *rank, tree.parent[index(*rank)], below[index(*rank)], Effect::replace);
+    if (*rank != tree.root) send(plan, *rank, tree.parent[at(*rank)], below[at(*rank)], Effect::replace);
 }
 
 }  // namespace tessera::collectives

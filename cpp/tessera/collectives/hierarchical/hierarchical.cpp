@@ -9,12 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "tessera/base/index.h"
 #include "tessera/collectives/classical/build.h"
 
 namespace tessera::collectives {
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 bool are_hosts_consecutive(const CollectiveProblem& problem, const machine::Wires& wires) {
   for (int rank = 0; rank < problem.n_ranks; ++rank) {
@@ -43,7 +42,7 @@ Between make_between(const CollectiveProblem& problem, const machine::Wires& wir
     if (ranks.front() != rank) continue;
     if (has_root(problem.operation) && wires.host_of(problem.root) == host) outer.root = static_cast<int>(hosts.size());
     if (has_blocks_by_rank(problem.operation))
-      outer.blocks.push_back(offsets[index(ranks.back()) + 1] - offsets[index(rank)]);
+      outer.blocks.push_back(offsets[at(ranks.back()) + 1] - offsets[at(rank)]);
     leaders.push_back(leader_of(problem, wires, host));
     hosts.push_back(host);
   }
@@ -85,7 +84,7 @@ std::vector<HostTreeEdge> tree_inside(const CollectiveProblem& problem, std::spa
       for (std::size_t v = bit; v < arm.size(); v += 2 * bit) {
         auto& edge = edges.emplace_back(HostTreeEdge{arm[v - bit], arm[v], {}});
         if (!has_blocks_by_rank(problem.operation)) continue;  // else the leader is the lowest
-        const auto begin = offsets[index(arm[v])], end = offsets[index(arm[std::min(v + bit, arm.size()) - 1]) + 1];
+        const auto begin = offsets[at(arm[v])], end = offsets[at(arm[std::min(v + bit, arm.size()) - 1]) + 1];
         edge.below = {begin, end - begin};
       }
   return edges;
@@ -120,8 +119,8 @@ MessagePlan plan_hierarchical(const CollectiveProblem& problem, const machine::W
   const auto [entry, chosen] = entry_between(parameters, between);
   auto plan = entry->plan(between.problem, between.wires, chosen);
   for (auto& message : plan.messages) {
-    message.from = between.leaders[index(message.from)];
-    message.to = between.leaders[index(message.to)];
+    message.from = between.leaders[at(message.from)];
+    message.to = between.leaders[at(message.to)];
   }
   const auto operation = problem.operation;
   MessagePlan collect, distribute;

@@ -13,8 +13,8 @@ namespace tessera::grid {
 namespace {
 
 constexpr std::int64_t trial_batches = 6;  // of one field
-constexpr int most_turns = 5;
-constexpr double trial_seconds = 0.1;
+constexpr int most_turns_of_trial = 5;
+constexpr double seconds_of_trial = 0.1;
 
 /// Returns the seconds of work without those of packing.
 template <class Real, class Work>
@@ -49,7 +49,7 @@ std::optional<double> measure_overlap(const Stencil& stencil, std::int64_t compo
 
   std::array<std::vector<double>, 3> turns;  // exchange, one after the other, together
   double elapsed = 0;
-  for (int turn = -1; turn < most_turns && (turn < 1 || elapsed < trial_seconds); ++turn) {
+  for (int turn = -1; turn < most_turns_of_trial && (turn < 1 || elapsed < seconds_of_trial); ++turn) {
     comm.barrier();
     const auto begin = std::chrono::steady_clock::now();
     const std::array<double, 3> spent = {seconds_of(apply, [&] { apply.apply_apart(from, {}, trial_batches); }),

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "tessera/base/index.h"
 #include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/contention_results.h"
 #include "tessera/machine/survey/derive_network.h"
@@ -20,11 +21,9 @@ constexpr std::int64_t long_piece = 30'000, less_of_short = 4;
 // Links slower than this fraction of the fastest are left out, as they and not the processors would be the limit.
 constexpr double slower = 0.75;
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 /// Returns the hosts of a subnet, in turn from each of its parts, so that any prefix of the list is spread over all.
 std::vector<int> spread_hosts(const Network& network, int subnet) {
-  const auto& node = network.subnets[index(subnet)];
+  const auto& node = network.subnets[at(subnet)];
   if (node.is_leaf()) return node.hosts;
   std::vector<std::vector<int>> parts;
   for (const int part : node.subnets) parts.push_back(spread_hosts(network, part));
@@ -75,7 +74,7 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
     if (std::any_of(measurements.experiments.begin(), measurements.experiments.end(), is_done)) return;
     Experiment experiment{flows, bytes_of_flow(link, options.seconds), {}, {}, piece};
     if (piece == short_piece) experiment.bytes = std::max(piece, experiment.bytes / less_of_short);
-    const bool are_many = flows.size() > index(options.most_flows);  // too many to time one by one
+    const bool are_many = flows.size() > at(options.most_flows);  // too many to time one by one
     if (piece == 0 && !are_many) experiment.bytes = bytes_of_flow(link, options.seconds_of_media);
     if (piece > 0 || are_many) experiment.alone.assign(flows.size(), link.time(static_cast<double>(experiment.bytes)));
     wanted.push_back(std::move(experiment));
@@ -109,11 +108,11 @@ std::vector<Experiment> contention_experiments(const Measurements& measurements,
       for (const int host : spread_hosts(network, around))
         if (!inside.contains(host)) partners.push_back(host);
     }
-    const auto n_flows = std::min({senders.size(), partners.size(), index(options.most_flows)});
+    const auto n_flows = std::min({senders.size(), partners.size(), at(options.most_flows)});
     if (n_flows < 2) continue;  // the uplink of a single host is its port
     std::vector<Flow> flows;
     for (std::size_t i = 0; i < n_flows; ++i) flows.push_back({senders[i], partners[i]});
-    add(flows, network.subnets[index(subnet.parent)].link);
+    add(flows, network.subnets[at(subnet.parent)].link);
   }
   if (network.hosts.size() >= least_hosts_with_routes)
     for (const auto& flows : route_patterns(static_cast<int>(network.hosts.size())))
@@ -129,7 +128,7 @@ double most_seconds(const Experiment& experiment, Network network) {
   network.routes.reset();
   for (auto& subnet : network.subnets) {
     if (subnet.medium == Medium::unknown) subnet.medium = Medium::bus;
-    if (!subnet.uplink && subnet.parent >= 0) subnet.uplink = network.subnets[index(subnet.parent)].link.bandwidth;
+    if (!subnet.uplink && subnet.parent >= 0) subnet.uplink = network.subnets[at(subnet.parent)].link.bandwidth;
   }
   std::vector<int> one_each(network.hosts.size());
   std::iota(one_each.begin(), one_each.end(), 0);
@@ -138,7 +137,7 @@ double most_seconds(const Experiment& experiment, Network network) {
   double latency = 0;
   for (const auto& [from, to] : experiment.flows) {
     for (const int wire : wires.path(from, to))
-      busy[index(wire)] += static_cast<double>(experiment.bytes) / wires.wires()[index(wire)].bandwidth;
+      busy[at(wire)] += static_cast<double>(experiment.bytes) / wires.wires()[at(wire)].bandwidth;
     latency = std::max(latency, wires.latency(from, to));
   }
   return latency + *std::max_element(busy.begin(), busy.end());

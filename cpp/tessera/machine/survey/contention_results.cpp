@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "tessera/base/index.h"
+
 namespace tessera::machine {
 namespace {
 
@@ -20,21 +22,19 @@ constexpr double idle_wires = 0.67;
 // The part of the work for a long message that does not depend on its bytes is at most this fraction.
 constexpr double most_per_message = 0.9;
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 /// Finds for each subnet which of its parts (or hosts, in a leaf) holds a host; -1: none.
 class Tree {
  public:
   explicit Tree(const Network& network) : network_(network), leaf_(network.hosts.size(), 0) {
     for (std::size_t s = 0; s < network.subnets.size(); ++s)
-      for (const int host : network.subnets[s].hosts) leaf_[index(host)] = static_cast<int>(s);
+      for (const int host : network.subnets[s].hosts) leaf_[at(host)] = static_cast<int>(s);
   }
 
   int common(int a, int b) const {  // parents precede their parts
-    while (a != b) (a > b ? a : b) = network_.subnets[index(std::max(a, b))].parent;
+    while (a != b) (a > b ? a : b) = network_.subnets[at(std::max(a, b))].parent;
     return a;
   }
-  int leaf(int host) const { return leaf_[index(host)]; }
+  int leaf(int host) const { return leaf_[at(host)]; }
   bool holds(int subnet, int host) const { return common(subnet, leaf(host)) == subnet; }
   int common_of(const std::vector<int>& hosts) const {
     int found = leaf(hosts[0]);
@@ -42,10 +42,10 @@ class Tree {
     return found;
   }
   int part_of(int subnet, int host) const {
-    int at = leaf(host);
-    if (at == subnet) return network_.subnets.empty() ? -1 : static_cast<int>(network_.subnets.size()) + host;
-    while (network_.subnets[index(at)].parent != subnet) at = network_.subnets[index(at)].parent;
-    return at;
+    int below = leaf(host);
+    if (below == subnet) return network_.subnets.empty() ? -1 : static_cast<int>(network_.subnets.size()) + host;
+    while (network_.subnets[at(below)].parent != subnet) below = network_.subnets[at(below)].parent;
+    return below;
   }
 
  private:
@@ -84,14 +84,14 @@ void add_contention(Network& network, const std::vector<Experiment>& experiments
       const double n_flows = static_cast<double>(experiment.flows.size());
       const double rate = n_flows * static_cast<double>(experiment.bytes) / slowest_together;
       if (slowest_alone < limited * slowest_together) {
-        auto& uplink = network.subnets[index(from)].uplink;
+        auto& uplink = network.subnets[at(from)].uplink;
         uplink = std::max(uplink.value_or(0), rate);  // the best of several experiments
       }
       continue;
     }
 
     const int within = tree.common_of(all);
-    auto& subnet = network.subnets[index(within)];
+    auto& subnet = network.subnets[at(within)];
     std::multiset<int> parts;
     for (const int host : all) parts.insert(tree.part_of(within, host));
     const bool are_disjoint = std::all_of(parts.begin(), parts.end(), [&](int part) { return parts.count(part) == 1; });

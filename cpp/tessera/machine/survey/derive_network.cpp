@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/machine/routes/find_routes.h"
 #include "tessera/machine/survey/contention_results.h"
 #include "tessera/machine/survey/split_by_load.h"
 
 namespace tessera::machine {
 namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 double median(std::vector<double>& values) {
   if (values.empty()) return std::nan("");
@@ -61,7 +60,7 @@ void split_leaves(std::vector<Subnet>& subnets, const std::vector<Experiment>& e
 int common_subnet(const std::vector<Subnet>& subnets, int a, int b) {
   while (a != b) {
     if (a < b) std::swap(a, b);
-    a = subnets[index(a)].parent;
+    a = subnets[at(a)].parent;
   }
   return a;
 }
@@ -104,16 +103,16 @@ Network network_of_times(const Measurements& measurements) {
   else
     network.subnets = hierarchy(measurements.times, tolerances);
 
-  std::vector<int> leaf(index(n));
+  std::vector<int> leaf(at(n));
   for (std::size_t s = 0; s < network.subnets.size(); ++s)
-    for (const int host : network.subnets[s].hosts) leaf[index(host)] = static_cast<int>(s);
+    for (const int host : network.subnets[s].hosts) leaf[at(host)] = static_cast<int>(s);
   std::vector<std::vector<std::vector<double>>> samples(network.subnets.size(),
                                                         std::vector<std::vector<double>>(n_sizes));
   for (std::size_t k = 0; k < n_sizes; ++k)
     for (int a = 0; a < n; ++a)
       for (int b = a + 1; b < n; ++b)
         if (const double time = measurements.times[k].between(a, b); !std::isnan(time))
-          samples[index(common_subnet(network.subnets, leaf[index(a)], leaf[index(b)]))][k].push_back(time);
+          samples[at(common_subnet(network.subnets, leaf[at(a)], leaf[at(b)]))][k].push_back(time);
   for (std::size_t s = 0; s < network.subnets.size(); ++s) {
     auto& subnet = network.subnets[s];
     if (subnet.hosts.size() + subnet.subnets.size() < 2) continue;

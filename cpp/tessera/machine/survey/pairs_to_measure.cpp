@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "tessera/base/index.h"
+
 namespace tessera::machine {
 namespace {
 
@@ -16,8 +18,6 @@ constexpr double gap = 1.08;
 constexpr int all_pairs_up_to = 16;   // hosts
 constexpr int n_pivots_alike = 3;     // pivots without a difference before a group counts as one
 constexpr int n_pairs_of_groups = 2;  // measured between two subnets
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 int log2_of(int n) { return static_cast<int>(std::ceil(std::log2(std::max(n, 2)))); }
 
@@ -34,7 +34,7 @@ class Survey {
     for (int a = 0; a < n_; ++a)
       for (int b = a + 1; b <= std::min(a + 2, n_ - 1); ++b) ask(a, b);
     if (!wanted_.empty()) return wanted();
-    std::vector<int> all(index(n_));
+    std::vector<int> all(at(n_));
     std::iota(all.begin(), all.end(), 0);
     resolve(all, {});
     if (wanted_.empty()) verify();
@@ -187,8 +187,8 @@ class Survey {
       for (int step = 1; step < n_groups; step = is_small ? step + 1 : 2 * step) {
         const int h = is_small ? g + step : (g + step) % n_groups;
         if (h >= n_groups) break;
-        const auto& first = groups[index(g)];
-        const auto& second = groups[index(h)];
+        const auto& first = groups[at(g)];
+        const auto& second = groups[at(h)];
         for (std::size_t i = 0; i < n_pairs_of_groups; ++i)
           ask(first[i * (first.size() - 1)], second[i * (second.size() - 1)]);
       }

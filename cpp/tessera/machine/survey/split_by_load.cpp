@@ -11,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "tessera/base/index.h"
+
 namespace tessera::machine {
 namespace {
 
@@ -51,8 +53,6 @@ struct Load {
   std::vector<double> slowdown;            // together / alone
 };
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 /// Returns the experiments among these hosts, by index in the list. Those that took longer than one flow after another
 /// are left out, because other jobs disturbed them.
 std::vector<Load> loads_of(const std::vector<int>& hosts, const std::vector<Experiment>& experiments) {
@@ -90,12 +90,12 @@ class Model {
       for (const auto& [from, to] : load.flows) {
         // A path has ports out and in, then two wires per part: out and in of a switch, or the bus.
         auto& path = wires.emplace_back(std::vector<int>{from, n_hosts_ + to});
-        const int a = division.part_of[index(from)];
-        const int b = division.part_of[index(to)];
+        const int a = division.part_of[at(from)];
+        const int b = division.part_of[at(to)];
         const int first = 2 * n_hosts_;
-        const bool is_bus = division.media[index(a)] == Medium::bus;
+        const bool is_bus = division.media[at(a)] == Medium::bus;
         if (is_bus || a != b) path.push_back(first + 2 * a);
-        if (a != b) path.push_back(first + 2 * b + (division.media[index(b)] == Medium::bus ? 0 : 1));
+        if (a != b) path.push_back(first + 2 * b + (division.media[at(b)] == Medium::bus ? 0 : 1));
       }
       expected.push_back(fair_times(wires, 2 * n_hosts_ + 2 * division.n_parts()));
     }
@@ -129,7 +129,7 @@ class Model {
   /// Tells whether one switch explains the loads. (One bus and several look much alike, so a bus is always examined
   /// further.)
   bool is_explained() const {
-    const auto found = errors(Division::all_of(std::vector<int>(index(n_hosts_), 0), Medium::fabric));
+    const auto found = errors(Division::all_of(std::vector<int>(at(n_hosts_), 0), Medium::fabric));
     const auto n_far = std::count_if(found.begin(), found.end(), [](double error) { return std::abs(error) > off; });
     return sum_of_squares(found) <= unfairness * unfairness * static_cast<double>(found.size()) && n_far < n_off;
   }
@@ -156,7 +156,7 @@ void renumber(Division& division) {
   std::vector<Medium> media;
   for (auto& part : division.part_of) {
     const auto [known, is_new] = number.emplace(part, static_cast<int>(number.size()));
-    if (is_new) media.push_back(division.media[index(part)]);
+    if (is_new) media.push_back(division.media[at(part)]);
     part = known->second;
   }
   division.media = std::move(media);
@@ -177,7 +177,7 @@ double improve(const Model& model, Division& division) {
   const auto gathered = [&](auto&& is_meant, int part, Medium medium) {
     auto candidate = division;
     if (part == division.n_parts()) candidate.media.push_back(medium);
-    candidate.media[index(part)] = medium;
+    candidate.media[at(part)] = medium;
     for (std::size_t h = 0; h < division.part_of.size(); ++h)
       if (is_meant(h)) candidate.part_of[h] = part;
     return candidate;
@@ -189,13 +189,13 @@ double improve(const Model& model, Division& division) {
       for (int part = 0; part <= division.n_parts(); ++part) {
         if (part == division.part_of[h]) continue;
         const auto is_it = [&](std::size_t other) { return other == h; };
-        const auto medium = part < division.n_parts() ? division.media[index(part)] : Medium::fabric;
+        const auto medium = part < division.n_parts() ? division.media[at(part)] : Medium::fabric;
         if (take_if_better(gathered(is_it, part, medium))) is_better = true;
       }
     for (int a = 0; a < division.n_parts(); ++a)
       for (int b = a; b < division.n_parts(); ++b)  // with a equal to b only the medium changes
         for (const auto medium : both) {
-          if (b >= division.n_parts() || (a == b && medium == division.media[index(a)])) continue;
+          if (b >= division.n_parts() || (a == b && medium == division.media[at(a)])) continue;
           const auto is_in_b = [&](std::size_t h) { return division.part_of[h] == b; };
           if (take_if_better(gathered(is_in_b, a, medium))) is_better = true;
         }
@@ -231,7 +231,7 @@ std::vector<int> grouped_by_slowdown(const std::vector<Load>& loads, std::size_t
   std::vector<int> part_of(n_hosts);
   const auto groups = partition(means);
   for (std::size_t g = 0; g < groups.size(); ++g)
-    for (const int host : groups[g]) part_of[index(host)] = static_cast<int>(g);
+    for (const int host : groups[g]) part_of[at(host)] = static_cast<int>(g);
   return part_of;
 }
 
@@ -242,8 +242,8 @@ std::vector<double> fair_times(const std::vector<std::vector<int>>& wires, int n
   std::vector<double> left(n, 1.0);
   std::vector<double> rate(n);
   std::vector<double> finished(n, 0);
-  std::vector<double> free(index(n_wires));
-  std::vector<int> users(index(n_wires));
+  std::vector<double> free(at(n_wires));
+  std::vector<int> users(at(n_wires));
   double now = 0;
   for (std::size_t n_active = n; n_active > 0;) {
     std::fill(free.begin(), free.end(), 1.0);
@@ -251,7 +251,7 @@ std::vector<double> fair_times(const std::vector<std::vector<int>>& wires, int n
     std::fill(rate.begin(), rate.end(), 0.0);
     for (std::size_t f = 0; f < n; ++f)
       if (left[f] > 0)
-        for (const int wire : wires[f]) ++users[index(wire)];
+        for (const int wire : wires[f]) ++users[at(wire)];
     // The wire with the smallest share per flow determines the rates of its flows; the capacity that they leave on
     // other wires is shared by the rest.
     for (std::size_t n_open = n_active; n_open > 0;) {
@@ -261,14 +261,14 @@ std::vector<double> fair_times(const std::vector<std::vector<int>>& wires, int n
       for (std::size_t f = 0; f < n; ++f) {
         if (left[f] <= 0 || rate[f] > 0) continue;
         const bool is_settled = std::any_of(wires[f].begin(), wires[f].end(), [&](int wire) {
-          return free[index(wire)] / users[index(wire)] <= least * (1 + 1e-9);
+          return free[at(wire)] / users[at(wire)] <= least * (1 + 1e-9);
         });
         if (!is_settled) continue;
         rate[f] = least;
         --n_open;
         for (const int wire : wires[f]) {
-          free[index(wire)] = std::max(free[index(wire)] - least, 0.0);
-          --users[index(wire)];
+          free[at(wire)] = std::max(free[at(wire)] - least, 0.0);
+          --users[at(wire)];
         }
       }
     }
@@ -365,7 +365,7 @@ std::vector<Part> split_by_load(const std::vector<int>& hosts, const std::vector
     }
   std::vector<Part> parts;
   for (const auto medium : best.media) parts.push_back({{}, medium});
-  for (std::size_t h = 0; h < hosts.size(); ++h) parts[index(best.part_of[h])].hosts.push_back(hosts[h]);
+  for (std::size_t h = 0; h < hosts.size(); ++h) parts[at(best.part_of[h])].hosts.push_back(hosts[h]);
   // A single host behind a cable of a port's rate is equivalent to one on the switch.
   const auto is_switch = [](const Part& part) { return part.hosts.size() == 1 || part.medium == Medium::fabric; };
   const auto is_single = [](const Part& part) { return part.hosts.size() == 1; };

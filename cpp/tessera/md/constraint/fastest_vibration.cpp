@@ -8,6 +8,7 @@
 #include <numbers>
 #include <set>
 
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
 
@@ -16,8 +17,6 @@ namespace tessera::md::constraint {
 namespace {
 
 using Pair = std::array<std::int32_t, 2>;
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 Pair ordered(std::int32_t i, std::int32_t j) { return {std::min(i, j), std::max(i, j)}; }
 

@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::md::constraint {
 namespace {
-
-std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
 
 bool is_hydrogen(const model::Template& molecule, std::int32_t atom) {
   const std::int32_t number = at(atom) < molecule.atomic_number.size() ? molecule.atomic_number[at(atom)] : 0;

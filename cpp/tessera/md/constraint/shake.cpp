@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::md::constraint {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Solves matrix·x = right by elimination with row exchanges, in place. N > 0: the size is known to the compiler.
 template <int N>

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::md::constraint {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 struct Group {
   std::vector<std::int32_t> atoms;  // template indices

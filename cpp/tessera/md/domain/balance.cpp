@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/base/index.h"
+
 namespace tessera::md::domain {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Returns this rank's costs along x, y and z in one array, as ranks exchange them.
 std::vector<double> measured_costs(const Domain& domain, double seconds) {

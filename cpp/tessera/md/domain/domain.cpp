@@ -8,14 +8,13 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/fixed_point.h"
+#include "tessera/base/index.h"
 
 namespace tessera::md::domain {
 
 namespace {
 
 constexpr int position_tag = 11, force_tag = 12, count_tag = 13, structure_tag = 14;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Frees the memory; assigning {} would keep it.
 template <class Value>

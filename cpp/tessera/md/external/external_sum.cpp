@@ -1,14 +1,9 @@
 #include "tessera/md/external/external_sum.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::md::external {
-
-namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 void ExternalSum::rebuild() {
   own_.assign(forces_.size(), {});

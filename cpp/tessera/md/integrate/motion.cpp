@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
@@ -15,8 +16,6 @@
 namespace tessera::md::integrate {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 Velocity rounded(const Vec3& v) {
   const auto component = [](double value) {

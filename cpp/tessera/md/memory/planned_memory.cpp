@@ -14,7 +14,6 @@ namespace {
 
 constexpr double cluster_size = domain::cluster_size;
 
-double cube(double x) { return x * x * x; }
 double sphere(double radius) { return 4 * units::pi / 3 * cube(radius); }
 std::int64_t rounded(double x) { return std::llround(x); }
 

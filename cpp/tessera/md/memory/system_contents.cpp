@@ -16,8 +16,6 @@ namespace {
 /// Of atoms at rest or in heated systems lists are a few per cent shorter or longer.
 constexpr double usual_temperature = 300;  // K
 
-double cube(double x) { return x * x * x; }
-
 /// How many other clusters hold atoms that are excluded from the four of a cluster, where each of the four has `p`
 /// excluded partners.
 ///

@@ -8,6 +8,8 @@
 
 namespace tessera::md {
 
+constexpr double cube(double x) { return x * x * x; }
+
 struct SystemContents {
   std::int64_t n_atoms = 0;
   std::int64_t template_bytes = 0;  // with what is derived from templates, on every rank

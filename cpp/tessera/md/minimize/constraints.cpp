@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tessera/base/index.h"
 #include "tessera/base/random.h"
 
 namespace tessera::md::minimize {
@@ -11,8 +12,6 @@ namespace tessera::md::minimize {
 using constraint::ConstraintGroup;
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The greatest relative error of a squared distance.
 double greatest_error(const ConstraintGroup& group, std::span<const Vec3> position) {

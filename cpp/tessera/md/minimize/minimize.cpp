@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/md/minimize/constraints.h"
 #include "tessera/md/minimize/lbfgs.h"
 #include "tessera/md/minimize/product_sum.h"
@@ -22,8 +23,6 @@ namespace {
 
 using constraint::ConstraintGroup;
 using Slots = std::span<const std::int32_t>;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Steepest descent. A force of strong_force moves an atom by the whole step, and a smaller one by its share.
 constexpr double first_step = 0.05, most_step = 0.2, least_step = 1e-6;  // Å

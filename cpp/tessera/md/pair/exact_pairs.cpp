@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/index.h"
+
 namespace tessera::md::pair {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Atoms closer than this are treated as 10⁻⁸ Å apart, so that every function of distance is finite.
 constexpr double least_r2 = 1e-16;

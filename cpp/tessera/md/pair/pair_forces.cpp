@@ -4,17 +4,12 @@
 #include <cmath>
 #include <iterator>
 
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/simd/denormals.h"
 #include "tessera/md/pair/clusters/cluster_atoms.h"
 
 namespace tessera::md::pair {
-
-namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
                        const PairScheme& scheme, ThreadPool& threads)

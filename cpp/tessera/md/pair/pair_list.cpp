@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/md/shares.h"
 
 namespace tessera::md::pair {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::int64_t floor_half(std::int64_t v) { return v >= 0 ? v / 2 : -((-v + 1) / 2); }
 

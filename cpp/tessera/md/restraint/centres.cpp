@@ -6,12 +6,11 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 
 namespace tessera::md::restraint {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The nearest integer to a/b, b > 0; halves go up.
 std::int64_t rounded_quotient(std::int64_t a, std::int64_t b) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/md/restraint/potential.h"
 #include "tessera/md/vacuum/frame.h"
 
@@ -11,21 +12,18 @@ namespace tessera::md::restraint {
 
 namespace {
 
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+Fraction as_fraction(const Vec3& units) {
+  return {static_cast<std::int32_t>(units.x), static_cast<std::int32_t>(units.y), static_cast<std::int32_t>(units.z)};
+}
 
-/// (3·owned slots)
+}  // namespace
+
 const std::vector<double>& references_of(const State& state, const std::string& name) {
   const auto field =
       std::find_if(state.fields.begin(), state.fields.end(), [&](const auto& one) { return one.name == name; });
   TESSERA_CHECK(field != state.fields.end() && field->width == 3);
   return field->values;
 }
-
-Fraction as_fraction(const Vec3& units) {
-  return {static_cast<std::int32_t>(units.x), static_cast<std::int32_t>(units.y), static_cast<std::int32_t>(units.z)};
-}
-
-}  // namespace
 
 Positions::Positions(std::span<const RestraintSettings> settings, const domain::Domain& domain, ThreadPool& threads)
     : settings_(settings), domain_(domain), threads_(threads), atoms_(at(threads.size())) {

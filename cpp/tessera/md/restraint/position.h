@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tessera/base/box.h"
@@ -14,6 +15,9 @@
 #include "tessera/md/restraint/settings.h"
 
 namespace tessera::md::restraint {
+
+/// Returns the references of that name, (3·owned slots), as fractions of the box.
+const std::vector<double>& references_of(const State& state, const std::string& name);
 
 class Positions {
  public:

@@ -5,6 +5,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/fixed_point.h"
+#include "tessera/base/index.h"
+#include "tessera/md/restraint/position.h"
 #include "tessera/md/restraint/potential.h"
 
 namespace tessera::md::restraint {
@@ -16,8 +18,6 @@ using Matrix4 = std::array<std::array<double, 4>, 4>;
 
 constexpr double turn = 4294967296.0;            // the box in units of fraction_unit
 constexpr double square_unit = 1.0 / (1 << 28);  // Å²
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// In a vacuum a difference has no image.
 double nearest(double difference, const domain::Domain& domain) {
@@ -57,14 +57,6 @@ std::pair<Matrix4, Matrix4> diagonalise(Matrix4 a) {
       }
   }
   return {a, vectors};
-}
-
-/// (3·owned slots)
-const std::vector<double>& references_of(const State& state, const std::string& name) {
-  const auto field =
-      std::find_if(state.fields.begin(), state.fields.end(), [&](const auto& one) { return one.name == name; });
-  TESSERA_CHECK(field != state.fields.end() && field->width == 3);
-  return field->values;
 }
 
 std::vector<CentreGroup> groups_of(std::span<const RestraintSettings> settings) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/md/virtual_site/formulas.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 /// Å: cells are at least this much wider for a group that extends so far, so more would cost every pair of the system.
 constexpr double most_radius = 6;
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 using Neighbours = std::vector<std::map<std::int32_t, double>>;  // atoms at a known distance, by atom
 

@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "tessera/base/fixed_point.h"
+#include "tessera/base/index.h"
 #include "tessera/md/virtual_site/formulas.h"
 
 namespace tessera::md::virtual_site {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 bool is_mean(const model::VirtualSite& site) { return site.frame == model::SiteFrame::none; }
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/base/units.h"
 
 namespace tessera::app {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// DL_POLY's key of the shape of a box: a cube, a cuboid, another parallelepiped.
 int shape_of(const std::array<double, 9>& cell) {

@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
@@ -86,8 +87,6 @@ class MonteCarlo final : public Coupling {
     all_accepted,
     n_variables
   };
-
-  static std::size_t at(int set) { return static_cast<std::size_t>(set); }
 
   /// Returns the largest change of the volume that a trial may make, Å³.
   double largest_change(const Motion& motion, int set, double volume) const {

@@ -29,6 +29,7 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
 #include "tessera/md/integrate/coupling/chain.h"
@@ -144,7 +145,6 @@ class Mtk final : public Coupling {
     n_variables
   };
 
-  static std::size_t at(int set) { return static_cast<std::size_t>(set); }
   double half_time(const Motion& motion) const {
     return 0.5 * static_cast<double>(settings_.every) * motion.timestep();
   }

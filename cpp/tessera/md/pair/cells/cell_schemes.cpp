@@ -5,13 +5,12 @@
 #include <cmath>
 #include <optional>
 
+#include "tessera/base/index.h"
 #include "tessera/md/pair/exact_pairs.h"
 
 namespace tessera::md::pair::cells {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Holds what both schemes share: atoms in their layout, forces by thread, and pairs left to double precision.
 class CellSum : public PairSum {

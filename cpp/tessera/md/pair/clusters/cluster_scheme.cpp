@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "tessera/base/index.h"
 #include "tessera/md/pair/clusters/cluster_atoms.h"
 #include "tessera/md/pair/exact_pairs.h"
 #include "tessera/md/pair/single_sum_virial.h"
@@ -12,8 +13,6 @@
 namespace tessera::md::pair {
 
 namespace {
-
-std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Computes pairs of clusters from a list.
 class ClusterList : public PairSum {
