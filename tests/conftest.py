@@ -247,7 +247,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Gives all tests of a file to one worker, and all that share launches, so that what they share is made once."""
+    """Gives all tests of a file to one worker, and all that share launches, so that what they share is made once;
+    `--dist=worksteal` gives each test to whoever is idle."""
+    if config.getvalue("dist") == "worksteal":
+        return None
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]

@@ -68,6 +68,8 @@ def check(command: Sequence[str], outcomes: Outcomes, log: Path) -> None:
 
 def run_tests(piece: Piece, outcomes: Outcomes, log: Path) -> None:
     options = [f"--campaign={piece.part.name}:{piece.number}", f"--outcomes={outcomes.path}"]
+    if piece.part.workers > 1:
+        options += ["-p", "xdist", "-n", str(piece.part.workers), "--dist=worksteal"]
     status, _ = carry_out([sys.executable, "-m", "pytest", "-p", "tests.campaigns.plugin", *options], log)
     is_well = status in (0, 1) or (status == 5 and outcomes.passed())  # 5: there was nothing left to run
     outcomes.put("pytest", "prepared" if is_well else "failed")

@@ -35,6 +35,7 @@ class Part:
     folders: tuple[str, ...] = ()  # whose quick tests run, too
     sets: Literal["all", "best", "common", "NEON", "none"] = "best"
     count: int = 1  # of pieces
+    workers: int = 1  # tests that run at once, where none takes all processors or much memory
 
     def pieces(self) -> list[Piece]:
         return [Piece(self, number) for number in range(1, self.count + 1)]
@@ -92,12 +93,14 @@ _all = (
         "runs that are killed, stopped and restarted hundreds of times",
         (DATA,),
         "checkpoints, trajectories, signals, launching",
+        workers=2,
     ),
     Part(
         "fuzz",
         "input, systems, checkpoints and trajectories damaged at random, ten thousands of times",
         (DATA,),
         "readers, file formats, messages of errors",
+        workers=2,
     ),
     Part(
         "sanitizers",

@@ -201,6 +201,24 @@ def test_a_failure_of_any_phase_counts(made_up: Run) -> None:
     assert counts(made_up(PASSES + fixture)) == ("failed", "1", "2", "0", "0")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PASSES + "def test_b(): assert 0\ndef test_c(): pytest.skip('no data')", ("failed", "1", "1", "1", "0")),
+        (PASSES + "import os\ndef test_b(): os.abort()\ndef test_c(): pass", ("failed", "2", "1", "0", "0")),
+        ("pytest.skip('no data', allow_module_level=True)", ("failed", "0", "1", "1", "0")),
+    ],
+)
+def test_several_workers_count_each_test_once(made_up: Run, text: str, expected: tuple[str, ...]) -> None:
+    assert counts(made_up(text, workers=2)) == expected
+
+
+def test_workers_leave_out_what_has_passed(made_up: Run, tmp_path: Path) -> None:
+    assert counts(made_up(PASSES + "def test_b(): assert 0", workers=2)) == ("failed", "1", "1", "0", "0")
+    assert counts(made_up(PASSES + "def test_b(): assert 1", workers=2)) == ("passed", "2", "0", "0", "0")
+    assert (tmp_path / "log").read_text().count("\n") == 1
+
+
 def test_tests_after_a_crash_are_not_run(made_up: Run) -> None:
     crash = "import os\ndef test_b(): os.abort()\ndef test_c(): pass"
     assert counts(made_up(PASSES + crash)) == ("failed", "1", "1", "0", "2")
