@@ -9,6 +9,8 @@ from types import ModuleType
 import pytest
 from conftest import ROOT
 
+from tests import reach
+
 
 def script(path: str) -> ModuleType:
     """Imports a script that has no ending."""
@@ -38,6 +40,29 @@ EVERYTHING = list(changed.MAY_USE)
 )
 def test_libraries_above_what_changed_are_tested_again(files: list[str] | None, libraries: list[str]) -> None:
     assert changed.changed_libraries(files) == libraries
+
+
+@pytest.mark.parametrize(
+    ("files", "reached"),
+    [
+        (["cpp/tessera/md/step.cpp", "cpp/tessera/app/run.cpp", ".ci/base"], []),
+        (["cpp/tessera/io/dcd.cpp"], ["io"]),
+        (["cpp/tessera/programs/io/main.cpp"], ["grid", "io"]),
+        (["cpp/tessera/base/error.cpp"], ["grid", "io"]),
+        (["cpp/tessera/CMakeLists.txt"], ["bench", "grid", "io"]),
+        (["cpp/tessera/md/step.cpp", "tests/conftest.py"], ["bench", "grid", "io"]),
+        (["python/bindings/grid.cpp"], ["bench", "grid", "io"]),
+        (["scripts/setup"], ["bench", "grid", "io"]),
+    ],
+)
+def test_tests_that_no_change_reaches_are_left_out(files: list[str], reached: list[str]) -> None:
+    tests = {"bench": "tests/bench/test_md.py", "grid": "tests/grid/test_eigen.py", "io": "tests/parallel/test_io.py"}
+    assert [name for name, path in tests.items() if reach.is_reached(path, files)] == reached
+    assert reach.is_reached("tests/physics/test_motion.py", files)  # which runs all of the engine
+
+
+def test_tests_that_may_be_left_out_are_there() -> None:
+    assert all((ROOT / name).exists() for name in reach.RUN_CODE_OF)
 
 
 @pytest.fixture
