@@ -25,7 +25,7 @@ from tessera.prepare.openmm.external import run_file_text, write_restraints
 from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
 from tessera.prepare.openmm.names import names_of_elements
 from tessera.prepare.text import read_text
-from tessera.system import System
+from tessera.system import ALL_PAIRS, System
 from tessera.system.model import FloatArray, IndexArray
 
 _PDB_DIGITS = 1e-3  # Å
@@ -106,7 +106,11 @@ def assembled(
     pieces = split(converted.flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
-    origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
+    lennard_jones = converted.lennard_jones
+    if lennard_jones is None and vacuum:  # NoCutoff
+        lennard_jones = ALL_PAIRS
+        notes.append("the System has no cut-off: all pairs interact, unless the run file sets interactions.cutoff")
+    origin = Origin("openmm", "lorentz-berthelot", source, lennard_jones, file)
     field = converted.force_field
     position = where.position.copy() if converted.restraints else where.position
     system = assemble(
