@@ -15,6 +15,7 @@ from openmm import app, unit
 from oracle import OPENMM_COULOMB, Settings, reference_energies
 
 from prepare.peers import energies
+from tessera.prepare.constants import KJ
 from tessera.prepare.errors import InputError
 from tessera.prepare.openmm import prepare_openmm, prepare_openmm_files
 from tessera.system import ALL_PAIRS, LennardJones, System, read, write
@@ -322,6 +323,27 @@ def test_a_constraint_of_another_length_than_its_bond_is_refused() -> None:
     system.setConstraintParameters(0, i, j, 1.05 * length)
     with pytest.raises(InputError, match=r"have a bond of 1\.\d* Å and are constrained to 1\.\d* Å: not supported"):
         prepare_openmm(system, model.topology, model.positions)
+
+
+def test_a_state_has_the_parameters_of_its_moment(tmp_path: Path) -> None:
+    """A restraint that was released by a parameter is not there any more."""
+    system = butane()
+    force = openmm.CustomExternalForce("k*(x-x0)^2")
+    force.addGlobalParameter("k", 1000.0)
+    force.addPerParticleParameter("x0")
+    force.addParticle(0, [0.0])
+    system.addForce(force)
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(PLACES * ANGSTROM)
+    xml, _ = written(tmp_path, system)
+    for k, told in ((1000.0, False), (500.0, True), (0.0, True)):
+        context.setParameter("k", k)
+        state = context.getState(getPositions=True, getParameters=True)
+        (tmp_path / "state.xml").write_text(openmm.XmlSerializer.serialize(state))
+        found = prepare_openmm_files(xml, tmp_path / "state.xml")
+        assert (f"parameters of forces have the State's values: k = {k:g}" in found.notes) is told
+        constant = f"k = {k * KJ / 100:.9g}"
+        assert any(constant in warning for warning in found.warnings) is (k > 0)
 
 
 def test_a_state_names_atoms_though_hydrogens_took_mass(tmp_path: Path) -> None:
