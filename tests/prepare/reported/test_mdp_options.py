@@ -127,7 +127,7 @@ def test_bonds_are_flexible_where_gromacs_default_says_so(text: str, is_flexible
 
 
 def test_a_comment_ends_with_its_line_alone(tmp_path: Path) -> None:
-    found = _read(tmp_path, "rvdw = 0.9 ; not\x0crvdw-switch = 0.5 \x85 \u2028rlist = 1\n")
+    found = _read(tmp_path, "rvdw = 0.9 ; not\x0crvdw = 0.5 \x85 \u2028rvdw = 1\n")
     assert found.lennard_jones is not None and found.lennard_jones.cutoff == 9
 
 
