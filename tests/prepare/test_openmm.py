@@ -300,6 +300,20 @@ def test_a_spring_without_a_force_holds_nothing(tmp_path: Path) -> None:
     assert chain.term("bond").atoms.tolist() == [[1, 2], [2, 3]] and not len(chain.term("bond_quartic"))
 
 
+def test_bonds_of_a_ring_of_three_are_bonds(tmp_path: Path) -> None:
+    """Each lies opposite to an angle of the ring, as a Urey-Bradley spring does."""
+    system = butane()
+    springs = next(f for f in system.getForces() if isinstance(f, openmm.HarmonicBondForce))
+    angles = next(f for f in system.getForces() if isinstance(f, openmm.HarmonicAngleForce))
+    springs.addBond(0, 2, 0.15, 2e5)
+    springs.addBond(1, 3, 0.25, 1e4)  # a Urey-Bradley spring
+    angles.addAngle(1, 2, 0, 1.05, 400)
+    angles.addAngle(2, 0, 1, 1.05, 400)
+    chain = prepared(tmp_path, system).templates[0]
+    assert sorted(map(sorted, chain.term("bond").atoms.tolist())) == [[0, 1], [0, 2], [1, 2], [2, 3]]
+    assert chain.term("urey_bradley").atoms.tolist() == [[1, 3]]
+
+
 def test_flexible_water_of_charmm_is_flexible_between_its_hydrogens() -> None:
     for rigid in (False, True):
         psf = app.CharmmPsfFile(str(REPORTS / "charmm_keywords/w.psf"))

@@ -278,10 +278,12 @@ def _add_bonds(system: Any, flat: FlatTopology, found: Gathered, tables: Tables)
     flat.add("angle", angles[:, :3].astype(np.int64), tables["angle"].add_many(angles[:, 3:]))
     bonds = np.array(found.bonds, np.float64).reshape(-1, 4)
     ids = bonds[:, :2].astype(np.int64)
-    # Springs between the outer atoms of an angle are Urey–Bradley terms, except a water's H–H.
+    # Springs between the outer atoms of an angle are Urey–Bradley terms, except a water's H–H, and those that are arms
+    # of angles, as in a ring of three.
     elements = flat.atomic_number[angles[:, :3].astype(np.int64)]
     other = angles[~(elements == (1, 8, 1)).all(axis=1)]
-    spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]].astype(np.int64), n))
+    arms = np.concatenate([angles[:, [0, 1]], angles[:, [1, 2]]])
+    spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]], n)) & ~np.isin(_codes(ids, n), _codes(arms, n))
     flat.add("bond", ids[~spring], tables["bond"].add_many(bonds[~spring, 2:]))
     flat.add("urey_bradley", ids[spring], tables["urey_bradley"].add_many(bonds[spring, 2:]))
     quartic = np.array(found.quartic_bonds, np.float64).reshape(-1, 4)
