@@ -242,6 +242,18 @@ def test_harmonic_restraints_make_a_run_file(
     assert 'kind = "position"' in warning
 
 
+def test_the_run_file_of_restraints_in_a_vacuum_runs_as_it_is(tmp_path: Path, run_engine: Callable[..., Any]) -> None:
+    system = butane()
+    held(system, "k*((x-x0)^2+(y-y0)^2+(z-z0)^2)", 0.3)
+    write(prepared(tmp_path, system, output=tmp_path / "b.tsr"), tmp_path / "b.tsr")
+    settings = ("dynamics.steps=1", "dynamics.timestep=0.01", "output.energy_every=1", "output.folder=run")
+    run_engine(tmp_path / "b.restraints.toml", *(word for text in settings for word in ("--set", text)), cwd=tmp_path)
+    (table,) = tmp_path.rglob("energy.csv")
+    head, first, *_ = table.read_text().splitlines()
+    found = float(first.split(",")[head.split(",").index("restraint [kcal/mol]")])
+    assert found == pytest.approx(1000 / 418.4 * 9 * 0.3**2, rel=1e-4)
+
+
 def test_coordinates_of_an_mmcif_and_of_a_state(tmp_path: Path) -> None:
     system = butane(openmm.NonbondedForce.PME)
     context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
