@@ -227,6 +227,15 @@ def test_water_is_as_rigid_as_field_says(
     assert any(text.startswith(note) for text in system.notes)
 
 
+@pytest.mark.parametrize("order", [(1, 0, 2), (1, 2, 0)])
+def test_rigid_water_in_another_order_of_its_atoms(tmp_path: Path, order: tuple[int, ...]) -> None:
+    at = [order.index(i) + 1 for i in range(3)]  # of O, H and H
+    terms = ("constraints 3", f"{at[0]} {at[1]} 1.0", f"{at[0]} {at[2]} 1.0", f"{at[1]} {at[2]} 1.633")
+    system = molecules(tmp_path, tuple(WATER[i] for i in order), terms, ("OW OW lj 0.1554 3.1656",))
+    assert system.templates[0].always_rigid and len(system.templates[0].term("bond")) == 3
+    assert "rigid: 4 waters, by their constraints in FIELD" in system.notes
+
+
 def test_the_run_file_holds_nothing_else(tmp_path: Path) -> None:
     molecules(tmp_path, WATER, (*OH, *HOH), ("OW OW lj 0.1554 3.1656",))
     (tmp_path / "CONTROL").write_text(CONTROL.replace("restart scale\n", ""))
@@ -253,6 +262,28 @@ def test_terms_of_a_molecule(tmp_path: Path) -> None:
     assert (0, 2) in excluded  # by the dihedral; a key with a dash excludes nothing
     assert {(2, 5), (3, 6)} <= excluded and (4, 7) not in excluded
     assert field.pair_kind == ["buckingham"] and field.nbfix_types.tolist() == []
+
+
+def test_a_pair_is_scaled_by_its_first_dihedral_alone(tmp_path: Path) -> None:
+    """As in DL_POLY's dihedrals_14_check: several cosines of one torsion scale its ends once, and not at all where an
+    angle joins them."""
+    bonds = ("bonds 1", "harm 1 2 620.0 1.53")
+    dihedrals = ("cos 3 1 2 6 0.28 0 3 0.5 0.5", "cos 3 1 2 6 0.1 180 1 0.5 0.5", "cos 6 2 1 3 0.1 0 2 0.9 0.9")
+    potentials = ("C C lj 0.1 3.4", "H H lj 0.02 2.6")
+    for angles, expected in (((), [[2.6, 0.01, 0.5]]), (("angles 1", "harm 3 1 6 75.0 110.7"), [])):
+        terms = (*bonds, *angles, "dihedrals 3", *dihedrals)
+        system = molecules(tmp_path, ETHANE, terms, potentials)
+        template = system.templates[0]
+        found = system.force_field.table("pair_14")[template.term("pair_14").parameter]
+        np.testing.assert_allclose(found, np.reshape(expected, (-1, 3)))
+        assert len(template.term("dihedral")) == 3
+
+
+def test_no_electrostatics_without_charges(tmp_path: Path) -> None:
+    write_salt(tmp_path, 2, atoms=("Na+ 22.9898 0 4", "Cl- 35.453 0 4"), control=CONTROL.replace("steps 20", "no elec"))
+    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
+    assert result.exit_code == 0, result.output
+    assert tomllib.loads((tmp_path / "x.toml").read_text())["interactions"]["electrostatics"] == "cut"
 
 
 def test_a_scaled_pair_with_another_potential_is_refused(tmp_path: Path) -> None:

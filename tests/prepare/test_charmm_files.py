@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -359,3 +360,22 @@ def test_sections_of_a_psf_that_are_not_understood(tmp_path: Path, old: str, new
     assert old in text
     with pytest.raises(InputError, match=rf"^a.psf.*{message}"):
         read_psf(written(tmp_path / "a.psf", text.replace(old, new, 1)))
+
+
+# What a file says beside the force field.
+
+
+def test_atoms_that_the_psf_fixes_are_named(tmp_path: Path) -> None:
+    lines = PSF.read_text().split("\n")
+    first = next(i for i, line in enumerate(lines) if "!NATOM" in line) + 1
+    for at in (0, 1, 4):
+        lines[first + at], n = re.subn(r"^((?:\s*\S+){8}\s+)0", r"\g<1>1", lines[first + at])
+        assert n == 1
+    system = prepare_charmm(written(tmp_path / "a.psf", "\n".join(lines)), PDB, ALA3_PARAMETERS, vacuum=True)
+    assert any('set fixed = "bynum 1:2 5:5" in [dynamics]' in warning for warning in system.warnings)
+    assert not tripeptide(*ALA3_PARAMETERS).warnings
+
+
+def test_a_comment_ends_with_its_line_alone(tmp_path: Path) -> None:
+    text = "BONDS\nCT1 CT3 1 1.5\n! old:\x0cCT1 CT3 9 9.5 \x85 \u2028CT1 CT3 9 9.5\nEND\n"
+    assert bond(read_parameters([written(tmp_path / "a.prm", text)]), "CT1", "CT3") == (1, 1.5)

@@ -155,6 +155,14 @@ def test_an_atom_in_other_columns_is_named_with_those_expected(tmp_path: Path) -
             read_coordinates(path)
 
 
+def test_a_first_atom_of_another_width_is_told_what_is_expected(tmp_path: Path) -> None:
+    lines = gro(some_atoms()).splitlines()
+    lines[2] += "0"
+    (tmp_path / "a.gro").write_text("\n".join([*lines, ""]))
+    with pytest.raises(InputError, match=r"line 3: .* 44 characters in all or 68 with velocities; found 69"):
+        read_coordinates(tmp_path / "a.gro")
+
+
 def test_decimals_beyond_six_are_kept(tmp_path: Path) -> None:
     atoms = some_atoms()
     path = tmp_path / "a.gro"

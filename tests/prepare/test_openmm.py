@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,13 @@ from openmm import app, unit
 from oracle import OPENMM_COULOMB, Settings, reference_energies
 
 from prepare.peers import energies
+from tessera.prepare.constants import KJ
 from tessera.prepare.errors import InputError
 from tessera.prepare.openmm import prepare_openmm, prepare_openmm_files
-from tessera.system import LennardJones, System, read
+from tessera.system import ALL_PAIRS, LennardJones, System, read, write
 
+REPORTS = Path(__file__).parents[1] / "reports"
+PEPTIDE = Path(__file__).parents[2] / "examples" / "peptide" / "peptide.pdb"
 ANGSTROM = unit.angstrom
 TABLE = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
 PAIR = "-C/r^6+A/r^12"
@@ -238,6 +242,18 @@ def test_harmonic_restraints_make_a_run_file(
     assert 'kind = "position"' in warning
 
 
+def test_the_run_file_of_restraints_in_a_vacuum_runs_as_it_is(tmp_path: Path, run_engine: Callable[..., Any]) -> None:
+    system = butane()
+    held(system, "k*((x-x0)^2+(y-y0)^2+(z-z0)^2)", 0.3)
+    write(prepared(tmp_path, system, output=tmp_path / "b.tsr"), tmp_path / "b.tsr")
+    settings = ("dynamics.steps=1", "dynamics.timestep=0.01", "output.energy_every=1", "output.folder=run")
+    run_engine(tmp_path / "b.restraints.toml", *(word for text in settings for word in ("--set", text)), cwd=tmp_path)
+    (table,) = tmp_path.rglob("energy.csv")
+    head, first, *_ = table.read_text().splitlines()
+    found = float(first.split(",")[head.split(",").index("restraint [kcal/mol]")])
+    assert found == pytest.approx(1000 / 418.4 * 9 * 0.3**2, rel=1e-4)
+
+
 def test_coordinates_of_an_mmcif_and_of_a_state(tmp_path: Path) -> None:
     system = butane(openmm.NonbondedForce.PME)
     context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
@@ -279,6 +295,103 @@ def test_a_molecule_of_two_hydrogens_may_be_constrained(tmp_path: Path) -> None:
     (template,) = prepare_openmm(system, topology, [[0, 0, 0], [0.074, 0, 0]]).templates
     assert template.group.tolist() == [0, 0]
     assert template.term("bond").atoms.tolist() == [[0, 1]]
+
+
+def test_a_spring_without_a_force_holds_nothing(tmp_path: Path) -> None:
+    """A HarmonicBondForce or a CustomBondForce with k = 0 is not a constraint, as of H1 and H2 in CHARMM's water."""
+    system = butane()
+    springs = next(f for f in system.getForces() if isinstance(f, openmm.HarmonicBondForce))
+    springs.setBondParameters(0, 0, 1, 0.15, 0)
+    quartic = openmm.CustomBondForce("0.25*k*(r^2-r0^2)^2")
+    for name in ("k", "r0"):
+        quartic.addPerBondParameter(name)
+    quartic.addBond(0, 1, [0.0, 0.15])
+    system.addForce(quartic)
+    chain = prepared(tmp_path, system).templates[0]
+    assert not chain.always_rigid
+    assert chain.term("bond").atoms.tolist() == [[1, 2], [2, 3]] and not len(chain.term("bond_quartic"))
+
+
+def test_bonds_of_a_ring_of_three_are_bonds(tmp_path: Path) -> None:
+    """Each lies opposite to an angle of the ring, as a Urey-Bradley spring does."""
+    system = butane()
+    springs = next(f for f in system.getForces() if isinstance(f, openmm.HarmonicBondForce))
+    angles = next(f for f in system.getForces() if isinstance(f, openmm.HarmonicAngleForce))
+    springs.addBond(0, 2, 0.15, 2e5)
+    springs.addBond(1, 3, 0.25, 1e4)  # a Urey-Bradley spring
+    angles.addAngle(1, 2, 0, 1.05, 400)
+    angles.addAngle(2, 0, 1, 1.05, 400)
+    chain = prepared(tmp_path, system).templates[0]
+    assert sorted(map(sorted, chain.term("bond").atoms.tolist())) == [[0, 1], [0, 2], [1, 2], [2, 3]]
+    assert chain.term("urey_bradley").atoms.tolist() == [[1, 3]]
+
+
+def test_flexible_water_of_charmm_is_flexible_between_its_hydrogens() -> None:
+    for rigid in (False, True):
+        psf = app.CharmmPsfFile(str(REPORTS / "charmm_keywords/w.psf"))
+        parameters = app.CharmmParameterSet(str(REPORTS / "hex_resid/water.prm"))
+        system = psf.createSystem(parameters, rigidWater=rigid)
+        springs = next(f for f in system.getForces() if isinstance(f, openmm.HarmonicBondForce))
+        springs.addBond(1, 2, 0.15139, 0.0)  # as of a PSF that lists H1-H2
+        places = np.tile([[0, 0, 0], [0.09572, 0, 0], [-0.024, 0.0926627, 0]], (system.getNumParticles() // 3, 1))
+        places += np.repeat(np.arange(len(places) // 3), 3)[:, None]
+        water = prepare_openmm(system, psf.topology, places).templates[0]
+        assert (water.flexible, water.always_rigid, water.rigid_water) == (not rigid, False, rigid)
+
+
+def test_a_constraint_of_another_length_than_its_bond_is_refused() -> None:
+    pdb, field = app.PDBFile(str(PEPTIDE)), app.ForceField("amber14-all.xml")
+    model = app.Modeller(pdb.topology, pdb.positions)
+    model.addHydrogens(field)
+    system = field.createSystem(model.topology, constraints=app.HBonds, flexibleConstraints=True)
+    prepare_openmm(system, model.topology, model.positions)
+    i, j, length = system.getConstraintParameters(0)
+    system.setConstraintParameters(0, i, j, 1.05 * length)
+    with pytest.raises(InputError, match=r"have a bond of 1\.\d* Å and are constrained to 1\.\d* Å: not supported"):
+        prepare_openmm(system, model.topology, model.positions)
+
+
+def test_a_state_has_the_parameters_of_its_moment(tmp_path: Path) -> None:
+    """A restraint that was released by a parameter is not there any more."""
+    system = butane()
+    force = openmm.CustomExternalForce("k*(x-x0)^2")
+    force.addGlobalParameter("k", 1000.0)
+    force.addPerParticleParameter("x0")
+    force.addParticle(0, [0.0])
+    system.addForce(force)
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+    context.setPositions(PLACES * ANGSTROM)
+    xml, _ = written(tmp_path, system)
+    for k, told in ((1000.0, False), (500.0, True), (0.0, True)):
+        context.setParameter("k", k)
+        state = context.getState(getPositions=True, getParameters=True)
+        (tmp_path / "state.xml").write_text(openmm.XmlSerializer.serialize(state))
+        found = prepare_openmm_files(xml, tmp_path / "state.xml")
+        assert (f"parameters of forces have the State's values: k = {k:g}" in found.notes) is told
+        constant = f"k = {k * KJ / 100:.9g}"
+        assert any(constant in warning for warning in found.warnings) is (k > 0)
+
+
+def test_a_state_names_atoms_though_hydrogens_took_mass(tmp_path: Path) -> None:
+    """A State has no names: atoms have those of their elements, whatever the masses of hydrogens are."""
+    pdb, field = app.PDBFile(str(PEPTIDE)), app.ForceField("amber14-all.xml")
+    model = app.Modeller(pdb.topology, pdb.positions)
+    model.addHydrogens(field)
+    expected = [atom.element.atomic_number for atom in model.topology.atoms()]
+    for mass in (1.5, 3.024, 4.0):
+        system = field.createSystem(model.topology, constraints=app.HBonds, hydrogenMass=mass)
+        context = openmm.Context(system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference"))
+        context.setPositions(model.positions)
+        (tmp_path / "state.xml").write_text(openmm.XmlSerializer.serialize(context.getState(getPositions=True)))
+        (tmp_path / "a.xml").write_text(openmm.XmlSerializer.serialize(system))
+        (peptide,) = prepare_openmm_files(tmp_path / "a.xml", tmp_path / "state.xml").templates
+        assert peptide.atomic_number.tolist() == expected
+
+
+def _odd_map(system: openmm.System) -> None:
+    force = openmm.CMAPTorsionForce()
+    force.addMap(5, [0.0] * 25)
+    system.addForce(force)
 
 
 def _group(system: openmm.System) -> None:
@@ -331,6 +444,8 @@ REFUSED: list[tuple[Callable[[openmm.System], object], str]] = [
     (lambda s: held(s, "k*max(0, abs(z-z0)-0.1)^2"), r"'max.*is not understood.*\[\[restraint\]\]"),
     (lambda s: held(s, "k*((x-x0)^4+y0+z0)"), "not harmonic"),
     (lambda s: s.addForce(openmm.CustomBondForce("r^2")), "CustomBondForce with the energy 'r\\^2'"),
+    (lambda s: s.addConstraint(0, 1, 0.15), r"C1 .* and C2 .* are constrained: only bonds to hydrogen and rigid water"),
+    (_odd_map, r"a CMAP of 5 × 5 points"),
 ]
 
 
@@ -372,7 +487,14 @@ CUT = LennardJones("cut", 10.0, tail=True)
 @pytest.mark.parametrize(
     ("method", "notes", "lennard_jones"),
     [
-        ("NoCutoff", ["the System has no periodic box: the system is in vacuum"], LennardJones("cut", 10.0, tail=True)),
+        (
+            "NoCutoff",
+            [
+                "the System has no periodic box: the system is in vacuum",
+                "the System has no cut-off: all pairs interact",
+            ],
+            ALL_PAIRS,
+        ),
         ("PME", [], CUT),
         ("Ewald", ["OpenMM's Ewald sum becomes a particle-mesh Ewald sum"], CUT),
         ("LJPME", [], LennardJones("pme", 10.0)),
@@ -457,3 +579,19 @@ def test_a_table_says_how_lennard_jones_ends_whichever_force_comes_first(tmp_pat
         turned.addForce(openmm.XmlSerializer.clone(other))
     for order in (system, turned):
         assert prepared(tmp_path, order).lennard_jones == LennardJones("cut", 9.0)
+
+
+def test_a_system_without_a_cut_off_sums_all_pairs(tmp_path: Path, run_engine: Callable[..., Any]) -> None:
+    """NoCutoff is no cut-off at the run file's default, too; where a box is asked for, there must be one."""
+    system = butane()
+    found = prepared(tmp_path, system)
+    assert found.lennard_jones == ALL_PAIRS
+    assert prepared(tmp_path, system, box=np.diag([40.0] * 3)).lennard_jones == LennardJones("cut", 10.0, tail=True)
+    places = PLACES.copy()
+    places[4] = [60.0, 0.0, 0.0]  # far beyond usual cut-offs
+    names = app.PDBFile(str(written(tmp_path, system)[1])).topology
+    write(prepare_openmm(system, names, places / 10), tmp_path / "far.tsr")
+    done = run_engine("--energy", tmp_path / "far.tsr", "--set", "interactions.electrostatics=cut", "--json")
+    ours = json.loads(done.stdout)["terms"]
+    peer = energies(system, places / 10)["NonbondedForce"]
+    assert sum(ours.get(k, 0.0) for k in ("lj", "lj_14", "coulomb_real", "coulomb_14")) == pytest.approx(peer, rel=1e-5)

@@ -22,6 +22,7 @@ from prepare.peers import compare_terms, term_energies
 from tessera.cli import cli
 from tessera.prepare.errors import InputError
 from tessera.prepare.pdb import build, force_fields, prepare_pdb
+from tessera.prepare.pdb.check import advice_on
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters
 from tessera.prepare.pdb.model import Solvent, make_system, with_caps_merged
 from tessera.system import USUAL_LENNARD_JONES, System, write
@@ -97,6 +98,17 @@ def test_thymine_of_charmm36(data_folder: Path, monkeypatch: pytest.MonkeyPatch)
     model.addHydrogens()
     parameters = Parameters(FORCE_FIELDS["charmm36"], "tip3p", (), set())
     assert make_system(parameters, model.topology).getNumParticles() == model.topology.getNumAtoms()
+
+
+def test_a_strand_that_begins_with_a_phosphate_is_told_how_to_mend_it() -> None:
+    topology = app.Topology()
+    chain = topology.addChain("I")
+    residues = [topology.addResidue(name, chain) for name in ("DA", "DT")]
+    for residue in residues:
+        for name in ("P", "OP1", "OP2", "O5'"):
+            topology.addAtom(name, app.Element.getBySymbol(name[0]), residue)
+    assert "take P, OP1 and OP2 of this residue out" in advice_on(residues[0])
+    assert advice_on(residues[1]) == ""
 
 
 def test_a_peptide_is_neutral_and_has_salt() -> None:

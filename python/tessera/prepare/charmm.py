@@ -21,6 +21,7 @@ from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import neighbour_pairs, sorted_pairs
+from tessera.prepare.numbering import selection_of
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.psf import LonePair, Psf, read_psf
 from tessera.prepare.rows import Tables
@@ -78,6 +79,9 @@ def prepare_charmm(
         flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes, report
     )
     system.warnings += table.warnings()
+    if len(topology.fixed):
+        held = selection_of(topology.fixed)
+        system.warnings.append(f'the PSF fixes atoms (IMOVE is 1): set fixed = "{held}" in [dynamics] of the run file')
     return system
 
 

@@ -102,7 +102,7 @@ def lines_of(path: Path) -> list[Line]:
     out: list[Line] = []
     words: list[str] = []
     where = ""
-    for number, text in enumerate(read_text(path).splitlines(), start=1):
+    for number, text in enumerate(read_text(path).split("\n"), start=1):
         if text.lstrip().startswith("*"):
             continue
         more = text.split("!")[0].split()

@@ -27,7 +27,7 @@ _WIDTH = {
 #: Every program writes these sections, so a file without them was cut.
 _REQUIRED = (b"NBOND", b"NTHETA", b"NPHI", b"NIMPHI", b"NNB")
 _UNSUPPORTED = {b"NUMANISO": "anisotropic polarisabilities"}
-_COLUMNS = ("S10", "S8", "S8", "S8", "S8", "S8", "S24", "S24")
+_COLUMNS = ("S10", "S8", "S8", "S8", "S8", "S8", "S24", "S24", "S8")
 _CHUNK = 100_000  # lines at a time, so that a million atoms are not Python strings at once
 
 
@@ -50,6 +50,7 @@ class Psf:
     cross_terms: IdArray  # (·,8)
     exclusions: IdArray  # (·,2) explicit ones (NNB)
     lone_pairs: list[LonePair]
+    fixed: IdArray  # (·,) atoms that CHARMM does not move
     notes: list[str]
 
 
@@ -104,6 +105,7 @@ def read_psf(path: str | Path) -> Psf:
         cross_terms=_ids(lists, b"NCRTERM"),
         exclusions=_explicit_exclusions(path, lists[b"NNB"], sections[b"NNB"].count, count),
         lone_pairs=_lone_pairs(path, sections.get(b"NUMLP"), count),
+        fixed=np.flatnonzero(np.char.isdigit(columns[8]) & (np.char.strip(columns[8], b"0") != b"")),
         notes=residues.notes,
     )
 
@@ -230,11 +232,12 @@ def _split_atom(line: bytes) -> list[bytes]:
     # With a blank segment name the charge (which has a point) is one word earlier.
     if len(words) > 6 and b"." in words[5] and words[5][:1] in b"-+.0123456789":
         words.insert(1, b"")
-    return words[:8]
+    return words[:9] if len(words) != 8 else [*words, b"0"]
 
 
 def _atom_columns(path: Path, count: int, text: bytes) -> list[NDArray[np.bytes_]]:
-    """Returns the first eight columns of !NATOM: id, segment, residue number and name, name, type, charge and mass."""
+    """Returns the columns of !NATOM: id, segment, residue number and name, name, type, charge, mass, and whether CHARMM
+    holds the atom (IMOVE: 1; lone pairs have -1)."""
     lines = [line for line in text.split(b"\n") if line.strip()]
     if len(lines) != count:
         raise InputError(f"{path.name} is truncated: !NATOM announces {count} atoms and {len(lines)} are there")

@@ -6,6 +6,7 @@
 from tessera.system.errors import SystemFileError
 from tessera.system.file import image, read, write
 from tessera.system.model import (
+    ALL_PAIRS,
     FORCE_FIELD_COLUMNS,
     TERM_ATOMS,
     USUAL_LENNARD_JONES,
@@ -18,6 +19,7 @@ from tessera.system.model import (
 from tessera.system.virtual_sites import VirtualSites
 
 __all__ = [
+    "ALL_PAIRS",
     "FORCE_FIELD_COLUMNS",
     "TERM_ATOMS",
     "USUAL_LENNARD_JONES",

@@ -176,6 +176,8 @@ USUAL_LENNARD_JONES = {
     "openmm": LennardJones("cut", 10.0, tail=True),
     "dl_poly": LennardJones("cut", 12.0, tail=True),
 }
+#: of a system in a vacuum whose input has no cut-off: the longest that a run file may have
+ALL_PAIRS = LennardJones("cut", 1e6)
 
 
 @dataclass

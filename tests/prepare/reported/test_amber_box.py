@@ -61,7 +61,7 @@ def _netcdf(folder: Path, angles: list[float]) -> Path:
 
 def _pdb(folder: Path, angles: list[float]) -> Path:
     path = folder / "salt.pdb"
-    box = "".join(["CRYST1", *(f"{24.0:9.3f}" for _ in "abc"), *(f"{x:7.2f}" for x in angles or [90.0] * 3)])
+    box = "".join(["CRYST1", *(f"{24.0:9.3f}" for _ in "abc"), *(f"{x:7.2f}" for x in angles)])
     text = (REPORTS / "salt.prmtop").read_text().partition("%FLAG ATOM_NAME")[2].partition("%FLAG")[0]
     names = "".join(text.splitlines()[2:])
     rows = [
@@ -95,6 +95,15 @@ def test_one_angle_after_the_edges_is_that_of_the_octahedron(tmp_path: Path) -> 
 @pytest.mark.parametrize("angles", [[], [90.0] * 3])
 def test_a_rectangular_box_is_one(angles: list[float], tmp_path: Path) -> None:
     assert _angles(_topology(tmp_path, 1, 90.0), _inpcrd(tmp_path, angles, (24.0, 25.0, 26.0))) == [90.0] * 3
+
+
+@pytest.mark.parametrize("angles", [[], [90.0] * 3, OCTAHEDRON])
+def test_edges_that_fill_their_columns(angles: list[float], tmp_path: Path) -> None:
+    """Edges from 1000 Å leave no blank between the columns of 12 characters."""
+    ifbox, beta = (2, BETA) if angles == OCTAHEDRON else (1, 90.0)
+    found = prepare_amber(_topology(tmp_path, ifbox, beta), _inpcrd(tmp_path, angles, (1000.0, 1000.0, 1000.0)))
+    expected = [1000.0] * 3 + (angles or [90.0] * 3)
+    assert lengths_and_angles(found.box) == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_box_of_any_shape_has_the_angles_of_its_file(tmp_path: Path) -> None:

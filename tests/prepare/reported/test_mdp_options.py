@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, nearest
-from tessera.system import LennardJones
+from tessera.system import ALL_PAIRS, LennardJones
 
 OPTIONS = {
     "vdwtype": "Cut-off", "vdw-modifier": "Force-switch", "rvdw": "1.2", "rvdw-switch": "0.8", "DispCorr": "EnerPres",
     "free-energy": "no", "epsilon-r": "1", "coulombtype": "PME", "rcoulomb": "1.2", "pbc": "xyz",
 }  # fmt: skip
-EXPECTED = RunParameters(LennardJones("force-switch-gromacs", 12.0, 8.0, True), takes_state_a=True)
+EXPECTED = RunParameters(LennardJones("force-switch-gromacs", 12.0, 8.0, True), takes_state_a=True, is_flexible=True)
 
 
 def _read(folder: Path, text: str) -> RunParameters:
@@ -112,3 +112,34 @@ def test_options_that_are_off_or_concern_a_run(tmp_path: Path) -> None:
     assert found.is_flexible
     assert "dynamics.hydrogen_mass" in text
     assert "dynamics.fixed" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_flexible"),
+    [("", True), ("constraints =", True), ("Constraints = None", True), ("constraints = h-bonds", False),
+     ("constraints = all-bonds", False)],
+)  # fmt: skip
+def test_bonds_are_flexible_where_gromacs_default_says_so(text: str, is_flexible: bool, tmp_path: Path) -> None:
+    found = _read(tmp_path, f"rvdw = 1.2\n{text}\n")
+    assert found.is_flexible is is_flexible
+    told = "run.mdp has no constraints: bonds are flexible, as GROMACS' default says"
+    assert (told in found.notes) is (text in ("", "constraints ="))
+
+
+def test_a_comment_ends_with_its_line_alone(tmp_path: Path) -> None:
+    found = _read(tmp_path, "rvdw = 0.9 ; not\x0crvdw = 0.5 \x85 \u2028rvdw = 1\n")
+    assert found.lennard_jones is not None and found.lennard_jones.cutoff == 9
+
+
+def test_no_cut_off(tmp_path: Path) -> None:
+    """GROMACS' rvdw = 0 means that there is none, which a system that repeats can't have."""
+    found = _read(tmp_path, "pbc = no\nrvdw = 0.0\nrcoulomb = 0\n")
+    assert found.lennard_jones == ALL_PAIRS
+    for text in ("rvdw = 0", "pbc = xyz\nrvdw = 0", "pbc = no\nvdwtype = PME\nrvdw = 0"):
+        with pytest.raises(InputError, match=r"rvdw = 0, no cut-off, which needs pbc = no and vdwtype = cut-off"):
+            _read(tmp_path, text + "\n")
+
+
+def test_annealing_is_the_run_files(tmp_path: Path) -> None:
+    assert "give dynamics.temperature as points" in "".join(_read(tmp_path, "annealing = no single\n").notes)
+    assert "annealing" not in "".join(_read(tmp_path, "annealing = no\nannealing-npoints =\n").notes)

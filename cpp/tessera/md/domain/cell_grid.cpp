@@ -14,6 +14,28 @@ namespace {
 /// Narrower cells leave a narrow buffer, and sorting atoms more often takes longer than narrow cells save.
 constexpr double useful_width = 8;  // Å
 
+constexpr double usual_radius = 1.65;  // Å: of hydrogen groups without sites, with what a bond may be stretched
+
+/// Says what makes cells as wide as they are, and what to do about it.
+std::string reason_of(const CellDemands& demands) {
+  const bool is_of_bonds = demands.least_width() > demands.least_width_for_motion();
+  if (is_of_bonds && !demands.widest_group.empty() && demands.group_radius > usual_radius)
+    return fmt::format(
+        ", as the virtual site {} and the atoms that it follows are up to {:.2f} Å from each other and stay in one "
+        "cell; use a larger box, or define the site by atoms that are nearer",
+        demands.widest_group, demands.group_radius);
+  if (is_of_bonds)
+    return fmt::format(", as bonded atoms may be {:.2f} Å apart, at any cut-off; use a larger box",
+                       demands.bonded_reach + 2 * demands.group_radius);
+  if (2 * demands.mesh_reach + demands.buffer > demands.list_range)
+    return fmt::format(
+        ", as the mesh is so coarse that charges reach {:.2f} Å; use a finer mesh (pme.grid or pme.spacing)",
+        demands.mesh_reach);
+  return fmt::format(
+      " (list range {:.2f} Å); use a larger box, a shorter interactions.cutoff or a smaller parallel.buffer",
+      demands.list_range);
+}
+
 }  // namespace
 
 double CellDemands::least_width() const { return std::max(least_width_for_motion(), bonded_reach + 2 * group_radius); }
@@ -40,22 +62,9 @@ CellGrid plan_cell_grid(const Box& box, const CellDemands& demands) {
   for (std::size_t d = 0; d < 3; ++d) {
     grid.n[d] = static_cast<std::int64_t>(std::floor(heights[d] / width));
     grid.n[d] = std::min<std::int64_t>(grid.n[d], std::int64_t{1} << 20);
-    if (grid.n[d] < 2 && !demands.widest_group.empty() && demands.least_width() > demands.least_width_for_motion())
-      throw InputError(
-          fmt::format("{}, less than two cells of {:.3f} Å, as the virtual site {} and the atoms that it follows are "
-                      "up to {:.2f} Å from each other and stay in one cell; use a larger box, "
-                      "or define the site by atoms that are nearer",
-                      describe_height(box, d), demands.least_width(), demands.widest_group, demands.group_radius));
-    if (grid.n[d] < 2 && 2 * demands.mesh_reach + demands.buffer > demands.list_range)
-      throw InputError(
-          fmt::format("{}, less than two cells of {:.3f} Å, as the mesh is so coarse that charges reach "
-                      "{:.2f} Å; use a finer mesh (pme.grid or pme.spacing)",
-                      describe_height(box, d), demands.least_width(), demands.mesh_reach));
     if (grid.n[d] < 2)
-      throw InputError(
-          fmt::format("{}, less than two cells of {:.3f} Å (list range {:.2f} Å); use a larger box, a "
-                      "shorter interactions.cutoff or a smaller parallel.buffer",
-                      describe_height(box, d), demands.least_width(), demands.list_range));
+      throw InputError(fmt::format("{}, less than two cells of {:.3f} Å{}", describe_height(box, d),
+                                   demands.least_width(), reason_of(demands)));
     // An odd number can't be shared evenly: two ranks would own 3 and 4 of 7 layers, and eight ranks between 27 and 64
     // of 343 cells.
     if (grid.n[d] > 3) grid.n[d] -= grid.n[d] % 2;

@@ -73,6 +73,19 @@ TEST(PlanCellGrid, RefusesBoxesTooSmallAndSaysWhich) {
   }
 }
 
+TEST(PlanCellGrid, BlamesBondsAndNoSiteWhereGroupsAreThoseOfAnyWater) {
+  for (const char* site : {"", "HOH M"}) try {
+      plan_cell_grid(orthorhombic(9.3, 9.3, 9.3),
+                     {.list_range = 6.8, .group_radius = 1.05, .bonded_reach = 4.5, .widest_group = site});
+      FAIL() << "nothing thrown";
+    } catch (const InputError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("less than two cells of 6.600 Å, as bonded atoms may be 6.60 Å apart"), std::string::npos)
+          << text;
+      EXPECT_EQ(text.find("site"), std::string::npos) << text;
+    }
+}
+
 TEST(PlanCellGrid, CountsHeightsAndNotEdges) {
   const Box box({30, 0, 0}, {15, 26, 0}, {15, 9, 24.4});
   const CellDemands demands = {.list_range = 12};

@@ -92,7 +92,7 @@ def _read_amber(text: Text) -> Coordinates:
     velocity = _block(text, 2 + lines, n) * AMBER_PS if has_velocities else None
     if has_box:
         last = len(text) - 1
-        numbers = text.words(last, (3, 4, 6), "the box")
+        numbers = _box_numbers(text, last)
         # One angle is that of AMBER before version 7, which has the others from the prmtop.
         angles = {3: (90.0, 90.0, 90.0), 4: (90.0, numbers[-1], 90.0), 6: tuple(numbers[3:])}[len(numbers)]
         try:
@@ -106,6 +106,14 @@ def _read_amber(text: Text) -> Coordinates:
             len(text) - 1, f"this is a box where the last of {n} atoms should be: a line of coordinates is missing"
         )
     return Coordinates(position, None, velocity)
+
+
+def _box_numbers(text: Text, line: int) -> list[float]:
+    """Reads three, four or six numbers, in columns of 12 where no blanks are between them, as of edges from 1000 Å."""
+    length = int(text.length[line])
+    if len(text.line(line).split()) < length // 12 and length in (36, 48, 72):
+        return text.numbers(np.array([line]), 0, 12, length // 12)[0].tolist()  # type: ignore[no-any-return]
+    return text.words(line, (3, 4, 6), "the box")
 
 
 def _like_a_box(text: Text, line: int) -> bool:

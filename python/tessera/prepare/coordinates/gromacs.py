@@ -40,6 +40,11 @@ def _columns(text: Text) -> tuple[int, bool]:
         raise text.wrong(2, f"expected an atom with three coordinates from column 21 on, found {first[:60]!r}")
     has_velocities = len(first) > 20 + 3 * width
     expected = 20 + (6 if has_velocities else 3) * width
+    if len(first) != expected:
+        raise text.wrong(
+            2, f"expected an atom with coordinates of {width} characters from column 21 on, {20 + 3 * width} "
+            f"characters in all or {20 + 6 * width} with velocities; found {len(first)}: {first!r:.90}"
+        )  # fmt: skip
     n = int(text.line(1))
     rows = np.arange(2, n + 2)
     bad = text.length[rows] != expected

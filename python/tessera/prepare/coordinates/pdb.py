@@ -22,7 +22,8 @@ def read_pdb(source: Source) -> Coordinates:
     atoms = _first_model(head)
     if not len(atoms):
         raise InputError(f"{source.name} holds no atoms: no line begins with ATOM or HETATM")
-    found = Coordinates(text.numbers(atoms, 30, 8, 3), _cryst1(text, head, atoms))
+    box, has_angles = _cryst1(text, head, atoms)
+    found = Coordinates(text.numbers(atoms, 30, 8, 3), box, has_angles=has_angles)
     return found.label(text.columns(atoms, 12, 16), text.columns(atoms, 22, 27), 4)
 
 
@@ -35,13 +36,17 @@ def _first_model(head: np.ndarray) -> IdArray:
     return atoms[atoms < ends[0]] if len(ends) else atoms
 
 
-def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> FloatArray | None:
+def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> tuple[FloatArray | None, bool]:
+    """Returns the box, and whether its angles are there; some programs write edges alone."""
     lines = np.flatnonzero(head[: atoms[0]] == b"CRYST1")[:1]
     if not len(lines):
-        return None
-    numbers = [float(text.numbers(lines, begin, width, 1)[0, 0]) for begin, width in CRYST1_COLUMNS]
+        return None, True
+    has_angles = bool(text.line(int(lines[0]))[CRYST1_COLUMNS[3][0] :].strip())
+    columns = CRYST1_COLUMNS if has_angles else CRYST1_COLUMNS[:3]
+    numbers = [float(text.numbers(lines, begin, width, 1)[0, 0]) for begin, width in columns]
     # 1 Å cubes are what programs write for "no box"
-    return None if 0 <= max(numbers[:3]) <= 1.0 else box_from_lengths(numbers[:3], numbers[3:])
+    is_none = 0 <= max(numbers[:3]) <= 1.0
+    return None if is_none else box_from_lengths(numbers[:3], numbers[3:] or (90.0,) * 3), has_angles
 
 
 _TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")

@@ -17,7 +17,7 @@ from tessera.system.model import IdArray, IndexArray
 from tessera.system.units import HEAVIEST_HYDROGEN
 
 _DEGREE = np.pi / 180
-_WATER, _DIHYDROGEN = [8, 1, 1], [1, 1]
+_WATER, _DIHYDROGEN = [1, 1, 8], [1, 1]
 
 
 @dataclass
@@ -103,9 +103,15 @@ class _Converted:
                 yield "dihedral", term.atoms, self.tables["dihedral"].add(k, n, phase)
 
     def _pairs_14(self) -> Iterator[tuple[str, tuple[int, ...], int]]:
-        """Yields the 1-4 pairs whose interactions dihedrals keep in part."""
+        """Yields the 1-4 pairs whose interactions dihedrals keep in part. As in DL_POLY the factors of a pair's first
+        dihedral count, and none where the pair are the ends of an angle, as in a ring of five."""
+        angles = [term for term in self.molecule.terms["angl"] if not term.key.startswith("-")]
+        seen = {frozenset((term.atoms[0], term.atoms[2])) for term in angles}
         for term in self.molecule.terms["dihe"]:
-            if term.key.startswith("-"):
+            pair = frozenset((term.atoms[0], term.atoms[3]))
+            is_known = pair in seen
+            seen.add(pair)
+            if is_known or term.key.startswith("-"):
                 continue
             coulomb, vdw = term.parameter(3, "a 1-4 factor", 0.0), term.parameter(4, "a 1-4 factor", 0.0)
             if coulomb == 0 and vdw == 0:
@@ -143,8 +149,8 @@ class _Converted:
 
     @property
     def is_rigid_water(self) -> bool:
-        """Tells whether constraints make this a rigid three-site water."""
-        return self.number.tolist() == _WATER and len(self.molecule.constraints) == 3
+        """Tells whether constraints make this a rigid three-site water, in any order of its atoms."""
+        return sorted(self.number.tolist()) == _WATER and len(self.molecule.constraints) == 3
 
     def held(self) -> list[Line]:
         """Returns the records of constraints beside those of rigid water."""

@@ -160,7 +160,9 @@ def is_own(key: str) -> bool:
     """Tells whether this is a directive that the new style has not."""
     shared = ("cutoff", "ensemble", "heat_flux", "nfold", "padding", "plumed", "replay", "restart", "temperature",
               "timestep", "title")  # fmt: skip
-    return key not in shared and ("_" not in key or key.startswith("l_")) and key.startswith(_STARTS)
+    if key in shared or ("_" in key and not key.startswith("l_")):
+        return False
+    return key == "no" or key.startswith(tuple(start for start in _STARTS if start != "no"))
 
 
 def read(control: Control, lines: list[Line]) -> None:

@@ -49,7 +49,8 @@ def prepare_dlpoly_folder(
     name = Path(os.path.relpath(output, run_file.parent)).as_posix()
     frozen = frozen_ranges(read_field(field))
     has_velocities = system.velocity is not None
-    text = run_file_of(settings, name, has_velocities, system.periodic, frozen)
+    charged = any(template.charge.any() for template in system.templates)
+    text = run_file_of(settings, name, has_velocities, system.periodic, frozen, charged)
     with replaced(run_file) as temporary:
         Path(temporary).write_text(text)
     system.notes.append(f"{run_file} is the run that {settings.name} describes")

@@ -10,15 +10,18 @@ from tessera.prepare.errors import InputError
 _THERMOSTATS = {"hoover": "nose-hoover", "lang": "langevin", "ber": "berendsen"}
 
 
-def run_file_of(control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str) -> str:
-    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection.
+def run_file_of(
+    control: Control, system: str, has_velocities: bool, periodic: bool, frozen: str, charged: bool = True
+) -> str:
+    """Returns the text. `system` is the path of the system file as seen from the run file, `frozen` a selection;
+    `charged` tells whether any atom has a charge.
 
     Raises `InputError` for ensembles without a counterpart.
     """
     lines = [f"# The run that {control.name} of DL_POLY describes.", "[input]", f'system = "{system}"', ""]
     lines += ["[interactions]", f"cutoff = {control.vdw_cutoff:g}"]
     ewald = control.electrostatics == "ewald" and periodic
-    if control.electrostatics == "off":
+    if control.electrostatics == "off" and charged:
         raise InputError(f"{control.name} has no electrostatics: set the charges in FIELD to 0 instead")
     if not ewald:
         lines.append('electrostatics = "cut"')

@@ -12,7 +12,7 @@ from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, nearest, plain
 from tessera.prepare.gromacs.types import numbers_of
 from tessera.prepare.text import read_text
-from tessera.system import LennardJones
+from tessera.system import ALL_PAIRS, LennardJones
 
 _NM = 10.0  # Å
 _NAMED_OFF = {"no", "none", "off", ""}
@@ -101,7 +101,7 @@ def read_mdp(path: str | Path) -> RunParameters:
         [path.parent / folder for folder in _flags(options, "include", "-I")],
         plain("free-energy") in options,
         plain(_given(options, "pbc")[0]) != "no",
-        plain(_given(options, "constraints")[0]) == "none",
+        _choice(options, "constraints", "none")[0] == "none",
         [*notes, *_electrostatics(options, path.name, lennard_jones.cutoff), *_of_a_run(options, path.name)],
     )
 
@@ -111,7 +111,7 @@ _Options = dict[str, tuple[str, str]]  # value and place by plain name
 
 def _options(path: Path) -> _Options:
     options: _Options = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         text, where = line.split(";", 1)[0].strip(), f"{path.name}:{number}"
         if not text:
             continue
@@ -170,6 +170,14 @@ def _length(options: _Options, name: str, default: str) -> float:
     return round(_NM * length, 9)
 
 
+def _cutoff(options: _Options) -> float:
+    """Returns the cut-off of Lennard-Jones in Å, which is 0 where there is none."""
+    cutoff, (value, where) = _length(options, "rvdw", "1.0"), _given(options, "rvdw")
+    if not cutoff and (plain(_given(options, "pbc")[0]) != "no" or plain(_given(options, "vdwtype")[0]) == "pme"):
+        raise InputError(f"{where}: rvdw = {value}, no cut-off, which needs pbc = no and vdwtype = cut-off")
+    return cutoff
+
+
 def _choice(options: _Options, name: str, default: str) -> tuple[str, str, str]:
     """Returns a value in plain letters, as it is given, and its place."""
     value, where = _given(options, name)
@@ -191,7 +199,9 @@ def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str
     correction, given, where = _choice(options, "DispCorr", "no")
     if correction not in _TAILS:
         raise InputError(f"{where}: DispCorr = {given}, expected no, EnerPres, Ener, AllEnerPres or AllEner")
-    cutoff, switch = _length(options, "rvdw", "1.0"), 0.0
+    cutoff, switch = _cutoff(options), 0.0
+    if not cutoff:
+        return ALL_PAIRS, [f"{file}: rvdw = 0: no cut-off, all pairs interact"]
     if _MODIFIERS[modifier] != "cut":
         switch = _length(options, "rvdw-switch", "0")
         if switch >= cutoff:
@@ -216,7 +226,7 @@ def _mesh(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
     correction, given, where = _choice(options, "DispCorr", "no")
     if correction != "no":
         raise InputError(f"{where}: DispCorr = {given}, expected no with vdwtype = PME, which leaves nothing out")
-    lennard_jones = LennardJones("pme", _length(options, "rvdw", "1.0"))
+    lennard_jones = LennardJones("pme", _cutoff(options))
     notes = [_taken(lennard_jones, file)]
     tolerance, where = _given(options, "ewald-rtol-lj")
     if tolerance and numbers_of([tolerance], f"{where}: ewald-rtol-lj") != (0.001,):
@@ -244,10 +254,12 @@ def _electrostatics(options: _Options, file: str, cutoff: float) -> list[str]:
 def _of_a_run(options: _Options, file: str) -> list[str]:
     """Returns notes on what a run file has to say so that a run moves the same system."""
     notes = []
-    held, given, where = _choice(options, "constraints", "h-bonds")
+    held, given, where = _choice(options, "constraints", "none")
     if held not in ("none", "hbonds", "allbonds", "hangles", "allangles"):
         expected = "none, h-bonds, all-bonds, h-angles or all-angles"
         raise InputError(f"{where}: constraints = {given}, expected {expected}")
+    if not _given(options, "constraints")[0]:
+        notes.append(f"{file} has no constraints: bonds are flexible, as GROMACS' default says")
     if held == "allbonds":
         notes.append(f'{file}: constraints is {given}: set dynamics.constraints = "all-bonds" in the run file')
     elif held not in ("none", "hbonds"):
@@ -255,6 +267,9 @@ def _of_a_run(options: _Options, file: str) -> list[str]:
     factor, where = _given(options, "mass-repartition-factor")
     if factor and not _is_one(factor):
         notes.append(f"{file}: mass-repartition-factor is {factor}: set dynamics.hydrogen_mass in the run file")
+    annealing = _given(options, "annealing")[0]
+    if any(plain(word) != "no" for word in annealing.split()):
+        notes.append(f"{file}: annealing is {annealing}: give dynamics.temperature as points in the run file")
     if frozen := _given(options, "freezegrps")[0]:
         notes.append(f"{file}: {frozen} is frozen: set dynamics.fixed in the run file")
     return notes

@@ -34,10 +34,10 @@ _TYPES = {"defaults", "atomtypes", "pairtypes", "nonbond_params", "cmaptypes", *
 #: parameters of a model that GROMACS no longer has; GROMACS ignores them too
 _PASSED = {"implicit_genborn_params", "implicit_surface_params"}
 _NOT_SUPPORTED = {
-    "position_restraints": "position restraints are not supported (is POSRES defined?)",
-    "distance_restraints": "distance restraints are not supported",
-    "dihedral_restraints": "restraints of dihedrals are not supported",
-    "angle_restraints": "restraints of angles are not supported",
+    "position_restraints": "position restraints are those of the run file, [[restraint]]; do not define POSRES",
+    "distance_restraints": "distance restraints are not supported; a run file has [[restraint]] for distances",
+    "dihedral_restraints": "restraints of dihedrals are not supported; a run file has [[restraint]] for dihedrals",
+    "angle_restraints": "restraints of angles are not supported; a run file has [[restraint]] for angles",
     "angle_restraints_z": "restraints of angles are not supported",
     "orientation_restraints": "orientation restraints are not supported",
     "polarization": "polarisable models are not supported",

@@ -25,7 +25,7 @@ from tessera.prepare.openmm.external import run_file_text, write_restraints
 from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
 from tessera.prepare.openmm.names import names_of_elements
 from tessera.prepare.text import read_text
-from tessera.system import System
+from tessera.system import ALL_PAIRS, System
 from tessera.system.model import FloatArray, IndexArray
 
 _PDB_DIGITS = 1e-3  # Å
@@ -106,7 +106,11 @@ def assembled(
     pieces = split(converted.flat)
     for template, lists in zip(pieces.templates, pieces.raw):
         template.exclusions = sorted_pairs(lists.get("exclusion", np.zeros((0, 2), np.int32)))
-    origin = Origin("openmm", "lorentz-berthelot", source, converted.lennard_jones, file)
+    lennard_jones = converted.lennard_jones
+    if lennard_jones is None and vacuum:  # NoCutoff
+        lennard_jones = ALL_PAIRS
+        notes.append("the System has no cut-off: all pairs interact, unless the run file sets interactions.cutoff")
+    origin = Origin("openmm", "lorentz-berthelot", source, lennard_jones, file)
     field = converted.force_field
     position = where.position.copy() if converted.restraints else where.position
     system = assemble(
@@ -127,10 +131,33 @@ def assembled(
 def _read(system: Path, coordinates: Path) -> tuple[Converted, Coordinates, FloatArray]:
     """Reads the two files with OpenMM; returns also the System's box vectors (3,3) Å."""
     found = _read_system(system)
-    names, where, is_state = _read_places(coordinates, found)
-    # A State has the box of its moment, the System that of its beginning.
-    box = where.box if is_state else None
-    return convert(found, names), where, _vectors(found.getDefaultPeriodicBoxVectors()) if box is None else box
+    names, where, state = _read_places(coordinates, found)
+    # A State has the box and the parameters of its moment, the System those of its beginning.
+    box = where.box if state is not None else None
+    notes = [] if state is None else _take_parameters(state, found)
+    converted = convert(found, names)
+    converted.notes += notes
+    return converted, where, _vectors(found.getDefaultPeriodicBoxVectors()) if box is None else box
+
+
+def _take_parameters(state: Any, system: Any) -> list[str]:
+    """Gives the System's forces the values that a State has of their global parameters, if it has any; returns a note
+    on those that differ, as where a restraint was released."""
+    try:
+        values = dict(state.getParameters())
+    except Exception:  # a State holds what it was asked for
+        return []
+    changed = {}
+    for force in system.getForces():
+        for index in range(force.getNumGlobalParameters() if hasattr(force, "getNumGlobalParameters") else 0):
+            name = force.getGlobalParameterName(index)
+            if values.get(name, force.getGlobalParameterDefaultValue(index)) != force.getGlobalParameterDefaultValue(
+                index
+            ):
+                force.setGlobalParameterDefaultValue(index, values[name])
+                changed[name] = values[name]
+    texts = [f"{name} = {value:g}" for name, value in changed.items()]
+    return [f"parameters of forces have the State's values: {', '.join(texts)}"] if texts else []
 
 
 def _compare_boxes(system: FloatArray, pdb: FloatArray | None) -> list[str]:
@@ -185,15 +212,15 @@ def names_of(topology: Any) -> AtomNames:
     )
 
 
-def _read_places(path: Path, system: Any) -> tuple[AtomNames, Coordinates, bool]:
+def _read_places(path: Path, system: Any) -> tuple[AtomNames, Coordinates, Any]:
     """Reads names and places of a PDB or an mmCIF, or the places and velocities of a State, which has no names; returns
-    also whether it is a State."""
+    also the State, if it is one."""
     from openmm import unit
     from openmm.app import PDBFile, PDBxFile
 
     text = read_text(path)
     if text.lstrip().startswith("<"):
-        return names_of_elements(system), _read_state(path, text, system), True
+        return names_of_elements(system), *_read_state(path, text, system)
     is_mmcif = path.suffix.lower() in (".cif", ".mmcif") or text.lstrip().startswith("data_")
     try:
         file = (PDBxFile if is_mmcif else PDBFile)(io.StringIO(text))
@@ -203,10 +230,10 @@ def _read_places(path: Path, system: Any) -> tuple[AtomNames, Coordinates, bool]
     box = None if vectors is None else _vectors(vectors.value_in_unit(unit.nanometer))
     # OpenMM has converted to nanometres; a PDB has three decimals of Å.
     position = np.asarray(file.getPositions(asNumpy=True).value_in_unit(unit.angstrom))
-    return names_of(file.topology), Coordinates(np.round(position, 10 if is_mmcif else 3), box), False
+    return names_of(file.topology), Coordinates(np.round(position, 10 if is_mmcif else 3), box), None
 
 
-def _read_state(path: Path, text: str, system: Any) -> Coordinates:
+def _read_state(path: Path, text: str, system: Any) -> tuple[Coordinates, Any]:
     import openmm
     from openmm import unit
 
@@ -227,4 +254,4 @@ def _read_state(path: Path, text: str, system: Any) -> Coordinates:
         raise InputError(
             f"the System has {system.getNumParticles()} particles and the State {path.name} {len(position)}"
         )
-    return Coordinates(position, _vectors(state.getPeriodicBoxVectors()), velocity)
+    return Coordinates(position, _vectors(state.getPeriodicBoxVectors()), velocity), state

@@ -47,6 +47,7 @@ _HARMONIC = {
 }
 #: the energy of a CustomAngleForce of GROMOS' angles
 _COSINE_ANGLE = re.compile(r"(?:([\d.]+)\*)?k\*\(cos\(theta\)-cos\(theta0\)\)\^2")
+_SAME_LENGTH = 1e-3  # Å: force fields round lengths to three or four decimals
 _PI = re.compile(r"(?<![\w.])3\.14159\d*(?![\w.])")
 
 
@@ -150,7 +151,8 @@ def _read_bonds(force: Any, out: Gathered) -> None:
     target = out.urey_bradleys if is_urey_bradley else out.bonds
     for index in range(force.getNumBonds()):
         i, j, r0, k = force.getBondParameters(index)
-        target.append((i, j, value(k) * KJ / NM**2 / 2, value(r0) * NM))
+        if value(k) != 0:  # a bond without a force would represent a constraint
+            target.append((i, j, value(k) * KJ / NM**2 / 2, value(r0) * NM))
 
 
 def _read_angles(force: Any, out: Gathered) -> None:
@@ -215,6 +217,8 @@ def _read_cmaps(force: Any, out: Gathered) -> None:
     first = len(out.maps)
     for index in range(force.getNumMaps()):
         n, energies = force.getMapParameters(index)
+        if n % 2:
+            raise InputError(f"the System has a CMAP of {n} × {n} points, of which none is at 180°: not supported")
         grid = np.array([value(e) for e in energies]).reshape(n, n).T * KJ
         # OpenMM's maps start at 0°, Tessera's at −180°.
         out.maps.append(np.roll(grid, (n // 2, n // 2), axis=(0, 1)))
@@ -274,10 +278,12 @@ def _add_bonds(system: Any, flat: FlatTopology, found: Gathered, tables: Tables)
     flat.add("angle", angles[:, :3].astype(np.int64), tables["angle"].add_many(angles[:, 3:]))
     bonds = np.array(found.bonds, np.float64).reshape(-1, 4)
     ids = bonds[:, :2].astype(np.int64)
-    # Springs between the outer atoms of an angle are Urey–Bradley terms, except a water's H–H.
+    # Springs between the outer atoms of an angle are Urey–Bradley terms, except a water's H–H, and those that are arms
+    # of angles, as in a ring of three.
     elements = flat.atomic_number[angles[:, :3].astype(np.int64)]
     other = angles[~(elements == (1, 8, 1)).all(axis=1)]
-    spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]].astype(np.int64), n))
+    arms = np.concatenate([angles[:, [0, 1]], angles[:, [1, 2]]])
+    spring = np.isin(_codes(ids, n), _codes(other[:, [0, 2]], n)) & ~np.isin(_codes(ids, n), _codes(arms, n))
     flat.add("bond", ids[~spring], tables["bond"].add_many(bonds[~spring, 2:]))
     flat.add("urey_bradley", ids[spring], tables["urey_bradley"].add_many(bonds[spring, 2:]))
     quartic = np.array(found.quartic_bonds, np.float64).reshape(-1, 4)
@@ -292,39 +298,48 @@ def _add_bonds(system: Any, flat: FlatTopology, found: Gathered, tables: Tables)
 
 def _add_constraints(system: Any, flat: FlatTopology, tables: Tables) -> str | None:
     """Converts constraints without a bond's force, those of rigid water and of bonds to hydrogen, to bonds without a
-    force. Returns a note on the latter, which every run holds. Raises `InputError` for all others."""
+    force. Returns a note on the latter, which every run holds. Raises `InputError` for all others, and for one of
+    another length than the bond that it holds."""
     element = flat.atomic_number
-    bonds = [pair for kind in BOND_KINDS for pair in flat.terms[kind][0].tolist()]
-    known = {(min(i, j), max(i, j)) for i, j in bonds}
-    loose: dict[tuple[int, int], float] = {}
-    held: list[tuple[int, int]] = []
+    known: dict[tuple[int, int], float] = {}  # lengths of bonds with a force
+    for kind in BOND_KINDS:
+        atoms, rows = flat.terms[kind]
+        lengths = tables[kind].table()[rows, 1].tolist() if len(rows) else []
+        known |= {(min(i, j), max(i, j)): length for (i, j), length in zip(atoms.tolist(), lengths)}
+    held: dict[tuple[int, int], float] = {}
     for index in range(system.getNumConstraints()):
         i, j, distance = system.getConstraintParameters(index)
-        held.append((i, j))
-        if (min(i, j), max(i, j)) not in known:
-            loose[min(i, j), max(i, j)] = value(distance) * NM
-    flat.add("held", held)
+        held[min(i, j), max(i, j)] = value(distance) * NM
+    flat.add("held", list(held))
+    for (i, j), length in held.items():
+        if abs(known.get((i, j), length) - length) > _SAME_LENGTH:
+            raise InputError(
+                f"{flat.describe(i)} and {flat.describe(j)} have a bond of {known[i, j]:g} Å and are constrained to "
+                f"{length:g} Å: not supported; give both one length in the System"
+            )
     partners: dict[int, set[int]] = {}  # the heavy atoms that a hydrogen has a bond or a constraint with
-    for i, j in (*bonds, *loose):
+    for i, j in known | held:
         for one, other in ((i, j), (j, i)):
             if element[one] == 1 and element[other] != 1:
                 partners.setdefault(one, set()).add(other)
     rigid: set[int] = set()  # the atoms of rigid waters
-    for i, j in loose:
+    for i, j in held:
         heavy = partners.get(i, set()) | partners.get(j, set())
         if element[i] == element[j] == 1 and len(heavy) == 1 and all(element[atom] == 8 for atom in heavy):
             rigid |= {i, j, *heavy}
-    outside = [pair for pair in loose if not rigid.issuperset(pair)]
+    outside = [pair for pair in held if not rigid.issuperset(pair)]
     for i, j in outside:
         heavy = partners.get(i, set()) | partners.get(j, set())
         is_alone = element[i] == element[j] == 1 and not heavy  # as H2
         if not is_alone and ((element[i] == 1) == (element[j] == 1) or len(partners[i if element[i] == 1 else j]) > 1):
             raise InputError(
-                f"{flat.describe(i)} and {flat.describe(j)} are constrained and have no bond force: only bonds to "
-                "hydrogen and rigid water may be; make the System with constraints=HBonds or constraints=None "
-                "(run.toml says what is constrained)"
+                f"{flat.describe(i)} and {flat.describe(j)} are constrained: only bonds to hydrogen and rigid water "
+                "may be; make the System with constraints=HBonds or constraints=None (run.toml says what is "
+                "constrained)"
             )
+    loose = {pair: length for pair, length in held.items() if pair not in known}
     flat.add("bond", list(loose), [tables["bond"].add(0.0, length) for length in loose.values()])
+    outside = [pair for pair in outside if pair in loose]
     if not outside:
         return None
     example = " and ".join(flat.describe(atom) for atom in outside[0])

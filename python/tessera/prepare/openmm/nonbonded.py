@@ -152,13 +152,17 @@ def read_custom_bonds(force: Any, out: Gathered) -> None:
             i, j, values = force.getBondParameters(index)
             named = dict(zip(columns, values))
             k = float(quartic[1] or 1) * named["k"] * KJ / NM**4
-            out.quartic_bonds.append((i, j, k, named["r0"] * NM))
+            if k != 0:  # a bond without a force would represent a constraint
+                out.quartic_bonds.append((i, j, k, named["r0"] * NM))
         return
     scaled = _PAIR_SIGMA_EPSILON.fullmatch(expression)
     if not (expression == _PAIR_AC and set(columns) == {"A", "C"}) and not (
         scaled and set(columns) == {"sigma", "epsilon"}
     ):
-        raise InputError(f"the System has a CustomBondForce with the energy {expression!r}: not supported")
+        raise InputError(
+            f"the System has a CustomBondForce with the energy {expression!r}: not supported. Harmonic bonds belong in "
+            "a HarmonicBondForce, and what holds a distance in [[restraint]] of the run file"
+        )
     for index in range(force.getNumBonds()):
         i, j, values = force.getBondParameters(index)
         named = dict(zip(columns, values))

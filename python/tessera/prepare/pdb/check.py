@@ -85,6 +85,15 @@ def _heavy_atoms() -> dict[str, set[str]]:
     return out
 
 
+def advice_on(residue: Any) -> str:
+    """Says what to do about a residue that no force field has as it is: a strand that begins with a phosphate, as where
+    it was cut."""
+    names = {atom.name for atom in residue.atoms()}
+    if residue.name in NUCLEOTIDES and next(iter(residue.chain.residues())) is residue and names & _PHOSPHATE:
+        return "; its strand begins with a phosphate: take P, OP1 and OP2 of this residue out of the PDB"
+    return ""
+
+
 def refuse_missing(missing: list[Missing]) -> None:
     """Raises `InputError` that names the atoms, and says how to add them."""
     if missing:

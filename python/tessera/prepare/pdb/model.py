@@ -19,7 +19,7 @@ from tessera.prepare.constants import KJ
 from tessera.prepare.errors import InputError
 from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
-from tessera.prepare.pdb.check import describe
+from tessera.prepare.pdb.check import advice_on, describe
 from tessera.prepare.pdb.force_fields import CAPS, Parameters, sites_of
 from tessera.system.box import heights
 from tessera.system.model import FloatArray
@@ -159,9 +159,8 @@ def make_system(parameters: Parameters, topology: Any, box: FloatArray | None = 
                 continue
             if match:
                 residue = list(topology.residues())[int(match[1])]
-                raise InputError(
-                    f"{describe(residue)} matches no residue of {' '.join(parameters.files)}. {match[2]}"
-                ) from error
+                found = f"{describe(residue)} matches no residue of {' '.join(parameters.files)}"
+                raise InputError(f"{found}{advice_on(residue)}. {match[2]}") from error
             raise InputError(f"OpenMM cannot apply {' '.join(parameters.files)}: {error}") from error
     raise AssertionError
 
