@@ -44,6 +44,7 @@ STYLE = {
     "xtick.color": GREY,
     "ytick.color": GREY,
     "lines.linewidth": 1.5,
+    "text.parse_math": False,  # names of folders and stages may have dollar signs
     "legend.frameon": False,
 }
 
