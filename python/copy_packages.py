@@ -55,11 +55,11 @@ def main(project: Path, folder: Path) -> None:
 
 
 def copy_mpich(folder: Path) -> None:
-    """Copies the launcher and the libraries, which are beside this Python and in its lib."""
+    """Copies the launcher, the libraries and their headers, which are beside this Python, in its lib and include."""
     for file in importlib.metadata.distribution("mpich").files or []:
         source = Path(str(file.locate())).resolve()
         below = source.relative_to(Path(sys.prefix).resolve())
-        is_needed = below.parts[0] == "lib" and "site-packages" not in below.parts
+        is_needed = below.parts[0] in ("include", "lib") and "site-packages" not in below.parts
         if is_needed or source.name.startswith(("mpiexec", "mpirun", "hydra")):
             target = folder / below
             target.parent.mkdir(parents=True, exist_ok=True)

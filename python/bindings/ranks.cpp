@@ -65,10 +65,16 @@ write::Choice chosen(const comm::Communicator& world, const std::string& method,
   return choice;
 }
 
+/// Gives a frame a cell (3,3) Å, or zeros for none.
+void set_cell(write::Frame& frame, const std::array<double, 9>& cell) {
+  frame.cell = cell;
+  frame.periodicity = io::text::periodicity_of(cell);
+}
+
 /// Writes a configuration of which this rank has the atoms from number `first` on. Returns the name of the method.
 std::string write_configuration(const comm::Communicator& world, const std::string& path,
                                 const std::string& format_name, const std::string& method, int writers,
-                                std::int64_t batch, const std::string& machine, const std::string& title, int shape,
+                                std::int64_t batch, const std::string& machine, const std::string& title,
                                 const std::array<double, 9>& cell, std::int64_t step, double timestep, double time,
                                 const std::vector<std::string>& names, const Integers& species, std::int64_t first,
                                 const Doubles& positions, const Doubles& velocities) {
@@ -80,8 +86,7 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
   const nb::gil_scoped_release release;
   write::Frame frame;
   frame.title = title;
-  frame.periodicity = shape;
-  frame.cell = cell;
+  set_cell(frame, cell);
   frame.moment = {step, timestep, time};
   for (const auto& name : names) frame.species.push_back({io::text::name_of(name), 0, 0});
   write::AtomRows atoms(has_velocities ? 1 : 0, n);
@@ -106,9 +111,9 @@ class Frames {
  public:
   Frames(const comm::Communicator& world, const std::string& path, const std::string& format_name,
          const std::string& method, int writers, std::int64_t batch, const std::string& machine,
-         const std::string& title, int shape, double timestep, const std::vector<std::string>& names,
-         const std::vector<double>& masses, const std::vector<double>& charges, const Integers& species,
-         std::int64_t first) {
+         const std::string& title, const std::array<double, 9>& cell, double timestep,
+         const std::vector<std::string>& names, const std::vector<double>& masses, const std::vector<double>& charges,
+         const Integers& species, std::int64_t first) {
     const auto n = species.shape(0);
     if (masses.size() != names.size() || charges.size() != names.size())
       throw nb::value_error("the kinds of atoms have different lengths");
@@ -116,7 +121,7 @@ class Frames {
     for (std::size_t i = 0; i < names.size(); ++i)
       frame_.species.push_back({io::text::name_of(names[i]), masses[i], charges[i]});
     frame_.title = title;
-    frame_.periodicity = shape;
+    set_cell(frame_, cell);
     frame_.moment.timestep = timestep;
     const auto& format = write::format(format_name);
     atoms_ = write::AtomRows(format.level, n);
@@ -128,15 +133,14 @@ class Frames {
   }
 
   /// `values`: positions, velocities and forces (levels,n,3) as far as the format holds them.
-  void append(std::int64_t step, double time, int shape, const std::array<double, 9>& cell, const Values& values) {
+  void append(std::int64_t step, double time, const std::array<double, 9>& cell, const Values& values) {
     const auto n = atoms_.size();
     if (static_cast<int>(values.shape(0)) != atoms_.level() + 1 || values.shape(1) != n || values.shape(2) != 3)
       throw nb::value_error("the arrays of a frame have another shape");
     const nb::gil_scoped_release release;
     frame_.moment.step = step;
     frame_.moment.time = time;
-    frame_.periodicity = shape;
-    frame_.cell = cell;
+    set_cell(frame_, cell);
     for (int k = 0; k <= atoms_.level(); ++k)
       for (std::size_t i = 0; i < n; ++i)
         std::copy_n(values.data() + 3 * (static_cast<std::size_t>(k) * n + i), 3, atoms_.values(i, k));
@@ -166,17 +170,18 @@ void register_ranks(nb::module_& module) {
       .def_prop_ro("size", &comm::Communicator::size)
       .def("all_gather", &all_gather, "data"_a, "Returns the bytes of every rank, in rank order. Collective.")
       .def("write", &write_configuration, "path"_a, nb::kw_only(), "format"_a, "method"_a, "writers"_a, "batch"_a,
-           "machine"_a, "title"_a, "imcon"_a, "cell"_a, "step"_a, "timestep"_a, "time"_a, "names"_a, "species"_a,
-           "first"_a, "positions"_a, "velocities"_a,
+           "machine"_a, "title"_a, "cell"_a, "step"_a, "timestep"_a, "time"_a, "names"_a, "species"_a, "first"_a,
+           "positions"_a, "velocities"_a,
            "Writes a file of atoms of these kinds, of which this rank has those from number `first` on: (n,3) Å and "
            "Å/ps, or (0,3) without velocities. Returns the method. Collective. Raises InputError and RuntimeError.");
   nb::class_<Frames>(module, "Frames", "Frames that ranks append to one file. Collective. Raises as World.write.")
       .def(nb::init<const comm::Communicator&, const std::string&, const std::string&, const std::string&, int,
-                    std::int64_t, const std::string&, const std::string&, int, double, const std::vector<std::string>&,
-                    const std::vector<double>&, const std::vector<double>&, const Integers&, std::int64_t>(),
+                    std::int64_t, const std::string&, const std::string&, const std::array<double, 9>&, double,
+                    const std::vector<std::string>&, const std::vector<double>&, const std::vector<double>&,
+                    const Integers&, std::int64_t>(),
            "world"_a, "path"_a, nb::kw_only(), "format"_a, "method"_a, "writers"_a, "batch"_a, "machine"_a, "title"_a,
-           "imcon"_a, "timestep"_a, "names"_a, "masses"_a, "charges"_a, "species"_a, "first"_a, nb::keep_alive<1, 2>())
-      .def("append", &Frames::append, "step"_a, "time"_a, "imcon"_a, "cell"_a, "values"_a,
+           "cell"_a, "timestep"_a, "names"_a, "masses"_a, "charges"_a, "species"_a, "first"_a, nb::keep_alive<1, 2>())
+      .def("append", &Frames::append, "step"_a, "time"_a, "cell"_a, "values"_a,
            "Appends a frame of (levels,n,3) positions, velocities and forces of this rank's atoms.")
       .def("synchronize", &Frames::synchronize);
   module.def("finalize", &comm::Communicator::finalize, "Ends MPI. Collective.");

@@ -18,6 +18,39 @@ class ArgumentError(Told, ValueError):
     """What was given can't be used; the text says what was expected."""
 
 
+class Settled:
+    """An object whose public attributes follow from what it was made with: once `_settle` was called, none of them can
+    be set. A class that is derived may have more of its own."""
+
+    def _settle(self) -> None:
+        vars(self)["_settled"] = frozenset(vars(self))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        settled = vars(self).get("_settled")
+        is_derived = type(self).__module__.partition(".")[0] != "tessera"
+        if settled is None or name.startswith("_") or (is_derived and name not in settled and name not in dir(self)):
+            return super().__setattr__(name, value)
+        raise AttributeError(f"{name} of a {type(self).__name__} can't be set: make another one")
+
+    def __delattr__(self, name: str) -> None:
+        if name in vars(self).get("_settled", ()):
+            raise AttributeError(f"{name} of a {type(self).__name__} can't be taken away")
+        super().__delattr__(name)
+
+
+def real_values(values: ArrayLike) -> NDArray[np.float64]:
+    """Returns values as an array of floats. Raises `TypeError` for complex ones, of which a part would be lost,
+    `ValueError` or `OverflowError`."""
+    given = np.asarray(values)
+    if np.iscomplexobj(given):
+        raise TypeError("they are complex, expected real ones")
+    return np.ascontiguousarray(given, np.float64)
+
+
+#: What making numbers of what is no number raises.
+NO_NUMBERS = (TypeError, ValueError, OverflowError)
+
+
 def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Returns an array that begins on a cache line, so that a vector of neighbouring lines is in one cache line, not
     two."""

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from tessera import flavours
 from tessera.arguments import (
     ArgumentError,
+    Settled,
     Slices,
     aligned_empty,
     checked_number,
@@ -59,7 +60,7 @@ def exchanges() -> list[str]:
     return list(_module("serial").exchanges())
 
 
-class Transform:
+class Transform(Settled):
     """Transforms of one shape on one communicator. The constructor and each transform are collective.
 
     `shape`: points along x, y, z. `comm`: an mpi4py communicator; None: this process alone. `kind`: "r2c" for real
@@ -145,6 +146,7 @@ class Transform:
         self._one_at_a_time = threading.Lock()
         self.input_slices = slices(self._native.input_bounds)
         self.output_slices = slices(self._native.output_bounds)
+        self._settle()
 
     @property
     def scheme(self) -> str:

@@ -19,7 +19,7 @@ def load(part: str, flavour: str) -> ModuleType:
 
 def is_communicator(comm: Any) -> bool:
     """Returns whether `comm` is an mpi4py communicator of one group."""
-    return hasattr(comm, "allgather") and not getattr(comm, "is_inter", False)
+    return hasattr(comm, "allgather") and bool(comm) and not getattr(comm, "is_inter", False)
 
 
 def module_of(part: str, comm: Any) -> ModuleType:

@@ -139,7 +139,10 @@ def launchers() -> Iterator[Launcher]:
     the cluster's own."""
     chosen = os.environ.get("TESSERA_MPIRUN")
     if chosen:
-        words = tuple(shlex.split(chosen))
+        try:
+            words = tuple(shlex.split(chosen))
+        except ValueError as error:
+            raise LaunchError(f"TESSERA_MPIRUN is {chosen!r}: {error}; unset it or mend it") from None
         if not words or shutil.which(words[0]) is None:
             raise LaunchError(f"TESSERA_MPIRUN is {chosen!r}, but there is no such program; unset it or mend it")
         yield Launcher(words, flavour_of(words))

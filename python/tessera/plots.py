@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tessera.errors import SENSELESS
 from tessera.files import replaced
 from tessera.prepare.errors import InputError
-from tessera.printing import Told
+from tessera.printing import Told, printable
 from tessera.traj.find import protocol
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ STYLE = {
     "xtick.color": GREY,
     "ytick.color": GREY,
     "lines.linewidth": 1.5,
+    "text.parse_math": False,  # names of folders and stages may have dollar signs
     "legend.frameon": False,
 }
 
@@ -53,6 +54,8 @@ class PlotError(Told):
 
 
 TABLE = "energy.csv"
+#: What is drawn at most: squares of larger numbers overflow, and no run has so many phases.
+MOST, MOST_PHASES = 1e100, 200
 
 
 @dataclass(frozen=True)
@@ -83,16 +86,19 @@ def read_energy_table(path: str | Path) -> EnergyTable:
         raise PlotError(f"{path} is not an energy table of tessera: its first column must be `step`")
     names, units = [], []
     for cell in rows[0]:
-        match = re.fullmatch(r"(.*?)(?: \[(.*)\])?", cell)
+        match = re.fullmatch(r"(.*?)(?: \[(.*)\])?", printable(cell))
         assert match is not None
         names.append(match[1])
         units.append(match[2] or "")
+    if len(set(names)) < len(names) or "time" not in names:
+        raise PlotError(f"{path}: expected columns of different names, time among them; the file is damaged")
     try:
         complete = rows[1:-1] + [row for row in rows[1:][-1:] if len(row) == len(names)]
         data = np.array([[float(cell) for cell in row] for row in complete])
         data = data.reshape(len(complete), len(names))
     except ValueError as error:
         raise PlotError(f"{path}: {error}; the file is damaged") from None
+    data[~(np.abs(data) < MOST)] = np.nan  # of a run that blew up: a gap in the lines
     return EnergyTable({n: data[:, i] for i, n in enumerate(names)}, dict(zip(names, units)))
 
 
@@ -200,6 +206,8 @@ def _check_report(report: Any) -> None:
         raise ValueError("expected the report of a run")
     numbers = [report.get(key, 0) for key in ("ranks", "threads", "n_atoms", "steps", "last_step")]
     numbers += [report.get(key, 0.0) for key in ("wall_seconds", "ns_per_day")]
+    if len(report.get("phases", [])) > MOST_PHASES:
+        raise ValueError(f"a run has no {len(report['phases']):,} phases")
     for phase in report.get("phases", []):
         if not isinstance(phase["name"], str):
             raise ValueError(f"a phase is called {phase['name']!r}")
@@ -210,7 +218,7 @@ def _check_report(report: Any) -> None:
 
 
 def _title(folder: Path, stage: str, report: dict[str, Any] | None) -> str:
-    name = f"{folder.resolve().name}{', ' * bool(stage)}{stage}"
+    name = printable(f"{folder.resolve().name}{', ' * bool(stage)}{stage}")
     if report is None:
         return f"{name}: no report yet"
     ranks, threads = report.get("ranks", 1), report.get("threads", 1)
@@ -265,13 +273,16 @@ def _plot_mean(axes: Axes, table: EnergyTable, name: str, colour: str) -> None:
     _line(axes, x, y, colour)
     begins = max(table.begins.values(), default=0)  # of the last stage
     settled = y[begins:][_settled(len(y) - begins)]
+    settled = settled[np.isfinite(settled)]
+    axes.set_ylabel(table.label(name))
+    if not len(settled):
+        return
     mean, fluctuation = float(settled.mean()), float(settled.std())
     axes.plot(x[[begins, -1]], [mean, mean], color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     # Two digits of the fluctuation, but no more than four places.
     places = min(4, max(1, 1 - math.floor(math.log10(fluctuation)))) if fluctuation > 0 else 1 if abs(mean) > 10 else 4
     text = f"mean {mean:.{places}f} ± {fluctuation:.{places}f} {table.unit[name]}"
     axes.set_title(text, loc="right", color=GREY, weight="normal")
-    axes.set_ylabel(table.label(name))
     _plain(axes)
 
 
@@ -317,7 +328,7 @@ def drift_of(table: EnergyTable) -> Drift | None:
     y = table.values[name] / (2 * kinetic) if kinetic > 0 else np.zeros_like(table.values[name])
     time = table.values["time"]
     late = time[settled]
-    if len(late) < 2 or np.ptp(late) == 0:
+    if len(late) < 2 or np.ptp(late) == 0 or not np.isfinite([y[settled], late]).all():
         return Drift(y - y[settled][0], settled.start, None, float("nan"))
     slope, offset = np.polyfit(late - late[0], y[settled] - y[settled][0], 1)
     start = y[settled][0] + offset
@@ -352,7 +363,7 @@ def _plot_phases(axes: Axes, report: dict[str, Any] | None) -> None:
         axes.set_axis_off()
         return
     per_step = 1000.0 / max(1, report.get("steps", 1))
-    names = [phase["name"].replace("_", " ") for phase in phases]
+    names = [printable(phase["name"]).replace("_", " ") for phase in phases]
     mean = np.array([phase["seconds"] for phase in phases]) * per_step
     slowest = mean * np.array([phase.get("imbalance", 1.0) for phase in phases])
     wall = max(report.get("wall_seconds", 0.0) * per_step, 1e-300)

@@ -72,13 +72,18 @@ def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | No
             data, name = image(system), "system"
         except SystemFileError as error:
             raise InputError(str(error)) from None
-    else:
+    elif isinstance(system, str | os.PathLike):
         name = os.fspath(system)
+    else:
+        raise InputError(f"system is {system!r}; expected the path of a system file, or a tessera.system.System")
     if isinstance(inputs, dict):
         inputs["system"] = name
         if start is not None:
-            inputs["start"] = os.fspath(start)
-    return _toml(sections), data
+            inputs["start"] = start
+    try:
+        return _toml(sections), data
+    except RecursionError:
+        raise InputError("the settings are too deep, expected sections of keys") from None
 
 
 def selections_of(system: Any, wanted: list[tuple[str, str]]) -> str:
@@ -119,7 +124,15 @@ def _toml(sections: Mapping[str, Any]) -> str:
 
 
 def _key(name: Any) -> str:
-    return json.dumps(str(name), ensure_ascii=False)
+    return _text("a key", str(name))
+
+
+def _text(name: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} is {value!r}; expected a text in UTF-8") from None
+    return json.dumps(value, ensure_ascii=False)
 
 
 def toml_value(name: str, value: Any) -> str:
@@ -130,9 +143,13 @@ def toml_value(name: str, value: Any) -> str:
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise InputError(f"{name} is a whole number of more than 64 bits; expected a smaller one")
         return str(value)
-    if isinstance(value, str | os.PathLike):
-        return json.dumps(os.fspath(value), ensure_ascii=False)
+    if isinstance(value, os.PathLike):
+        value = os.fsdecode(value)
+    if isinstance(value, str):
+        return _text(name, value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml_value(name, element) for element in value)}]"
     raise InputError(f"{name} is {value!r}; expected a number, a text, true or false, or a list of numbers")

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tessera import flavours
+from tessera.arguments import NO_NUMBERS, real_values
 from tessera.errors import InputError, RunError
 from tessera.printing import printable
 from tessera.settings import Settings, input_of, sections_of, selections_of, toml_value, without_lines
@@ -145,8 +146,8 @@ class Simulation:
             sections = sections_of(settings)
             text, image = input_of(system, sections, start)
             selections = selections_of(system, module.list_selections(text))
-            if not 1 <= threads <= 4096:
-                raise InputError(f"threads is {threads}, expected a whole number from 1 to 4096")
+            if not isinstance(threads, int | np.integer) or not 1 <= threads <= 4096:
+                raise InputError(f"threads is {threads!r}, expected a whole number from 1 to 4096")
         except InputError as error:
             problem = str(error)
         if comm is not None:
@@ -154,14 +155,15 @@ class Simulation:
         if problem:
             raise InputError(problem)
         self._module = module
-        self._writes = "folder" in sections.get("output", {})
+        output = sections.get("output")
+        self._writes = isinstance(output, Mapping) and "folder" in output
         with without_lines():
             self._native = module.Simulation(
                 settings=text,
                 image=np.frombuffer(image, np.uint8),
                 selections=selections,
                 fortran_handle=flavours.handle_of(module, comm),
-                threads=threads,
+                threads=int(threads),
             )
         self._hooks: list[Callable[[Simulation], object]] = []
         self._forces: dict[int, Callable[[Atoms], Any]] = {}  # by a number of its own, as the engine orders them
@@ -220,9 +222,13 @@ class Simulation:
         (kcal/mol/Å), in at most so many steps. Constraints are kept, velocities lose what is along them, and neither
         step number nor time changes. Raises `InputError`."""
         with self._alone("minimize"):
-            problem = ""
+            problem, asked = "", max_force
+            try:
+                max_force = float(max_force)
+            except NO_NUMBERS:
+                max_force = math.nan
             if not (max_force > 0 and math.isfinite(max_force)):
-                problem = f"max_force is {max_force}, expected a positive number of kcal/mol/Å"
+                problem = f"max_force is {asked!r}, expected a positive number of kcal/mol/Å"
             try:
                 max_steps = _whole(max_steps, 0, "steps")
             except InputError as error:
@@ -269,6 +275,8 @@ class Simulation:
         with self._alone("add_force"):
             problem, ids = "", None
             try:
+                if not callable(function):
+                    raise InputError(f"the force is {function!r}, expected a function")
                 ids = None if atoms is None else self._ids(atoms)
             except InputError as error:
                 problem = str(error)
@@ -415,15 +423,19 @@ class Simulation:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a checkpoint into a folder that is there, as `tessera run` does; the one before stays beside it."""
         with self._one_at_a_time:
-            problem = "" if Path(folder).is_dir() else f"{folder}: there is no such folder; make it first"
+            path, problem = _path(folder)
+            if not problem and not Path(path).is_dir():
+                problem = f"{path}: there is no such folder; make it first"
             self._native.agree(problem)
-            self._native.save(os.fspath(folder))
+            self._native.save(path)
 
     def restore(self, folder: str | os.PathLike[str]) -> None:
         """Go on from the newest good checkpoint of a folder, bit for bit. Raises `InputError` where it is of another
         system or of other settings."""
         with self._alone("restore"):
-            if note := self._native.restore(os.fspath(folder)):
+            path, problem = _path(folder)
+            self._native.agree(problem)
+            if note := self._native.restore(path):
                 warnings.warn(printable(note), stacklevel=2)
 
     def _all(self, quantity: str) -> FloatArray:
@@ -451,7 +463,10 @@ class Simulation:
                 self._native.set_bath(name, text)
 
     def _ids(self, atoms: ArrayLike) -> list[int]:
-        ids = np.asarray(atoms)
+        try:
+            ids = np.asarray(atoms)
+        except NO_NUMBERS as error:
+            raise InputError(f"atoms is no list of atom ids: {error}") from None
         if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
             raise InputError(f"atoms is {atoms!r}, expected a list of atom ids")
         if len(ids) and not 0 <= ids.min() <= ids.max() < self.n_atoms:
@@ -474,6 +489,9 @@ class Simulation:
         finally:
             self._is_stepping = False
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError("a Simulation can't be copied or pickled: `save` its state, and `restore` it in another one")
+
     def __repr__(self) -> str:
         return f"<tessera.Simulation: {self.n_atoms} atoms at step {self.step_number}>"
 
@@ -486,7 +504,21 @@ def _whole(value: Any, least: int, what: str) -> int:
         raise InputError(f"{value!r} {what}, expected a whole number") from None
     if number < least:
         raise InputError(f"{number} {what}, expected {least} or more")
+    if number >= 2**63:
+        raise InputError(f"more {what} than 64 bits hold, expected at most {2**63 - 1:,}")
     return number
+
+
+def _path(folder: Any) -> tuple[str, str]:
+    """The path as text, and what is wrong with it."""
+    try:
+        text = os.fsdecode(folder)
+        text.encode()
+    except TypeError:
+        return "", f"the folder is {folder!r}, expected a path"
+    except UnicodeEncodeError:
+        return "", f"the folder is {folder!r}, expected a name in UTF-8"
+    return text, "the name of the folder holds a zero byte" if "\0" in text else ""
 
 
 def _can_be_set(owner: type, name: str) -> bool:
@@ -503,20 +535,12 @@ def _run_file_keys(module: Any) -> frozenset[str]:
 def _rows(values: ArrayLike, n: int, subject: str) -> tuple[FloatArray, str]:
     """The values as (n, 3), and what is wrong with them, as a sentence that begins with the subject and its verb."""
     try:
-        rows = _real(values)
-    except (TypeError, ValueError, OverflowError) as error:
+        rows = real_values(values)
+    except NO_NUMBERS as error:
         return np.zeros((n, 3)), f"{subject} no numbers that can be read: {error}"
     if rows.shape != (n, 3):
         return rows, f"{subject} the shape {rows.shape}, expected {(n, 3)}"
     return rows, "" if np.isfinite(rows).all() else f"{subject} numbers that are not finite"
-
-
-def _real(values: ArrayLike) -> FloatArray:
-    """The values as an array of floats. Raises `TypeError` for complex ones, of which a part would be lost."""
-    given = np.asarray(values)
-    if np.iscomplexobj(given):
-        raise TypeError("they are complex, expected real ones")
-    return np.ascontiguousarray(given, np.float64)
 
 
 def _name(function: Any) -> str:
@@ -534,9 +558,9 @@ def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[Floa
         raise InputError(problem)
     n = len(atoms.ids)
     try:
-        energy = _real(parts[1] if len(parts) > 1 else 0.0)
-        virial = _real(parts[2] if len(parts) > 2 else np.zeros(6))
-    except (TypeError, ValueError, OverflowError) as error:
+        energy = real_values(parts[1] if len(parts) > 1 else 0.0)
+        virial = real_values(parts[2] if len(parts) > 2 else np.zeros(6))
+    except NO_NUMBERS as error:
         raise InputError(f"the energy or virial that {_name(function)} returns can't be read: {error}") from None
     if energy.shape not in ((), (1,), (n,)):
         raise InputError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tessera import checked_file
+from tessera.errors import SENSELESS
 from tessera.export.checkpoint import candidates, check_file, read_header
 from tessera.prepare.errors import InputError
 from tessera.system import SystemFileError, read
@@ -225,7 +226,7 @@ def _table(path: Path, header: dict[str, Any] | None) -> File:
     for number, line in enumerate(lines[1:-1], 2):  # what follows the last line end is a row that was being written
         words = line.split(b",")
         values = [_number(word) for word in words]
-        step = int(words[0]) if words[0].isdigit() else -1
+        step = int(words[0]) if re.fullmatch(rb"\d{1,19}", words[0]) else -1
         if len(values) != columns + 1 or None in values or step <= step_before:
             file.problem = f"line {number} is damaged: expected {columns + 1} numbers, the first above {step_before}"
             return file
@@ -257,7 +258,7 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     try:
         read = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames}
         frames = read[path.suffix](path)
-    except (ValueError, struct.error, OSError, KeyError, InputError) as error:
+    except (struct.error, OSError, RuntimeError, InputError, *SENSELESS) as error:
         file.problem = f"can't be read: {error}"
         return file
     expected = header["frames"].get(path.stem, 0) if header else 0

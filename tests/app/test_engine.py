@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +14,10 @@ from pathlib import Path
 import pytest
 from conftest import ENGINES, HANGS
 from parallel.samples import sample
+
+from tessera.system import read, write
+from tessera.system.blocks import to_fraction
+from tessera.system.vacuum import with_positions
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = ENGINES / "tessera-md-serial"
@@ -119,6 +125,88 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     assert crowding(*on_map) == 8
     assert {"ns_per_day", "ms_per_step"} <= set(predicted(*on_map))
     assert crowding(*on_map, "--cores-per-node", "16") == 2
+
+
+SELECTIONS = """
+[[output.selection]]
+name = "moving"
+every = 2
+select = "all"
+velocities = true
+forces = true
+[[output.selection]]
+name = "lossless"
+every = 2
+select = "all"
+velocities = true
+compression = "lossless"
+[[output.selection]]
+name = "rounded"
+every = 2
+select = "all"
+compression = "rounded"
+[[output.selection]]
+name = "fine"
+every = 2
+select = "index 0:1499"
+compression = "rounded"
+precision = 0.001
+"""
+
+
+@pytest.mark.parametrize("main", ["segments", "dcd", "xtc", "h5md", "history"])
+def test_explain_knows_the_size_of_trajectories(run_program: Run, place: Path, tmp_path: Path, main: str) -> None:
+    """Within a per cent, or a sixth where frames are compressed; HDF5 takes room for some frames to come."""
+    has_velocities = main in ("h5md", "history")
+    (tmp_path / "run.toml").write_text(
+        f'[input]\nsystem = "{place / "water.tsr"}"\n[interactions]\ncutoff = 6.0\nswitch = 5.0\n'
+        f'[dynamics]\nsteps = 8\n[output]\ntrajectory = "{main}"\ntrajectory_every = 1\n'
+        f"velocities = {str(has_velocities).lower()}\n" + (SELECTIONS if main == "segments" else "")
+    )
+    explain = [ENGINE, "--explain", tmp_path / "run.toml", "--measured-steps", "0"]
+    predicted = json.loads(run_program([*explain, "--json"]).stdout)["predicted"]
+    text = run_program(explain).stdout
+    run_program([ENGINE, tmp_path / "run.toml"], cwd=tmp_path)
+    assert predicted["trajectories"]["trajectory"]["frames"] == 9
+    for name, one in predicted["trajectories"].items():
+        (path,) = (tmp_path / "output").glob(f"{name}.*")
+        files = list(path.iterdir()) if path.is_dir() else [path]
+        found = sum(file.stat().st_size for file in files) / 1e6
+        tolerance = 0.16 if name in ("lossless", "rounded", "fine") or main == "xtc" else 0.01
+        tolerance = 0.3 if main == "h5md" else tolerance  # four frames share a chunk
+        assert one["megabytes"] == pytest.approx(found, rel=tolerance), name
+        assert re.search(rf"{name} [0-9.]+ [kM]B \({one['frames']} frames\)", text), text
+    assert predicted["trajectory_megabytes"] == pytest.approx(
+        sum(one["megabytes"] for one in predicted["trajectories"].values())
+    )
+
+
+def test_explain_refuses_what_a_run_would(run_program: Run, place: Path) -> None:
+    for setting in ("output.velocities=true", "output.writers=2", "output.compression=lossless"):
+        words = ["--set", "output.trajectory=dcd", "--set", "output.trajectory_every=1", "--set", setting]
+        words += ["--set", "output.method=pdwa"] if "writers" in setting else []
+        explain = [ENGINE, "--explain", place / "run.toml", "--measured-steps", "0", *words]
+        done, run = (run_program(command, check=False) for command in (explain, [ENGINE, place / "run.toml", *words]))
+        assert (done.returncode, done.stderr) == (run.returncode, run.stderr) and done.returncode == 2
+
+
+def test_explain_plans_a_vacuum_as_it_begins(run_program: Run, tmp_path: Path) -> None:
+    """A file's frame that is too small doubles at the start."""
+    system = read(sample("dipeptide"))
+    tight = with_positions(system, system.positions())
+    box = tight.box / 4
+    small = dataclasses.replace(tight, box=box, fraction=to_fraction(tight.positions() - tight.origin, box))
+    write(small, tmp_path / "small.tsr")
+    (tmp_path / "run.toml").write_text(
+        '[input]\nsystem = "small.tsr"\n[interactions]\nelectrostatics = "cut"\n[dynamics]\nsteps = 1\n'
+    )
+    explain = [ENGINE, "--explain", tmp_path / "run.toml", "--measured-steps", "0"]
+    plan = json.loads(run_program([*explain, "--json"]).stdout)
+    run_program([ENGINE, tmp_path / "run.toml"], cwd=tmp_path)
+    report = json.loads((tmp_path / "output/report.json").read_text())
+    assert plan["cells"] == report["results"]["cells"]
+    assert all(edge > 2 * before for edge, before in zip(plan["edges"], box.diagonal()))
+    assert "would be too small: it doubles at the start" in run_program(explain).stdout
 
 
 def test_the_instruction_set_is_limited(run_program: Run) -> None:

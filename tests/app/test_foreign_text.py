@@ -7,11 +7,13 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ENGINES
 from parallel.samples import sample
 
 from tessera import cli
@@ -34,6 +36,8 @@ CONTROL = "argon\ntimestep 0.001\ncutoff 9.0\nsteps 1\n"
 
 GROMACS = ("prepare", "gromacs", "--top", "a.top", "--coords", "a.gro")
 CHARMM = ("prepare", "charmm", "--psf", "a.psf", "--coords", "a.gro", "--params")
+
+MAP = str(Path(__file__).parents[2] / "machines/eco-three-segments.json")
 
 Command = Callable[..., tuple[int, str]]
 
@@ -142,6 +146,45 @@ def test_names_that_are_no_utf8(command: Command, tmp_path: Path) -> None:
     assert "\\udc9b\\udcff" in refused_text[1]
 
 
+@pytest.mark.parametrize("digits", [20, 400, 5000])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["make", "water", "--atoms", "@", "-o", "a.tsr"],
+        ["make", "nacl", "--ions", "@", "-o", "a.tsr"],
+        ["fft", "plan", "@", "-n", "2"],
+        ["fft", "plan", "8x@x8", "-n", "2"],
+        ["grid", "plan", "@", "-n", "2", "--grids", "2"],
+        ["machine", "explain", MAP, "--op", "bcast", "--bytes", "@"],
+        ["machine", "explain", MAP, "--op", "bcast", "--bytes", "1k", "--ranks-per-host", "@"],
+        ["machine", "hostfile", MAP, "--format", "plain", "-n", "@"],
+        ["machine", "hostfile", MAP, "--format", "plain", "--order", "cartesian", "--dims", "@"],
+        [*GROMACS, "-o", "a.tsr", "--box", "@", "30", "30"],
+        ["verify", "run"],
+    ],
+)
+def test_numbers_of_many_digits(command: Command, tmp_path: Path, words: Sequence[str], digits: int) -> None:
+    files(tmp_path, {"a.top": TOPOLOGY, "a.gro": COORDINATES})
+    files(tmp_path, {"run/energy.csv": f"step,time [ps]\n{'9' * digits},0\n"})
+    status, text = command(*(word.replace("@", "9" * digits) for word in words))
+    assert status == (1 if words[0] == "verify" else 2) and "should not happen" not in text, text
+
+
+@pytest.mark.parametrize("program", ["probe", "collectives"])
+def test_programs_print_what_terminals_show(run_program: Callable[..., Any], program: str) -> None:
+    engine = next(iter(ENGINES.glob(f"tessera-{program}-*")), None)
+    if engine is None:
+        pytest.skip("no engine is built with MPI")
+    found = run_program([engine, "--repeats", RED], check=False)
+    assert found.returncode == 2 and "\x1b" not in found.stdout + found.stderr
+
+
+def test_launchers_that_are_no_words(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TESSERA_MPIRUN", "mpirun '")
+    files(tmp_path, {"a.toml": ""})
+    refused(command("energy", "a.tsr", "-n", "2"), "TESSERA_MPIRUN")
+
+
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
 def test_options_are_finite(command: Command, value: str) -> None:
     refused(command("make", "water", "--atoms", "3000", "-o", "a.tsr", f"--memory={value}"), "--memory")
@@ -181,6 +224,9 @@ def test_selections(text: str) -> None:
         ("energy.csv", b"step,time [ps],total [kcal/mol]\n0,0,\xff\n"),
         ("energy.csv", b"step,time [ps],total [kcal/mol]\n0,0\n1,1,2\n"),
         ("energy.csv", b"step,time [ps],total [kcal/mol]\n0,0,\x001\n"),
+        ("energy.csv", b"step,step,step\n0,0,1\n"),
+        ("energy.csv", b"step\n1\n2\n"),
+        ("report.json", b'{"phases": [' + b", ".join([b'{"name": "a", "seconds": 1}'] * 20_000) + b"]}"),
         ("report.json", b'{"phases": [{"seconds": 1.0}]}'),
         ("report.json", b'{"phases": [{"name": "a", "seconds": null}]}'),
         ("report.json", b'{"ns_per_day": "much"}'),
@@ -194,3 +240,21 @@ def test_plots_of_damaged_files(tmp_path: Path, name: str, content: bytes) -> No
     (tmp_path / name).write_bytes(content)
     with pytest.raises(PlotError, match=name):
         plot_run(tmp_path, tmp_path / "run.png")
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999", "1e308"])
+@pytest.mark.parametrize("column", ["time [ps]", "temperature [K]", "kinetic [kcal/mol]", "total [kcal/mol]"])
+def test_plots_of_a_run_that_blew_up(tmp_path: Path, column: str, bad: str) -> None:
+    names = ["step", "time [ps]", "temperature [K]", "kinetic [kcal/mol]", "total [kcal/mol]"]
+    rows = [[str(10 * row), str(0.1 * row), "300", "5", str(1.0 + row)] for row in range(4)]
+    for row in rows[2:]:
+        row[names.index(column)] = bad
+    table = "\n".join(",".join(row) for row in [names, *rows]) + "\n"
+    folder = tmp_path / "$_$ of \x1b[31m"  # no formula
+    folder.mkdir()
+    (folder / "energy.csv").write_text(table)
+    phases = [{"name": "$_$ \x1b", "seconds": 1.0 + row} for row in range(12)]
+    (folder / "report.json").write_text(json.dumps({"phases": phases, "wall_seconds": 100.0, "steps": 3}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plot_run(folder, tmp_path / "run.svg").stat().st_size > 0

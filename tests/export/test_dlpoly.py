@@ -64,8 +64,14 @@ def test_what_is_read_is_what_was_written(water: System, tmp_path: Path, name: s
 def test_shapes_of_boxes_and_parts_of_systems(water: System, tmp_path: Path) -> None:
     at_rest = dataclasses.replace(water, velocity=None)
     assert second_line(written(at_rest, tmp_path / "rest.config"))[:2] == ["0", "1"]
-    for imcon, box in (("2", water.box * np.diag([1, 1, 2.0])), ("3", water.box + np.tril(np.ones((3, 3)), -1))):
-        path = written(dataclasses.replace(water, box=box), tmp_path / f"{imcon}.config")
+    ones = np.tril(np.ones((3, 3)), -1)
+    for imcon, box in (
+        ("2", water.box * np.diag([1, 1, 2.0])),
+        ("2", water.box * np.diag([1, 1, 1 + 1e-6])),  # a cube is one exactly, as in a run's HISTORY
+        ("3", water.box + ones),
+        ("3", water.box + 1e-10 * ones),
+    ):
+        path = written(dataclasses.replace(water, box=box), tmp_path / "box.config")
         assert second_line(path)[1] == imcon
     assert second_line(written(dataclasses.replace(water, periodic=False), tmp_path / "free.config"))[1] == "0"
     assert second_line(written(water, tmp_path / "some.config", select="name H1"))[2] == "100"

@@ -112,6 +112,14 @@ def test_what_is_left_to_the_user_is_noted(tmp_path: Path) -> None:
     assert "1 bond(s) of [ constraints ] have no force, the first between C7 of CHN 1" in notes
 
 
+def test_what_a_run_holds_by_default_is_noted(tmp_path: Path) -> None:
+    """GROMACS holds no bond by default; a run holds those of hydrogens."""
+    for mdp, is_noted in ((None, True), ("; nothing", True), ("constraints = none", 0), ("constraints = h-bonds", 0)):
+        system = prepared(tmp_path, Case(), mdp)
+        assert any("no --mdp gives constraints" in note for note in system.notes) == is_noted, mdp
+        assert system.templates[0].flexible == (mdp == "constraints = none")
+
+
 def test_a_state_b_is_passed_over_where_the_run_has_none(tmp_path: Path) -> None:
     case = Case(bonds="1 2 1 0.15 1e5 0.16 2e5")
     system = prepared(tmp_path, case, "free-energy = no\n")

@@ -26,4 +26,10 @@ std::string duration_text(double seconds) {
   return fmt::format("{} d {} h", s / 86400, s / 3600 % 24);
 }
 
+std::string size_text(std::int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (value < 1e5) return fmt::format("{:.1f} kB", value / 1e3);
+  return value < 1e9 ? fmt::format("{:.1f} MB", value / 1e6) : fmt::format("{:.1f} GB", value / 1e9);
+}
+
 }  // namespace tessera::app

@@ -12,4 +12,7 @@ std::string duration_text(double seconds);
 /// 1234567 → "1,234,567".
 std::string grouped(std::int64_t number);
 
+/// "0.3 kB", "1.2 MB", "34.5 GB".
+std::string size_text(std::int64_t bytes);
+
 }  // namespace tessera::app

@@ -67,7 +67,7 @@ def machine(context: click.Context, probe: str | None) -> None:
     "-n",
     "--ranks",
     required=True,
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 2**31 - 1),
     help="Ranks; two on a host measure its inside too.",
 )
 @click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
@@ -75,7 +75,7 @@ def machine(context: click.Context, probe: str | None) -> None:
 @launch.parallel_mpi_option
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes [1,1500,16384,131072].")
 @click.option(
-    "--repeats", type=click.IntRange(min=1), help="Round trips of each size and pair; the fastest counts [5]."
+    "--repeats", type=click.IntRange(1, 2**31 - 1), help="Round trips of each size and pair; the fastest counts [5]."
 )
 @click.option("--seconds", type=Finite(min=0, min_open=True), help="Most seconds for all measurements [120].")
 @click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
@@ -118,7 +118,9 @@ def measure(
 
 @machine.command()
 @click.argument("map_file", metavar="MAP", type=FILE)
-@click.option("-n", "--ranks", required=True, type=click.IntRange(min=1), help="Ranks of the jobs for which to tune.")
+@click.option(
+    "-n", "--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Ranks of the jobs for which to tune."
+)
 @click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
 @click.option("-o", "--output", type=FILE, help="The map to write [MAP].")
 @launch.parallel_mpi_option
@@ -227,7 +229,7 @@ def partition(matrix: Path, as_json: bool) -> None:
     help="Pattern in which neighbours get the fastest links.",
 )  # fmt: skip
 @click.option("--dims", metavar="N,N,…", help="Shape of a Cartesian grid; the last coordinate varies fastest.")
-@click.option("-n", "--ranks", type=click.IntRange(min=1), help="Ranks [all slots].")
+@click.option("-n", "--ranks", type=click.IntRange(1, 2**31 - 1), help="Ranks [all slots].")
 @click.option("-o", "--output", type=FILE, help="The file to write [standard output].")
 def hostfile(
     map_file: Path, file_format: str, order: str, dims: str | None, ranks: int | None, output: Path | None
@@ -318,8 +320,8 @@ def _numbers(text: str | None, option: str, *, least: int) -> list[int]:
         numbers = [int(word) for word in text.split(",")]
     except ValueError:
         numbers = []
-    if not numbers or min(numbers) < least:
-        raise click.UsageError(f"{option} is {text!r}; expected whole numbers from {least} up, as in 8,4")
+    if not numbers or not least <= min(numbers) <= max(numbers) < 2**31:
+        raise click.UsageError(f"{option} is {text[:60]!r}; expected whole numbers from {least} up, as in 8,4")
     return numbers
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tessera.export.structure import Structure
 from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
-from tessera.traj.history import check_names, imcon_of
+from tessera.traj.history import cell_of, check_names
 from tessera.way import Way
 
 NAME = "CONFIG of DL_POLY"
@@ -32,13 +32,12 @@ def write_config(
     own = slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
     names, species = np.unique(structure.name.astype(str), return_inverse=True)
     velocity = structure.velocity
-    cell = np.zeros(9) if structure.box is None else np.asarray(structure.box, np.float64).reshape(9)
     try:
         method = ranks.world.write(
             path,
             format="text" if velocity is None else "text-velocities",
             method=way.method, writers=way.writers, batch=way.batch, machine=way.machine,
-            title=structure.title[:72], imcon=imcon_of(structure.box), cell=cell.tolist(),
+            title=structure.title, cell=cell_of(structure.box),
             step=step, timestep=timestep, time=structure.time,
             names=names.tolist(), species=np.ascontiguousarray(species[own], np.int64), first=own.start + 1,
             positions=np.ascontiguousarray(structure.position[own], np.float64),

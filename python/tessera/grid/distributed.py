@@ -14,13 +14,16 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tessera import flavours
 from tessera.arguments import (
+    NO_NUMBERS,
     ArgumentError,
+    Settled,
     aligned_empty,
     checked_number,
     checked_out,
     checked_path,
     checked_shape,
     fitting,
+    real_values,
     slices,
 )
 from tessera.grid.eigen import Eigenstates, eigenstates
@@ -42,7 +45,7 @@ def approaches() -> list[str]:
     return list(_module("serial").approaches())
 
 
-class Grid:
+class Grid(Settled):
     """A uniform grid on one communicator. The constructor is collective.
 
     `shape`: points along its three edges. `cell`: the lengths of the edges, or the edges as rows (3, 3), in any unit of
@@ -107,6 +110,7 @@ class Grid:
         self.processes: tuple[int, int, int] = tuple(self._native.processes)
         self.slices = slices(self._native.bounds)
         self.local_shape = tuple(part.stop - part.start for part in self.slices)
+        self._settle()
 
     def empty(self, fields: int | None = None, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Returns an array without values for this rank's points of a field (nx, ny, nz) or of fields (B, nx, ny, nz).
@@ -305,7 +309,7 @@ class Grid:
         return f"<tessera.grid.Grid: {'×'.join(map(str, self.shape))} points on {x}×{y}×{z} processes>"
 
 
-class Operator:
+class Operator(Settled):
     """A stencil on a grid, made by `Grid.operator`."""
 
     def __init__(
@@ -348,6 +352,7 @@ class Operator:
         except module.InputError as error:
             raise GridError(str(error)) from None
         self._one_at_a_time = threading.Lock()
+        self._settle()
 
     @property
     def approach(self) -> str:
@@ -391,7 +396,7 @@ class Operator:
             _applied(self, self.grid, self.grid, fields, out, "apart" if computes else "bring")
 
 
-class Transfer:
+class Transfer(Settled):
     """A restriction or an interpolation between two grids, made by `Grid.restriction` or `Grid.interpolation`."""
 
     def __init__(
@@ -422,6 +427,7 @@ class Transfer:
         except module.InputError as error:
             raise GridError(str(error)) from None
         self._one_at_a_time = threading.Lock()
+        self._settle()
 
     def __call__(self, fields: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Returns a field (nx, ny, nz) of this rank's points of the target, or B fields (B, nx, ny, nz), from as many
@@ -471,7 +477,10 @@ def _are_alike(one: Any, other: Any) -> bool:
 
 
 def _checked_edges(periodic: Any) -> tuple[bool, bool, bool]:
-    edges = (periodic,) * 3 if isinstance(periodic, bool | np.bool_) else tuple(periodic)
+    try:
+        edges = (periodic,) * 3 if isinstance(periodic, bool | np.bool_) else tuple(periodic)
+    except TypeError:
+        edges = ()
     if len(edges) != 3 or not all(isinstance(edge, bool | np.bool_) for edge in edges):
         raise ArgumentError(f"periodic is {periodic!r}; expected True, False or three of them")
     return bool(edges[0]), bool(edges[1]), bool(edges[2])
@@ -482,8 +491,8 @@ def _steps(cell: Any, shape: tuple[int, int, int], periodic: tuple[bool, bool, b
     if cell is None:
         return np.eye(3)
     try:
-        edges = np.asarray(cell, np.float64)
-    except (TypeError, ValueError):
+        edges = real_values(cell)
+    except NO_NUMBERS:
         edges = np.empty(0)
     if edges.shape == (3,):
         edges = np.diag(edges)
@@ -505,7 +514,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def _checked_phases(phases: Any) -> list[complex]:
     try:
         turned = [complex(phase) for phase in phases]
-    except (TypeError, ValueError):
+    except NO_NUMBERS:
         turned = []
     if len(turned) != 3 or not np.allclose(np.abs(turned), 1, rtol=0, atol=1e-9):
         raise ArgumentError(f"phases are {phases!r}; expected three complex numbers of absolute value 1")

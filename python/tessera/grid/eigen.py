@@ -20,7 +20,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from tessera.arguments import ArgumentError, aligned_empty, checked_number, fitting
+from tessera.arguments import NO_NUMBERS, ArgumentError, aligned_empty, checked_number, fitting
 from tessera.grid.errors import GridError
 
 Matrix = NDArray[Any]
@@ -144,7 +144,7 @@ def _checked_dtype(dtype: DTypeLike | None, phases: list[complex]) -> np.dtype[A
 def _checked_tolerance(tolerance: Any) -> float:
     try:
         found = float(tolerance)
-    except (TypeError, ValueError):
+    except NO_NUMBERS:
         found = 0.0
     if not 0 < found < np.inf:
         raise ArgumentError(f"tolerance is {tolerance!r}; expected a number above 0, in hartree")

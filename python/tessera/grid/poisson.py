@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tessera.arguments import ArgumentError, aligned_empty, checked_number, checked_out, fitting
+from tessera.arguments import NO_NUMBERS, ArgumentError, Settled, aligned_empty, checked_number, checked_out, fitting
 from tessera.grid.errors import GridError
 
 REAL = np.dtype(np.float64)
@@ -25,7 +25,7 @@ class GridOnRanks(Protocol):
     def agree(self, complaint: str) -> None: ...
 
 
-class Poisson:
+class Poisson(Settled):
     """Solves ∇²φ = −4πρ, made by `Grid.poisson`.
 
     After a solution `iterations` is how many corrections were made, and `residual` the greatest |∇²φ + 4πρ| over the
@@ -58,8 +58,17 @@ class Poisson:
             )
         except grid._module.InputError as error:
             raise GridError(str(error)) from None
-        self.iterations, self.residual = 0, 0.0
+        self._found = (0, 0.0)
         self._one_at_a_time = threading.Lock()
+        self._settle()
+
+    @property
+    def iterations(self) -> int:
+        return self._found[0]
+
+    @property
+    def residual(self) -> float:
+        return self._found[1]
 
     def __call__(
         self, density: ArrayLike, guess: ArrayLike | None = None, out: NDArray[Any] | None = None
@@ -90,7 +99,7 @@ class Poisson:
         with self._one_at_a_time:
             self.grid.agree(complaint)
             try:
-                self.iterations, self.residual = self._native.solve(rho, out, guess is not None)
+                self._found = self._native.solve(rho, out, guess is not None)
             except (module.InputError, module.RunError) as error:
                 raise GridError(str(error)) from None
         assert out is not None
@@ -100,5 +109,5 @@ class Poisson:
 def _checked_tolerance(tolerance: Any) -> float:
     try:
         return float(tolerance)
-    except (TypeError, ValueError):
+    except NO_NUMBERS:
         raise ArgumentError(f"tolerance is {tolerance!r}; expected a number between 0 and 1") from None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tessera.arguments import ArgumentError
+from tessera.arguments import NO_NUMBERS, ArgumentError, real_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class Stencil:
 
     def __init__(self, offsets: ArrayLike, coefficients: ArrayLike) -> None:
         try:
-            whole, numbers = np.asarray(offsets), np.asarray(coefficients, np.float64)
-        except (TypeError, ValueError) as error:
+            whole, numbers = np.asarray(offsets), real_values(coefficients)
+        except NO_NUMBERS as error:
             raise ArgumentError(f"a stencil of numbers was expected: {error}") from None
         if whole.ndim != 2 or whole.shape[1:] != (3,) or numbers.shape != whole.shape[:1] or not len(numbers):
             raise ArgumentError(
@@ -33,6 +33,8 @@ class Stencil:
             )
         if whole.dtype.kind not in "iu":
             raise ArgumentError(f"offsets are {whole.dtype}; expected whole numbers of points")
+        if np.abs(whole.astype(np.float64)).max() >= 2**31:
+            raise ArgumentError("an offset is too far; expected fewer points than a grid has")
         if not np.isfinite(numbers).all():
             raise ArgumentError("a coefficient is not finite; expected numbers")
         object.__setattr__(self, "offsets", whole.astype(np.int64))

@@ -24,10 +24,10 @@ class Bytes(click.ParamType):
         factor = match and {**_DECIMAL, **_BINARY}.get(match[2].lower())
         if not match or not factor:
             self.fail(f"{value!r} is no number of bytes; write 16384, 8KiB, 64k or 1.3M", param, ctx)
-        number = round(float(match[1]) * factor)
+        number = float(match[1]) * factor
         if number >= 2**63:
             self.fail(f"{value!r} are more bytes than 64 bits can count", param, ctx)
-        return number
+        return round(number)
 
 
 class Finite(click.FloatRange):

@@ -153,7 +153,13 @@ def keep_flexible(templates: list[Template], field: ForceField, held: Sequence[I
     """Marks molecules in which bonds to hydrogen have a force and are not among the pairs (·,2) that the input holds:
     these are flexible in every run but one with `constraints = "all-bonds"`."""
     for template, pairs in zip(templates, held, strict=True):
-        moves = sorted_pairs(template.term("bond").atoms[~without_force(template, field)])
-        moves = moves[(template.atomic_number[moves] == 1).any(axis=1)]
-        known = set(map(tuple, sorted_pairs(pairs).tolist()))
-        template.flexible = not template.rigid_water and any(tuple(pair) not in known for pair in moves.tolist())
+        template.flexible = has_free_hydrogens(template, field, pairs)
+
+
+def has_free_hydrogens(template: Template, field: ForceField, held: IndexArray) -> bool:
+    """Tells whether a bond to a hydrogen, outside of rigid water, has a force and is not among the pairs (·,2) that the
+    input holds."""
+    moves = sorted_pairs(template.term("bond").atoms[~without_force(template, field)])
+    moves = moves[(template.atomic_number[moves] == 1).any(axis=1)]
+    known = set(map(tuple, sorted_pairs(held).tolist()))
+    return not template.rigid_water and any(tuple(pair) not in known for pair in moves.tolist())

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from tessera.system.model import FloatArray, IdArray
 
+#: Å; in a longer box positions would be rounded to more than 3e-4 Å
+LONGEST = 1e6
 _ROUNDING = 1e-6  # Å: what rounding may leave beyond the diagonal of a matrix
 
 
@@ -91,6 +93,8 @@ def placed(vectors: FloatArray) -> Placed:
     lengths = np.linalg.norm(vectors, axis=1)
     if not np.isfinite(vectors).all() or not (lengths > 0).all():
         raise ValueError(f"box vectors must be finite and longer than 0 Å, found {vectors.tolist()}")
+    if lengths.max() > LONGEST:
+        raise ValueError(f"box vectors must be at most {LONGEST:,.0f} Å long, found one of {lengths.max():.6g} Å")
     volume = float(np.linalg.det(vectors / lengths[:, None]))
     if abs(volume) < 1e-6:
         raise ValueError(f"the box vectors lie in a plane: {vectors.tolist()}")

@@ -49,7 +49,7 @@ class HistoryWriter:
             self._file = ranks.module.Frames(
                 ranks.world, str(path), format=_FORMATS[level],
                 method=way.method, writers=way.writers, batch=way.batch, machine=way.machine,
-                title=title.encode("ascii", "replace").decode(), imcon=imcon_of(box), timestep=timestep,
+                title=title, cell=cell_of(box), timestep=timestep,
                 names=known["name"].tolist(), masses=known["mass"].tolist(), charges=known["charge"].tolist(),
                 species=np.ascontiguousarray(species[self._own], np.int64), first=self._own.start + 1,
             )  # fmt: skip
@@ -63,11 +63,10 @@ class HistoryWriter:
             raise InputError(
                 f"only some frames have a box, that of step {step:,} has {'one' if self._has_box else 'none'}"
             )
-        cell = np.zeros(9) if box is None else np.asarray(box, np.float64).reshape(9)
         own = np.ascontiguousarray([np.asarray(one, np.float64)[self._own] for one in values])
         self._ranks.all(None)  # where a rank has failed, the others end here
         try:
-            self._file.append(step, time, imcon_of(box), cell.tolist(), own)
+            self._file.append(step, time, cell_of(box), own)
         except (RuntimeError, ValueError) as error:
             raise InputError(str(error)) from None
 
@@ -88,11 +87,6 @@ def check_names(names: NDArray[np.object_]) -> None:
             )
 
 
-def imcon_of(box: NDArray[np.float64] | None) -> int:
-    """Returns DL_POLY's key of the shape of a box."""
-    if box is None:
-        return 0
-    edges = np.diag(box)
-    if not np.allclose(box, np.diag(edges), atol=1e-9):
-        return 3
-    return 1 if np.allclose(edges, edges[0]) else 2
+def cell_of(box: NDArray[np.float64] | None) -> list[float]:
+    """Returns the nine numbers of a box (3,3) Å; zeros where there is none."""
+    return np.zeros(9).tolist() if box is None else np.asarray(box, np.float64).reshape(9).tolist()

@@ -15,6 +15,7 @@
 #include "tessera/app/explain/step_prediction.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/output/room.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/start.h"
 #include "tessera/app/simulation.h"
@@ -51,6 +52,7 @@ struct Decision {
 
 /// How a run on these ranks is laid out; all by plans, without MPI.
 struct RankLayout {
+  Box frame{};  // the box, or in a vacuum the frame that the run begins with
   md::CellPlan cells{};
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
@@ -64,7 +66,19 @@ struct RankLayout {
   machine::Wires wires;  // of one host where no map is given
 };
 
-RankLayout plan_layout(const model::System& system, const md::EngineSettings& settings, int ranks, int threads) {
+/// In a vacuum, doubles the edges of the frame as the run will at its start, and returns where its atoms are.
+md::vacuum::Extent fit_frame(Box& frame, const RunConfig& config, const model::System& system,
+                             const md::EngineSettings& settings) {
+  if (system.is_periodic) return md::vacuum::anywhere;
+  auto extent = md::vacuum::nowhere;
+  const auto start = read_start(config.input.system, config, system, comm::Communicator::world());
+  for (const auto& place : start.block.fraction) extent.add(place);
+  (void)md::vacuum::fit(frame, extent, settings.pair.range(), settings.buffer);
+  return extent;
+}
+
+RankLayout plan_layout(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
+                       int ranks, int threads) {
   const auto& file = settings.machine_file;
   RankLayout layout{.wires = file.empty() ? fft::wires_of_one_host(ranks)
                                           : machine::wires_of_job(machine::read_network(file), ranks)};
@@ -84,7 +98,9 @@ RankLayout plan_layout(const model::System& system, const md::EngineSettings& se
     layout.exchange_seconds = candidates.front().predicted.exchanges;
     return std::move(candidates.front().plan);
   };
-  layout.plan = md::make_plan(md::summary_of(system), settings, system.box, line, plan_transform);
+  layout.frame = system.box;
+  const auto extent = fit_frame(layout.frame, config, system, settings);
+  layout.plan = md::make_plan(md::summary_of(system, extent), settings, layout.frame, line, plan_transform);
   const auto& plan = *layout.plan;
   layout.cells = plan.cells;
   layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
@@ -175,16 +191,29 @@ Crowding find_crowding(const ExplainRequest& request, int threads, const std::st
   return found;
 }
 
+std::string text_of_edges(const Box& box) {
+  const auto edges = box.edges();
+  return fmt::format("{:.1f} × {:.1f} × {:.1f} Å", edges[0], edges[1], edges[2]);
+}
+
 std::vector<Decision> list_choices(const RunConfig& config, const model::System& system,
                                    const md::EngineSettings& settings, const RankLayout& layout) {
   const auto& pair = settings.pair;
   std::vector<Decision> choices;
+  if (!system.is_periodic)
+    choices.push_back({"frame", text_of_edges(layout.frame),
+                       layout.frame == system.box
+                           ? "as in the file; it doubles where atoms spread, and nothing repeats"
+                           : fmt::format("the file's {} would be too small: it doubles at the start, and where atoms "
+                                         "spread; nothing repeats",
+                                         text_of_edges(system.box))});
   choices.push_back({"cells",
                      fmt::format("{} × {} × {}, widths {:.2f} {:.2f} {:.2f} Å", layout.cells.grid.n[0],
                                  layout.cells.grid.n[1], layout.cells.grid.n[2], layout.cells.grid.width[0],
                                  layout.cells.grid.width[1], layout.cells.grid.width[2]),
-                     fmt::format("at least half of {:.2f} Å, cut-off and buffer; from the box and the cut-off alone",
-                                 pair.range() + layout.cells.buffer)});
+                     fmt::format("at least half of {:.2f} Å, {} and buffer; from {} alone",
+                                 layout.cells.range + layout.cells.buffer, system.is_periodic ? "cut-off" : "range",
+                                 system.is_periodic ? "the box and the cut-off" : "where atoms are and the cut-off")});
   choices.push_back(layout.order);
   choices.push_back(
       {"pair scheme", settings.pair_scheme,
@@ -328,6 +357,14 @@ int planned_threads(const ExplainRequest& request, const RunConfig& config, cons
   return std::max(1, least);
 }
 
+/// Returns a text such as "trajectory 12.3 MB (51 frames), each checkpoint 0.4 MB".
+std::string text_of_files(const PlannedOutput& output) {
+  std::string text;
+  for (const auto& [name, frames, bytes] : output.trajectories)
+    text += fmt::format("{} {} ({} frames), ", name, size_text(bytes), grouped(frames));
+  return text + fmt::format("each checkpoint {}", size_text(output.checkpoint));
+}
+
 /// The plan of one run, as text and for programs.
 struct PlanOfRun {
   std::string layout, prediction;
@@ -341,8 +378,9 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
   auto system = read_run_system(config.input.system, config);
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
+  check_trajectories(config, system);
   const int threads = planned_threads(request, config, settings.machine_file);
-  auto layout = plan_layout(system, settings, request.ranks, threads);
+  auto layout = plan_layout(config, system, settings, request.ranks, threads);
   if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
     layout.memory.owners.push_back({"frames to be written", bytes});
   const auto choices = list_choices(config, system, settings, layout);
@@ -352,6 +390,7 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
   json result = {{"atoms", system.n_atoms()},
                  {"ranks", request.ranks},
                  {"threads", threads},
+                 {"edges", layout.frame.edges()},
                  {"cells", layout.cells.grid.n},
                  {"cells_of_a_rank", {layout.least_cells, layout.most_cells}},
                  {"halo_cells", layout.most_halo_cells},
@@ -392,7 +431,15 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
     }
     return found->second;
   };
-  if (request.measured_steps == 0 || config.kind != StageKind::dynamics) return {text, "", result};
+  if (config.kind != StageKind::dynamics) return {text, "", result};
+  const auto output = plan_output(config, system, -1, 3 * row_bytes_of_triples * system.n_atoms());
+  const auto megabytes = [](std::int64_t n) { return static_cast<double>(n) / 1e6; };
+  predicted.update({{"trajectory_megabytes", megabytes(output.bytes_of_frames())},
+                    {"checkpoint_megabytes", megabytes(output.checkpoint)}});
+  for (const auto& one : output.trajectories)
+    predicted["trajectories"][one.name] = {{"frames", one.frames}, {"megabytes", megabytes(one.bytes)}};
+  const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output));
+  if (request.measured_steps == 0) return {text, files, result};
   std::string prediction;
   if (const auto& [measured_step, problem] = measure_once(); !measured_step) {
     prediction = fmt::format(
@@ -409,16 +456,10 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     // Messages between hosts may take longer than all computing.
     const bool is_known = has_map || crowding.hosts == 1;
-    const double frame = 12 * atoms, checkpoint = 3.0 * row_bytes_of_triples * atoms;
-    const double frames = config.output.trajectory_every > 0
-                              ? static_cast<double>(config.dynamics.steps / config.output.trajectory_every + 1)
-                              : 0;
     predicted.update({{is_known ? "ms_per_step" : "ms_of_computing", 1e3 * seconds},
                       {"ranks_and_threads_per_core", crowding.most},
                       {"measured_ms_per_step_one_rank", 1e3 * measured_seconds},
                       {"measured_atoms", measured.n_atoms},
-                      {"trajectory_megabytes", frame * frames / 1e6},
-                      {"checkpoint_megabytes", checkpoint / 1e6},
                       {"includes_communication", step.has_exchanges}});
     if (is_known) predicted["ns_per_day"] = ns_per_day;
     for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
@@ -432,21 +473,18 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
         is_known ? fmt::format("a step, {:.2f} ns/day", ns_per_day) : "of computing a step",
         crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
         step.text());
-    const auto files =
-        fmt::format("trajectory {:.1f} MB, each checkpoint {:.1f} MB", frame * frames / 1e6, checkpoint / 1e6);
     if (is_known)
       prediction += fmt::format(
-          "  {} steps take {}; {}\n  {}\n", grouped(config.dynamics.steps),
-          duration_text(seconds * static_cast<double>(config.dynamics.steps)), files,
+          "  {} steps take {}\n  {}\n", grouped(config.dynamics.steps),
+          duration_text(seconds * static_cast<double>(config.dynamics.steps)),
           has_map ? "migration, sums over all ranks and output are not in it"
                   : "communication is not in it: no map of the machine's links is given (parallel.machine)");
     else
-      prediction += fmt::format(
-          "  {}\n  no speed is predicted: the links between the hosts are not known, and messages may take longer than "
-          "all computing; give a map of the machine (parallel.machine, tessera machine measure)\n",
-          files);
+      prediction +=
+          "  no speed is predicted: the links between the hosts are not known, and messages may take longer than all "
+          "computing; give a map of the machine (parallel.machine, tessera machine measure)\n";
   }
-  return {text, prediction, result};
+  return {text, prediction + files, result};
 }
 
 /// Which stages there are, and in what each differs from the one above.
@@ -532,6 +570,7 @@ void check_run(const std::string& run_file, const std::vector<std::string>& over
     take_box_of_restart(system, config.output.folder);
   else
     take_box_of_start(system, config);
+  check_trajectories(config, system);
   (void)md::domain::plan_decomposition(
       md::plan_cells(md::summary_of(system), plan_settings(config, system), system.box).grid, ranks);
 }

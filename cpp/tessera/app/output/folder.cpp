@@ -47,7 +47,7 @@ std::string made_and_writable(const std::string& path) {
 std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint) {
   return fmt::format(
       "{} was removed or replaced while the run wrote to it, so what it held is lost; the checkpoint of step {} is "
-      "whole: put the file back and go on with --restart",
+      "whole: put the file back and go on from it (--restart, in Python restore)",
       path, step_of_checkpoint);
 }
 
@@ -56,7 +56,7 @@ void refuse_earlier_run(const std::string& path) {
     if (name != "settings.toml")
       throw InputError(
           fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = true, or "
-                      "continue it with --restart",
+                      "go on from its checkpoint (--restart, in Python restore)",
                       path, name));
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
+#include "tessera/app/numbers_text.h"
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/base/error.h"
 
@@ -15,30 +17,41 @@ namespace {
 constexpr std::int64_t generations = 2;
 constexpr std::int64_t usual_bytes_of_row = 450;  // 25 columns of up to 18 digits
 
-/// The number of multiples of `every` after `step` up to `last`.
+/// The number of multiples of `every` after `step` up to `last`; after −1 the first is 0.
 std::int64_t multiples(std::int64_t step, std::int64_t last, std::int64_t every) {
-  return every > 0 ? std::max<std::int64_t>(0, last / every - step / every) : 0;
-}
-
-std::string size_text(std::int64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  return value < 1e9 ? fmt::format("{:.1f} MB", value / 1e6) : fmt::format("{:.1f} GB", value / 1e9);
+  if (every <= 0) return 0;
+  return std::max<std::int64_t>(0, last / every - (step < 0 ? -1 : step / every));
 }
 
 }  // namespace
 
-PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t step,
+std::int64_t PlannedOutput::frames() const {
+  std::int64_t sum = 0;
+  for (const auto& one : trajectories) sum += one.frames;
+  return sum;
+}
+
+std::int64_t PlannedOutput::bytes_of_frames() const {
+  std::int64_t sum = 0;
+  for (const auto& one : trajectories) sum += one.bytes;
+  return sum;
+}
+
+PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t after_step,
                           std::int64_t bytes_of_checkpoint) {
   const auto& output = config.output;
   const auto last = config.dynamics.steps;
   PlannedOutput planned;
   planned.checkpoint = bytes_of_checkpoint;
-  planned.rows = multiples(step, last, output.energy_every);
+  planned.rows = multiples(after_step, last, output.energy_every);
   planned.bytes_of_row = usual_bytes_of_row;
   for (const auto& one : trajectories_of(output)) {
-    const auto frames = multiples(step, last, one.every);
-    planned.frames += frames;
-    planned.bytes_of_frames += frames * frame_bytes(one, atoms_of(one, config, system.n_atoms()).size());
+    const auto frames = multiples(after_step, last, one.every);
+    const auto atoms = atoms_of(one, config, system.n_atoms()).size();
+    const auto bytes_of_frame = bytes_in_file(one, atoms, system.is_periodic);
+    constexpr auto most = std::numeric_limits<std::int64_t>::max() / 16;
+    const auto bytes = frames > most / bytes_of_frame ? most : frames * bytes_of_frame;
+    planned.trajectories.push_back({one.name, frames, file_header_bytes(one) + bytes});
   }
   return planned;
 }
@@ -55,9 +68,10 @@ std::string check_room(const PlannedOutput& planned, std::int64_t available, std
   if (available - for_checkpoints >= rest) return "";
   return fmt::format(
       "the disk of {} has {} free, and this run still writes about {}: {} frames ({}), {} rows and checkpoints of {}. "
-      "It stops when the disk is full and keeps its checkpoints: free some space meanwhile, or go on with --restart",
-      folder, size_text(available), size_text(for_checkpoints + rest), planned.frames,
-      size_text(planned.bytes_of_frames), planned.rows, size_text(planned.checkpoint));
+      "It stops when the disk is full and keeps its checkpoints: free some space meanwhile, or go on from them later "
+      "(--restart, in Python restore)",
+      folder, size_text(available), size_text(for_checkpoints + rest), planned.frames(),
+      size_text(planned.bytes_of_frames()), planned.rows, size_text(planned.checkpoint));
 }
 
 std::optional<std::int64_t> bytes_available(const std::string& folder) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/model/system.h"
@@ -12,15 +13,22 @@ namespace tessera::app {
 
 /// What a run still writes from a step on, in bytes.
 struct PlannedOutput {
+  struct Trajectory {
+    std::string name;
+    std::int64_t frames = 0, bytes = 0;
+  };
   std::int64_t checkpoint = 0;  // one of them
-  std::int64_t frames = 0, bytes_of_frames = 0;
+  std::vector<Trajectory> trajectories{};
   std::int64_t rows = 0, bytes_of_row = 0;  // of energy.csv
 
-  std::int64_t bytes_as_it_goes() const { return bytes_of_frames + rows * bytes_of_row; }
+  std::int64_t frames() const;
+  std::int64_t bytes_of_frames() const;
+  std::int64_t bytes_as_it_goes() const { return bytes_of_frames() + rows * bytes_of_row; }
 };
 
-/// Frames of a compressed trajectory count with a usual size.
-PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t step,
+/// `after_step`: the last step that the files hold; −1: none. Frames of a compressed trajectory count with a usual
+/// size.
+PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t after_step,
                           std::int64_t bytes_of_checkpoint);
 
 /// `available`: bytes of the disk; `kept`: bytes of the checkpoints in the folder that later ones take the place of.

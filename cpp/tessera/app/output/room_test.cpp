@@ -27,7 +27,7 @@ TEST(Room, CheckpointsThatDoNotFitAreRefused) {
 }
 
 TEST(Room, FramesThatDoNotFitAreNoted) {
-  const PlannedOutput planned{.checkpoint = megabyte, .frames = 1000, .bytes_of_frames = 1000 * megabyte, .rows = 0};
+  const PlannedOutput planned{.checkpoint = megabyte, .trajectories = {{"trajectory", 1000, 1000 * megabyte}}};
   EXPECT_EQ(check_room(planned, 1003 * megabyte, 0, "output"), "");
   const auto note = check_room(planned, 1002 * megabyte, 0, "output");
   EXPECT_NE(note.find("has 1.0 GB free, and this run still writes about 1.0 GB: 1000 frames (1.0 GB)"),
@@ -42,9 +42,10 @@ TEST(Room, WhatARestartHasLeftToWrite) {
   config.output.trajectory = TrajectoryFormat::none;
   const auto planned = plan_output(config, {}, 45, megabyte);
   EXPECT_EQ(planned.rows, 6);  // 50, 60 … 100
-  EXPECT_EQ(planned.frames, 0);
+  EXPECT_EQ(planned.frames(), 0);
   EXPECT_EQ(planned.checkpoint, megabyte);
   EXPECT_EQ(plan_output(config, {}, 120, megabyte).rows, 0);
+  EXPECT_EQ(plan_output(config, {}, -1, megabyte).rows, 11);  // 0, 10 … 100
 }
 
 TEST(Room, TheDiskSaysWhatItHas) {

@@ -39,7 +39,10 @@ Checkpoint resume(const std::string& folder, const RunConfig& config, const mode
                   const comm::Communicator& comm, md::EngineSettings& settings, std::string& note) {
   auto found = find_checkpoint(folder, comm);
   if (!found)
-    throw InputError(fmt::format("{} holds no checkpoint to restart from; run without --restart first", folder));
+    throw InputError(fmt::format(
+        "{} holds no checkpoint to go on from, expected the folder of a run that has written one: begin the "
+        "run first",
+        folder));
   auto& checkpoint = found->checkpoint;
   md::pme::Split split;  // cut-off 0: as configured
   on_root(comm, [&] {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -18,6 +19,20 @@ namespace {
 
 constexpr std::int64_t most_history_number = 9'999'999'999;
 constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;  // water at 0.01 Å takes a third of 12 bytes
+constexpr std::int64_t bytes_of_empty_h5md = 150'000;   // room for the first thousand steps, times and boxes
+
+/// Bytes of an atom in a frame of segments, as they are for proteins in water.
+double bytes_of_atom(const TrajectorySettings& settings) {
+  constexpr double of_vector = 12, lossless_positions = 9.1, lossless_others = 10.5, at_hundredth = 3.25;
+  const auto& contents = settings.contents;
+  if (contents.compression == Compression::none || settings.moved > 0)
+    return of_vector * static_cast<double>(contents.n_quantities());
+  // A digit more of each coordinate takes a byte of the three.
+  const double positions = contents.compression == Compression::rounded
+                               ? std::clamp(at_hundredth - std::log10(contents.precision / 0.01), 1.0, of_vector)
+                               : lossless_positions;
+  return positions + lossless_others * static_cast<double>(contents.n_quantities() - 1);
+}
 
 std::string format_name(TrajectoryFormat format) {
   return std::string(names_of(format).at(static_cast<std::size_t>(format)));
@@ -174,6 +189,30 @@ std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_
   if (settings.format == TrajectoryFormat::history)
     return (1 + settings.contents.n_quantities()) * io::text::record_bytes * atoms_of_frame;
   return 12 * settings.contents.n_quantities() * atoms_of_frame;
+}
+
+std::int64_t bytes_in_file(const TrajectorySettings& settings, std::int64_t atoms_of_frame, bool is_periodic) {
+  const auto& contents = settings.contents;
+  const auto n = contents.n_quantities();
+  switch (settings.format) {
+    case TrajectoryFormat::segments:
+      return std::llround(bytes_of_atom(settings) * static_cast<double>(atoms_of_frame)) + 104 + 24 * n;
+    case TrajectoryFormat::dcd:
+      return 12 * atoms_of_frame + 80;
+    case TrajectoryFormat::xtc:
+      return usual_bytes_of_atom_in_xtc * atoms_of_frame + 92;
+    case TrajectoryFormat::h5md:
+      return 12 * n * atoms_of_frame + 136;
+    case TrajectoryFormat::history:
+      return io::text::record_bytes * ((1 + n) * atoms_of_frame + (is_periodic ? 4 : 1));
+    case TrajectoryFormat::none:
+      break;
+  }
+  return 0;
+}
+
+std::int64_t file_header_bytes(const TrajectorySettings& settings) {
+  return settings.format == TrajectoryFormat::h5md ? bytes_of_empty_h5md : 0;
 }
 
 }  // namespace tessera::app

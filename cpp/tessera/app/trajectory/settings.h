@@ -34,7 +34,14 @@ model::AtomSet atoms_of(const TrajectorySettings& settings, const RunConfig& con
 /// Throws InputError where a format can't hold what is asked for, no such atoms are there, or names don't do.
 void check_trajectories(const RunConfig& config, const model::System& system);
 
-/// Bytes of a frame as it is written; of segments without compression.
+/// Bytes of a frame as ranks make it: of segments before compression.
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame);
+
+/// Bytes that a frame takes in its file: as usual, where they depend on the numbers, and where it holds what has moved,
+/// those of a whole frame.
+std::int64_t bytes_in_file(const TrajectorySettings& settings, std::int64_t atoms_of_frame, bool is_periodic);
+
+/// Bytes in a file that are there before the first frame, about.
+std::int64_t file_header_bytes(const TrajectorySettings& settings);
 
 }  // namespace tessera::app

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/job.h"
 
 namespace tessera::io::text {
 
@@ -41,14 +42,6 @@ bool read_either(std::string_view text, Value& value) {
   if (read(text, value)) return true;
   if constexpr (std::is_floating_point_v<Value>) return !text.empty() && read_of_fortran(text, value);
   return false;
-}
-
-/// Text of a file for a message: what a terminal would take for a command, and bytes beyond ASCII, are replaced.
-std::string shown(std::string_view text) {
-  std::string out(text);
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return out;
 }
 
 }  // namespace
@@ -129,7 +122,7 @@ Value Lines::number(const char* expected) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if (read_either(text, value)) return value;
   throw InputError(fmt::format("{}: line {} has {}, expected {}", name_, number_,
-                               text.empty() ? "nothing more" : fmt::format("\"{}\"", shown(text)), expected));
+                               text.empty() ? "nothing more" : fmt::format("\"{}\"", comm::printable(text)), expected));
 }
 
 template <class Value>
@@ -159,7 +152,7 @@ void Lines::three(double* values, const char* expected) {
 }
 
 void Lines::refuse(const std::string& what) const {
-  throw InputError(fmt::format("{}: line {}: {}", name_, number_, shown(what)));
+  throw InputError(fmt::format("{}: line {}: {}", name_, number_, comm::printable(what)));
 }
 
 }  // namespace tessera::io::text

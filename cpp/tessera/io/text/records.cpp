@@ -25,8 +25,17 @@ std::string cell_records(const std::array<double, 9>& cell) {
 
 std::string record_of(std::string_view text) {
   std::string record(text.substr(0, record_bytes - 1));
+  std::replace_if(
+      record.begin(), record.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
   record.resize(record_bytes - 1, ' ');
   return record + '\n';
+}
+
+int periodicity_of(const std::array<double, 9>& cell) {
+  if (std::ranges::all_of(cell, [](double value) { return value == 0; })) return 0;
+  for (const std::size_t i : {1, 2, 3, 5, 6, 7})
+    if (cell[i] != 0) return 3;
+  return cell[0] == cell[4] && cell[4] == cell[8] ? 1 : 2;
 }
 
 Name name_of(std::string_view text) {

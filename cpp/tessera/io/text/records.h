@@ -12,7 +12,11 @@ namespace tessera::io::text {
 inline constexpr std::int64_t record_bytes = 73;
 
 /// A record with this text, which is cut or filled with blanks.
+/// Characters that are no ASCII, or none that is shown, become question marks.
 std::string record_of(std::string_view text);
+
+/// DL_POLY's key of the shape of a cell (3,3) Å, imcon: 0 none (zeros), 1 a cube, 2 a cuboid, 3 another parallelepiped.
+int periodicity_of(const std::array<double, 9>& cell);
 
 /// An atom's name in a record: eight characters, filled with blanks.
 using Name = std::array<char, 8>;

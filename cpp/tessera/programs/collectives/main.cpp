@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
@@ -84,7 +86,10 @@ int run(int argc, char** argv, comm::Communicator& comm) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    return app.exit(error) == 0 ? 0 : 2;
+    std::ostringstream problem;
+    const int status = app.exit(error, std::cout, problem);
+    std::cerr << comm::printable(problem.str(), comm::Lines::many);
+    return status == 0 ? 0 : 2;
   }
   if (*entries) {
     print_on_root(comm, possible_entries(n_ranks).dump() + "\n");

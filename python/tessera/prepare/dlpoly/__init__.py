@@ -12,10 +12,11 @@ import numpy as np
 
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.constants import atomic_numbers
-from tessera.prepare.dlpoly.bonded import Rigid, add_terms
+from tessera.prepare.dlpoly.bonded import add_terms
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control
 from tessera.prepare.dlpoly.field import Field, read_field
+from tessera.prepare.dlpoly.lines import is_name
 from tessera.prepare.dlpoly.potentials import make_force_field
 from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
@@ -53,7 +54,7 @@ def prepare_dlpoly(
         )
     flat = _flat(found, names)
     tables = Tables()
-    rigid = add_terms(found, flat, tables, force_field)
+    add_terms(found, flat, tables, force_field)
     check_coordinates(flat, coordinates)
     _check_names(flat, coordinates.name, Path(config).name)
     notes = list(found.notes)
@@ -77,20 +78,9 @@ def prepare_dlpoly(
         flat, pieces.templates, pieces.runs, force_field, coordinates, origin, None, vacuum, notes, report, held
     )
     keep_flexible(system.templates, force_field, held)
-    _say_what_is_rigid(system, rigid)
     if control is None and (frozen := frozen_ranges(found)):
         system.warnings.append(f'FIELD freezes atoms: set fixed = "{frozen}" in [dynamics] of the run file')
     return system
-
-
-def _say_what_is_rigid(system: System, rigid: Rigid) -> None:
-    if rigid.waters:
-        system.notes.append(f"rigid: {rigid.waters:,} waters, by their constraints in FIELD")
-    if rigid.held:
-        system.notes.append("held: bonds to hydrogen, by constraints in FIELD")
-    if rigid.flexible:
-        line = rigid.flexible[0]
-        system.notes.append(f"flexible: bonds to hydrogen, the first in line {line.number} of {line.file}")
 
 
 def frozen_ranges(found: Field) -> str:
@@ -132,7 +122,8 @@ def _flat(found: Field, names: list[str]) -> FlatTopology:
 
 def _residue_name(name: str) -> bytes:
     """Returns the first word of a molecule's name, without characters that formats have no room for."""
-    return name.split()[0].encode("ascii", "replace")[:8] if name.split() else b"MOL"
+    word = (name.split() or ["MOL"])[0]
+    return "".join(c if is_name(c) else "?" for c in word).encode()[:8]
 
 
 def _check_names(flat: FlatTopology, name: np.ndarray | None, file: str) -> None:

@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from tessera.prepare.dlpoly.field import Field, Molecule, Term
-from tessera.prepare.dlpoly.lines import Line
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import sigma_epsilon
 from tessera.prepare.rows import Tables
 from tessera.system import ForceField
 from tessera.system.model import IdArray, IndexArray
-from tessera.system.units import HEAVIEST_HYDROGEN
 
 _DEGREE = np.pi / 180
 _WATER, _DIHYDROGEN = [1, 1, 8], [1, 1]
 
 
-@dataclass
-class Rigid:
-    """What FIELD says of lengths: molecules of rigid water, and records of the bonds that are held or have a potential
-    though a hydrogen takes part."""
-
-    waters: int = 0
-    held: list[Line] = field(default_factory=list)
-    flexible: list[Line] = field(default_factory=list)
-
-
-def add_terms(found: Field, flat: FlatTopology, tables: Tables, force_field: ForceField) -> Rigid:
-    """Adds the terms of all molecules to `flat`, and returns what is rigid. Raises `InputError` for keys without a
-    counterpart, by their line."""
-    first, rigid = 0, Rigid()
+def add_terms(found: Field, flat: FlatTopology, tables: Tables, force_field: ForceField) -> None:
+    """Adds the terms of all molecules to `flat`. Raises `InputError` for keys without a counterpart, by their line."""
+    first = 0
     for molecule in found.molecules:
         size = len(molecule.sites)
         starts = first + size * np.arange(molecule.count)
@@ -43,10 +29,6 @@ def add_terms(found: Field, flat: FlatTopology, tables: Tables, force_field: For
             flat.add(kind, starts[:, None] + np.array(atoms), np.full(len(starts), row))
         flat.add("exclusion", _everywhere(starts, converted.exclusions()))
         first += size * molecule.count
-        rigid.waters += molecule.count * converted.is_rigid_water
-        rigid.held += converted.held()
-        rigid.flexible += converted.flexible()
-    return rigid
 
 
 def _everywhere(starts: IdArray, pairs: IndexArray) -> IdArray:
@@ -151,23 +133,6 @@ class _Converted:
     def is_rigid_water(self) -> bool:
         """Tells whether constraints make this a rigid three-site water, in any order of its atoms."""
         return sorted(self.number.tolist()) == _WATER and len(self.molecule.constraints) == 3
-
-    def held(self) -> list[Line]:
-        """Returns the records of constraints beside those of rigid water."""
-        return [] if self.is_rigid_water else [line for _, _, _, line in self.molecule.constraints]
-
-    def flexible(self) -> list[Line]:
-        """Returns the records of bonds of hydrogens that have a potential."""
-        if self.is_rigid_water:
-            return []
-        held = {frozenset((i, j)) for i, j, _, _ in self.molecule.constraints}
-        bonds = [term for term in self.molecule.terms["bond"] if frozenset(term.atoms) not in held]
-        bonds = [term for term in bonds if term.parameter(0, "k") != 0]
-        return [term.line for term in bonds if self._is_hydrogen(term.atoms[0]) or self._is_hydrogen(term.atoms[1])]
-
-    def _is_hydrogen(self, atom: int) -> bool:
-        number = int(self.number[atom])
-        return number == 1 or (number == 0 and self.molecule.sites[atom].mass < HEAVIEST_HYDROGEN)
 
     def _check_constraints(self) -> None:
         """Constraints of rigid water and of bonds to hydrogen are those that a run can hold."""

@@ -33,7 +33,7 @@ def is_name(word: str) -> bool:
 
 @dataclass(frozen=True)
 class Line:
-    """A line without control characters, and its place for messages."""
+    """A line without blanks around it, and its place for messages."""
 
     text: str
     file: str
@@ -102,7 +102,7 @@ class Lines:
             raise InputError(f"{source.name} is a binary file, expected text")
         # Only a line feed ends a record; Python's splitlines() would end one in the midst of a title, too.
         texts = source.data.decode("utf-8-sig", "replace").split("\n")
-        lines = [Line(_printable(text), source.name, number) for number, text in enumerate(texts, 1)]
+        lines = [Line(text.replace("\t", " ").strip(), source.name, number) for number, text in enumerate(texts, 1)]
         return cls(source.path, lines[0], [line for line in lines[1:] if line.text and line.text[0] != "#"])
 
     def take(self, what: str) -> Line:
@@ -121,8 +121,3 @@ class Lines:
 
     def __bool__(self) -> bool:
         return any(line.words for line in self.found[self.next_line :])
-
-
-def _printable(text: str) -> str:
-    """Returns the text without blanks around it; what a terminal would take for a command is replaced."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text.replace("\t", " ").strip())

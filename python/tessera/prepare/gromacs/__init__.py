@@ -21,7 +21,14 @@ from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
 from tessera.prepare.gromacs.topology import Molecule, Topology
 from tessera.prepare.gromacs.virtual_sites import WITHOUT_VSITE, read_virtual_sites
-from tessera.prepare.molecule import hydrogen_groups, join_groups_of_sites, keep_flexible, sorted_pairs, without_force
+from tessera.prepare.molecule import (
+    has_free_hydrogens,
+    hydrogen_groups,
+    join_groups_of_sites,
+    keep_flexible,
+    sorted_pairs,
+    without_force,
+)
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import Site, add_sites, check_massless
@@ -79,8 +86,16 @@ def prepare_gromacs(
     system = assemble(
         atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report, pieces.held()
     )
-    if run.is_flexible:
+    if run.constraints == "none":
         keep_flexible(system.templates, force_field, pieces.held())
+    elif not run.constraints and any(
+        has_free_hydrogens(template, force_field, pairs) and not template.flexible
+        for template, pairs in zip(system.templates, pieces.held(), strict=True)
+    ):
+        system.notes.append(
+            'no --mdp gives constraints: bonds to hydrogen follow the run file, whose default is "h-bonds", and those '
+            "of GROMACS are flexible by default (none)"
+        )
     return system
 
 

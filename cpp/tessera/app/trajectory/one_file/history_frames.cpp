@@ -12,12 +12,6 @@ namespace tessera::app {
 
 namespace {
 
-/// DL_POLY's key of the shape of a box: a cube, a cuboid, another parallelepiped.
-int shape_of(const std::array<double, 9>& cell) {
-  for (const std::size_t i : {1, 2, 3, 5, 6, 7})
-    if (cell[i] != 0) return 3;
-  return cell[0] == cell[4] && cell[4] == cell[8] ? 1 : 2;
-}
 
 std::array<double, 9> cell_of(const Box& box) {
   std::array<double, 9> cell{};
@@ -77,7 +71,7 @@ HistorySink::HistorySink(const TrajectorySettings& settings, const model::System
 
 void HistorySink::set_cell(const Box& box) {
   frame_.cell = cell_of(box);
-  frame_.periodicity = shape_of(frame_.cell);
+  frame_.periodicity = io::text::periodicity_of(frame_.cell);
 }
 
 void HistorySink::append(Frame frame) {
