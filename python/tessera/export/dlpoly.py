@@ -37,7 +37,7 @@ def write_config(
         method = ranks.world.write(
             path,
             format="text" if velocity is None else "text-velocities",
-            method=way.method, writers=way.writers, batch=way.batch, machine=way.machine,
+            **way.options(),
             title=structure.title[:72], imcon=imcon_of(structure.box), cell=cell.tolist(),
             step=step, timestep=timestep, time=structure.time,
             names=names.tolist(), species=np.ascontiguousarray(species[own], np.int64), first=own.start + 1,
