@@ -9,6 +9,7 @@ import numpy as np
 from tessera.export.structure import Structure
 from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
+from tessera.traj.frame_writer import share
 from tessera.traj.history import check_names, imcon_of
 from tessera.way import Way
 
@@ -28,8 +29,7 @@ def write_config(
     """Writes positions, and velocities where there are any; of the atoms each rank writes its share. All ranks have the
     whole structure. Returns notes. Collective. Raises `InputError`."""
     check_names(structure.name)
-    n = structure.n_atoms
-    own = slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
+    own = share(structure.n_atoms, ranks)
     names, species = np.unique(structure.name.astype(str), return_inverse=True)
     velocity = structure.velocity
     cell = np.zeros(9) if structure.box is None else np.asarray(structure.box, np.float64).reshape(9)

@@ -382,7 +382,7 @@ def _pdb(job: _Job, path: Path) -> Iterator[Write]:
 
 
 @contextmanager
-def _by_ranks(job: _Job, path: Path, ending: str) -> Iterator[Write]:
+def _by_ranks(job: _Job, path: Path, ending: str) -> Iterator[Callable[[tuple[Any, ...]], None]]:
     trajectory, (formats, force) = job.trajectory, BY_RANKS[ending]
     structure = job.named() if needs_names(ending) else None
     if job.ranks.is_root:
@@ -392,15 +392,16 @@ def _by_ranks(job: _Job, path: Path, ending: str) -> Iterator[Write]:
         trajectory.box(0), trajectory.timestep, job.ranks, job.way,
     )  # fmt: skip
 
-    def write(frame: Frame) -> None:
-        values: list[NDArray[Any]] = [frame.positions]
-        if frame.velocities is not None:
-            values.append(frame.velocities)
-        if frame.forces is not None:
-            values.append(frame.forces.astype(np.float64) * force)
-        writer.write(frame.step, frame.time, frame.box, values)
+    def encoded(frame: Frame) -> tuple[Any, ...]:
+        values = np.empty((len(job.quantities), *frame.positions.shape))
+        for row, name in zip(values, job.quantities, strict=True):
+            row[:] = getattr(frame, name)
+            if name == "forces":
+                row *= force
+        return frame.step, frame.time, frame.box, values
 
-    yield write
+    job.encode = encoded
+    yield lambda frame: writer.write(*frame)
     writer.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from tessera.way import Way
 
 
 def share(n: int, ranks: Ranks) -> slice:
-    """Returns which of n atoms this rank has."""
-    return slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
+    """Returns which of n atoms this rank has: those that it writes, where all ranks write."""
+    least, more = divmod(n, ranks.size)
+    begin = least * ranks.rank + min(more, ranks.rank)
+    return slice(begin, begin + least + (ranks.rank < more))
 
 
 class FrameWriter:
@@ -59,17 +60,16 @@ class FrameWriter:
         except (RuntimeError, ValueError) as error:
             raise InputError(str(error)) from None
 
-    def write(self, step: int, time: float, box: NDArray[np.float64] | None, values: list[NDArray[Any]]) -> None:
-        """Writes a frame: time in ps, box (3,3) Å, and what the format holds of this rank's atoms, (n,3) each."""
+    def write(self, step: int, time: float, box: NDArray[np.float64] | None, values: NDArray[np.float64]) -> None:
+        """Writes a frame: time in ps, box (3,3) Å, and what the format holds of this rank's atoms (quantities,n,3)."""
         if (box is not None) != self._has_box:
             raise InputError(
                 f"only some frames have a box, that of step {step:,} has {'none' if self._has_box else 'one'}"
             )
         cell = np.zeros(9) if box is None else np.asarray(box, np.float64).reshape(9)
-        own = np.ascontiguousarray([np.asarray(one, np.float64) for one in values])
         self._ranks.all(None)  # where a rank has failed, the others end here
         try:
-            self._file.append(step, time, imcon_of(box), cell.tolist(), own)
+            self._file.append(step, time, imcon_of(box), cell.tolist(), values)
         except (RuntimeError, ValueError) as error:
             raise InputError(str(error)) from None
 
