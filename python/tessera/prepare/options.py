@@ -208,7 +208,7 @@ def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None
                 type=click.Choice(["sorted", "owned"]),
                 default="sorted",
                 show_default=True,
-                help="Atoms by number, or rank after rank, which is the same file here and saves sending them.",
+                help="Atoms by number, or rank after rank, which is the same file here.",
             ),
             click.option(
                 "--method",
