@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import warnings
@@ -19,6 +20,7 @@ from click.testing import CliRunner, Result
 from conftest import HANGS
 
 from tessera.build.water import make_water
+from tessera.checked_file import DamagedFileError
 from tessera.commands.traj import traj as command
 from tessera.export.structure import structure_of
 from tessera.io import SegmentWriter
@@ -244,6 +246,21 @@ def test_ranks_write_the_same_file(
     if ending == "history":
         refused = subprocess.run([*command, *more], capture_output=True, text=True, timeout=HANGS)
         assert refused.returncode == 2 and refused.stderr.count(f"{several.name} exists") == 1, refused.stderr
+
+
+def test_ranks_read_the_parts_that_they_need(output: Path, tmp_path: Path) -> None:
+    """Two parts have 15 atoms each; the second is damaged here."""
+    shutil.copytree(output / "trajectory.segments", tmp_path / "a.segments")
+    (tmp_path / "a.segments" / "segment-0000.part-0001").write_bytes(b"")
+    found, whole = Trajectory(tmp_path / "a.segments"), Trajectory(output)
+    frame = found.needing(3, 15).read(2)
+    for name in QUANTITIES:
+        np.testing.assert_array_equal(getattr(frame, name)[:15], getattr(whole[2], name)[:15])
+        assert not getattr(frame, name)[15:].any()
+    assert not found.needing(0, 0).read(2).positions.any()
+    for first, end in ((0, 30), (14, 16), (29, 30)):
+        with pytest.raises(DamagedFileError):
+            found.needing(first, end).read(2)
 
 
 @pytest.mark.parametrize("ending", BY_RANKS)
