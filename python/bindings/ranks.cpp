@@ -51,15 +51,17 @@ using Integers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::
 
 /// Returns the method and its options, of which those that are given stand. The root reads the machine file where there
 /// is one.
-write::Choice chosen(const comm::Communicator& world, const std::string& method, int writers, std::int64_t batch,
-                     const std::string& machine, const std::string& path, const write::WriteProblem& problem,
-                     const write::Format& format) {
+write::Choice chosen(const comm::Communicator& world, const std::string& method, const std::string& order_name,
+                     int writers, std::int64_t batch, const std::string& machine, const std::string& path,
+                     const write::WriteProblem& problem, const write::Format& format) {
+  const auto order = order_name == "owned" ? write::Order::owned : write::Order::sorted;
   auto choice = write::agree_on_choice(world, [&] {
     const auto system = write::file_system_of(machine, std::filesystem::weakly_canonical(path).string());
-    auto found = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
+    auto found = write::choose(problem, format, order, system ? &*system : nullptr, true);
     if (method != "auto") found.method = &write::method(method);
     return found;
   });
+  choice.options.order = order;
   if (writers > 0) choice.options.writers = writers;
   if (batch > 0) choice.options.batch = batch;
   return choice;
@@ -73,8 +75,8 @@ void set_cell(write::Frame& frame, const std::array<double, 9>& cell) {
 
 /// Writes a configuration of which this rank has the atoms from number `first` on. Returns the name of the method.
 std::string write_configuration(const comm::Communicator& world, const std::string& path,
-                                const std::string& format_name, const std::string& method, int writers,
-                                std::int64_t batch, const std::string& machine, const std::string& title,
+                                const std::string& format_name, const std::string& method, const std::string& order,
+                                int writers, std::int64_t batch, const std::string& machine, const std::string& title,
                                 const std::array<double, 9>& cell, std::int64_t step, double timestep, double time,
                                 const std::vector<std::string>& names, const Integers& species, std::int64_t first,
                                 const Doubles& positions, const Doubles& velocities) {
@@ -98,7 +100,7 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
   }
   const auto& format = write::format(format_name);
   const auto problem = write::problem_of(world, frame, static_cast<std::int64_t>(n), format);
-  const auto choice = chosen(world, method, writers, batch, machine, path, problem, format);
+  const auto choice = chosen(world, method, order, writers, batch, machine, path, problem, format);
   const auto& found = *choice.method;
   if (found.is_folder)
     throw InputError(std::string(found.name) + " makes a folder of pieces, not one file; choose another method");
@@ -110,8 +112,8 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
 class Frames {
  public:
   Frames(const comm::Communicator& world, const std::string& path, const std::string& format_name,
-         const std::string& method, int writers, std::int64_t batch, const std::string& machine,
-         const std::string& title, const std::array<double, 9>& cell, double timestep,
+         const std::string& method, const std::string& order, int writers, std::int64_t batch,
+         const std::string& machine, const std::string& title, const std::array<double, 9>& cell, double timestep,
          const std::vector<std::string>& names, const std::vector<double>& masses, const std::vector<double>& charges,
          const Integers& species, std::int64_t first) {
     const auto n = species.shape(0);
@@ -127,7 +129,7 @@ class Frames {
     atoms_ = write::AtomRows(format.level, n);
     for (std::size_t i = 0; i < n; ++i) atoms_[i] = {first + static_cast<std::int64_t>(i), species.data()[i], {}};
     const auto problem = write::problem_of(world, frame_, static_cast<std::int64_t>(n), format);
-    const auto choice = chosen(world, method, writers, batch, machine, path, problem, format);
+    const auto choice = chosen(world, method, order, writers, batch, machine, path, problem, format);
     file_.emplace(world, path, frame_, static_cast<std::int64_t>(n), format, *choice.method, choice.options,
                   std::nullopt);
   }
@@ -169,18 +171,19 @@ void register_ranks(nb::module_& module) {
       .def_prop_ro("rank", &comm::Communicator::rank)
       .def_prop_ro("size", &comm::Communicator::size)
       .def("all_gather", &all_gather, "data"_a, "Returns the bytes of every rank, in rank order. Collective.")
-      .def("write", &write_configuration, "path"_a, nb::kw_only(), "format"_a, "method"_a, "writers"_a, "batch"_a,
-           "machine"_a, "title"_a, "cell"_a, "step"_a, "timestep"_a, "time"_a, "names"_a, "species"_a, "first"_a,
-           "positions"_a, "velocities"_a,
+      .def("write", &write_configuration, "path"_a, nb::kw_only(), "format"_a, "method"_a, "order"_a, "writers"_a,
+           "batch"_a, "machine"_a, "title"_a, "cell"_a, "step"_a, "timestep"_a, "time"_a, "names"_a, "species"_a,
+           "first"_a, "positions"_a, "velocities"_a,
            "Writes a file of atoms of these kinds, of which this rank has those from number `first` on: (n,3) Å and "
            "Å/ps, or (0,3) without velocities. Returns the method. Collective. Raises InputError and RuntimeError.");
   nb::class_<Frames>(module, "Frames", "Frames that ranks append to one file. Collective. Raises as World.write.")
-      .def(nb::init<const comm::Communicator&, const std::string&, const std::string&, const std::string&, int,
-                    std::int64_t, const std::string&, const std::string&, const std::array<double, 9>&, double,
-                    const std::vector<std::string>&, const std::vector<double>&, const std::vector<double>&,
-                    const Integers&, std::int64_t>(),
-           "world"_a, "path"_a, nb::kw_only(), "format"_a, "method"_a, "writers"_a, "batch"_a, "machine"_a, "title"_a,
-           "cell"_a, "timestep"_a, "names"_a, "masses"_a, "charges"_a, "species"_a, "first"_a, nb::keep_alive<1, 2>())
+      .def(nb::init<const comm::Communicator&, const std::string&, const std::string&, const std::string&,
+                    const std::string&, int, std::int64_t, const std::string&, const std::string&,
+                    const std::array<double, 9>&, double, const std::vector<std::string>&, const std::vector<double>&,
+                    const std::vector<double>&, const Integers&, std::int64_t>(),
+           "world"_a, "path"_a, nb::kw_only(), "format"_a, "method"_a, "order"_a, "writers"_a, "batch"_a, "machine"_a,
+           "title"_a, "cell"_a, "timestep"_a, "names"_a, "masses"_a, "charges"_a, "species"_a, "first"_a,
+           nb::keep_alive<1, 2>())
       .def("append", &Frames::append, "step"_a, "time"_a, "cell"_a, "values"_a,
            "Appends a frame of (levels,n,3) positions, velocities and forces of this rank's atoms.")
       .def("synchronize", &Frames::synchronize);

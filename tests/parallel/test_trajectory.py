@@ -170,6 +170,35 @@ def test_a_history_holds_what_segments_hold(runs: Runs, files: dict[str, Path], 
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("select", "more"),
+    [
+        ("", {"output.method": "mpiw-collective", "output.batch": 7}),
+        ("index 3:9 20:31 100:130", {"output.writers": 2, "output.forces": True}),
+    ],
+    ids=["all", "some"],
+)
+def test_a_history_as_ranks_own_atoms(runs: Runs, select: str, more: Settings) -> None:
+    """Readers put atoms back by their numbers, also where the run went on with other ranks."""
+    usual: Settings = {"output.trajectory": "history", "output.wrap": False, "output.velocities": True}
+    forces = {name: value for name, value in more.items() if name == "output.forces"}
+    alone = runs.start(run_file(runs, {**usual, **forces, "output.select": select}))
+    plain = History(alone.folder / "trajectory.history")
+    path = run_file(runs, {**usual, **more, "output.select": select, "output.order": "owned", "dynamics.steps": 20})
+    runs.start(path, mpi="openmpi", ranks=3)
+    folder = runs.start(path, "--restart", "--set", "dynamics.steps=30", mpi="mpich", ranks=2).folder
+    owned = History(folder / "trajectory.history")
+    rows = (folder / "trajectory.history").read_text().splitlines()
+    numbers = [int(row[8:18]) for row in rows[6 :: 4 if forces else 3][: owned.n_atoms]]
+    assert numbers != sorted(numbers) and sorted(numbers) == list(range(1, owned.n_atoms + 1))
+    assert owned.steps.tolist() == plain.steps.tolist() == [0, 10, 20, 30] and verify(folder).ok
+    for ours, theirs in zip(owned, plain, strict=True):
+        for name in owned.quantities:
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+    assert owned.structure("").name.tolist() == plain.structure("").name.tolist()
+
+
+@pytest.mark.mpi
 @pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md", "history"])
 def test_several_ranks_write_some_atoms_into_a_file(runs: Runs, kind: str) -> None:
     settings: Settings = {"output.trajectory": kind, "output.select": "index 3:9 20:31 100:130"}

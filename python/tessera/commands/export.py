@@ -94,7 +94,9 @@ def export(
 
     started = time.perf_counter()
     if not way.is_usual and not all(map(is_config, outputs)):
-        raise click.UsageError("--method, --writers and --batch are of a CONFIG; write other formats by themselves")
+        raise click.UsageError(
+            "--method, --order, --writers and --batch are of a CONFIG; write other formats by themselves"
+        )
     world = of_launcher()
     try:
         check_outputs(outputs, force or not world.is_root)

@@ -83,7 +83,7 @@ def traj() -> None:
 
     RUN is the output folder of a run with output.trajectory = "segments", that of a protocol, or a
     folder of segments. Several are joined in the order given. Files HISTORY of DL_POLY (by their name,
-    or of a run with output.trajectory = "history") are read by all but repair.
+    or of a run with output.trajectory = "history") and .xdr are read by all but repair.
 
     \b
     Examples:
@@ -116,8 +116,7 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
     if facts["frames"]:
         echo(f"  steps     {facts['first_step']:,} to {facts['last_step']:,}, every {facts['every']:,}")
         echo(f"  time      {facts['first_time']:g} to {facts['last_time']:g} ps")
-    kind, n_files = ("segments", facts["segments"]) if facts["segments"] else ("HISTORY ", facts["runs"])
-    echo(f"  {kind}  {n_files:,}, {facts['bytes'] / 1e6:,.1f} MB")
+    echo(f"  {trajectory.kind:8}  {facts['segments'] or facts['runs']:,}, {facts['bytes'] / 1e6:,.1f} MB")
     for key, text in (
         ("superseded", "frames are there again in a later segment"),
         ("gaps", "frames are missing between others"),
@@ -200,7 +199,7 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
 @traj.command()
 @click.argument("path", metavar="RUN", type=PATH)
 @output_option
-@way_options("a HISTORY")
+@way_options("a HISTORY, XDR or NetCDF")
 @writing_options
 def convert(path: Path, request: Request, way: Way) -> None:
     """Write the frames of a run in another program's format.
@@ -209,10 +208,11 @@ def convert(path: Path, request: Request, way: Way) -> None:
     Endings:
       .dcd   DCD      .h5md  H5MD                .pdb       PDB, a model a frame
       .xtc   XTC      .nc    NetCDF of AMBER     .history   HISTORY of DL_POLY (or the name HISTORY)
-      .trr   TRR      .segments                  a folder of segments
+      .trr   TRR      .xdr   XDR (RFC 4506)      .segments  a folder of segments
 
-    Velocities and forces are written where the format holds them. PDB and HISTORY take the names of
-    atoms from the system file, or from the HISTORY that is read. Several ranks (-n) write a HISTORY.
+    Velocities and forces are written where the format holds them. PDB, HISTORY and XDR take the names
+    of atoms from the system file, or from the HISTORY that is read. Several ranks (-n) write a HISTORY,
+    XDR and NetCDF.
 
     \b
     Examples:
@@ -333,8 +333,8 @@ def _open(paths: Sequence[Path]) -> Trajectory:
     if texts and not all(histories.values()):
         other = next(path for path in paths if not histories[path])
         raise InputError(
-            f"{texts[0]} is a HISTORY, and {other} is not: make segments of it first, by tessera traj convert "
-            f"{texts[0]} -o NAME.segments"
+            f"{texts[0]} is no folder of segments, and {other} is one: make segments of it first, by tessera traj "
+            f"convert {texts[0]} -o NAME.segments"
         )
     if texts:
         return History(texts)
@@ -359,24 +359,27 @@ def _write(
 ) -> None:
     started = time.perf_counter()
     with errors(), libraries():
-        from tessera.traj.convert import check_output, chosen, convert, needs_names, rows_of, structure_for, system_of
+        from tessera.traj import convert as to
 
         output, whole = request.output, opened()
-        ending, ranks = check_output(output, whole, request.force), of_launcher()
-        if ending != ".history" and (ranks.size > 1 or not way.is_usual):
-            raise InputError(f"{output}: -n, --method, --writers and --batch are of a HISTORY: leave them away")
-        trajectory = chosen(whole, *request.frames)
+        ending, ranks = to.check_output(output, whole, request.force), of_launcher()
+        if ending not in to.BY_RANKS and (ranks.size > 1 or not way.is_usual):
+            raise InputError(
+                f"{output}: -n, --method, --order, --writers and --batch are of a HISTORY, XDR and NetCDF: leave them "
+                "away"
+            )
+        trajectory = to.chosen(whole, *request.frames)
         structure = rows = None
-        if select is not None or needs_names(ending):
+        if select is not None or to.needs_names(ending):
             title, system = f"{whole.paths[0].name} (tessera traj)", None
             structure = whole.structure(title) if request.system is None else None
             if structure is None:
-                system = system_of(whole, request.system)
-                structure = structure_for(system, title)
+                system = to.system_of(whole, request.system)
+                structure = to.structure_for(system, title)
             if select is not None:
-                rows = rows_of(whole, structure, system, select)
+                rows = to.rows_of(whole, structure, system, select)
         with bar("writing", len(trajectory), request.as_json, in_bytes=False) as progress:
-            written = convert(
+            written = to.convert(
                 trajectory, output, rows=rows, structure=structure, force=request.force, progress=progress,
                 ranks=ranks, way=way,
             )  # fmt: skip

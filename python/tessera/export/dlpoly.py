@@ -9,6 +9,7 @@ import numpy as np
 from tessera.export.structure import Structure
 from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
+from tessera.traj.frame_writer import share
 from tessera.traj.history import cell_of, check_names
 from tessera.way import Way
 
@@ -28,16 +29,14 @@ def write_config(
     """Writes positions, and velocities where there are any; of the atoms each rank writes its share. All ranks have the
     whole structure. Returns notes. Collective. Raises `InputError`."""
     check_names(structure.name)
-    n = structure.n_atoms
-    own = slice(n * ranks.rank // ranks.size, n * (ranks.rank + 1) // ranks.size)
+    own = share(structure.n_atoms, ranks)
     names, species = np.unique(structure.name.astype(str), return_inverse=True)
     velocity = structure.velocity
     try:
         method = ranks.world.write(
             path,
             format="text" if velocity is None else "text-velocities",
-            method=way.method, writers=way.writers, batch=way.batch, machine=way.machine,
-            title=structure.title, cell=cell_of(structure.box),
+            **way.options(), title=structure.title, cell=cell_of(structure.box),
             step=step, timestep=timestep, time=structure.time,
             names=names.tolist(), species=np.ascontiguousarray(species[own], np.int64), first=own.start + 1,
             positions=np.ascontiguousarray(structure.position[own], np.float64),

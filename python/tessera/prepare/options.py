@@ -194,14 +194,22 @@ def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(function)
         def with_way(
-            *, ranks: int | None, mpi: str, oversubscribe: bool, method: str, writers: int, batch: int, **others: Any
-        ) -> None:
+            *, ranks: int | None, mpi: str, oversubscribe: bool, method: str, order: str, writers: int, batch: int,
+            **others: Any,
+        ) -> None:  # fmt: skip
             on_ranks(ranks, mpi, oversubscribe)
-            function(way=Way.of(method, writers, batch), **others)
+            function(way=Way.of(method, order, writers, batch), **others)
 
         for option in (
             click.option("--batch", type=click.IntRange(min=0), default=0, help="Atoms at a time [chosen]."),
             click.option("--writers", type=click.IntRange(min=0), default=0, help="Ranks that write [chosen]."),
+            click.option(
+                "--order",
+                type=click.Choice(["sorted", "owned"]),
+                default="sorted",
+                show_default=True,
+                help="Atoms by number, or rank after rank, which is the same file here.",
+            ),
             click.option(
                 "--method",
                 default="auto",

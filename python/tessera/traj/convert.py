@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,15 @@ from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
 from tessera.traj import fixed_frames
 from tessera.traj.find import SETTINGS, settings_of
-from tessera.traj.history import FORCE, HistoryWriter
+from tessera.traj.frame_writer import FrameWriter, share
+from tessera.traj.history import FORCE
 from tessera.traj.manifest import IdArray
 from tessera.traj.parts import encode
 from tessera.traj.trajectory import Frame, Trajectory
 from tessera.traj.writer import SegmentWriter
 from tessera.way import Way
+
+_V, _F, _VF = ("velocities",), ("forces",), ("velocities", "forces")
 
 #: ending → name, and the quantities beside positions that the format holds
 FORMATS = {
@@ -36,12 +40,21 @@ FORMATS = {
     ".trr": ("TRR", ("velocities", "forces")),
     ".h5md": ("H5MD", ("velocities", "forces")),
     ".nc": ("NetCDF of AMBER", ("velocities", "forces")),
+    ".xdr": ("XDR", ("velocities", "forces")),
     ".pdb": ("PDB, a model a frame", ()),
     ".history": ("HISTORY of DL_POLY", ("velocities", "forces")),
     ".segments": ("segments", ("velocities", "forces")),
 }
 _OTHER_ENDINGS = {".h5": ".h5md", ".ncdf": ".nc"}
-_NEED_NAMES = (".pdb", ".history")
+_NEED_NAMES = (".pdb", ".history", ".xdr")
+#: what ranks write together: the formats of `cpp/tessera/io/write` by the quantities beside positions, and the unit of
+#: forces in kcal/mol/Å
+BY_RANKS: dict[str, tuple[dict[tuple[str, ...], str], float]] = {
+    ".history": ({(): "history", _V: "history-velocities", _VF: "history-forces"}, FORCE),
+    ".xdr": ({(): "xdr", _V: "xdr-velocities", _VF: "xdr-forces"}, FORCE),
+    ".nc": ({(): "netcdf", _V: "netcdf-velocities", _F: "netcdf-forces-alone", _VF: "netcdf-forces"}, 1.0),
+}
+_MOST_BYTES_OF_CDF2 = 2**32 - 4  # of positions in a frame
 
 
 @dataclass
@@ -164,30 +177,43 @@ def convert(
     way: Way = Way(),  # noqa: B008
 ) -> Written:
     """Writes all frames, of all atoms or of those in `rows`. Threads read frames, and encode those of all formats
-    but TRR and text, while earlier ones are written. Several ranks read all of them, and write a HISTORY together.
+    but TRR, PDB and those in `BY_RANKS`, while earlier ones are written. Several ranks write the latter together, and
+    each reads the parts of segments that hold its atoms.
 
-    `structure` has the system's atoms; PDB and HISTORY need it. `progress` gets the number of frames after each. The
-    output takes its name when it is complete. Raises `InputError` and `DamagedFileError`.
+    `structure` has the system's atoms; PDB, HISTORY and XDR need it. `progress` gets the number of frames after each.
+    The output takes its name when it is complete. Raises `InputError` and `DamagedFileError`.
     """
     ending = check_output(output, trajectory, force)
     name, holds = FORMATS[ending]
     present = [one for one in trajectory.quantities if one == "positions" or one in holds]
     notes = [f"{name} holds no {one}: they are left out" for one in trajectory.quantities if one not in present]
-    if ending == ".history" and "forces" in present and "velocities" not in present:
+    if ending in BY_RANKS and tuple(present[1:]) not in BY_RANKS[ending][0]:
         present.remove("forces")
-        notes.append("HISTORY holds forces only beside velocities: they are left out")
+        notes.append(f"{name.split()[0]} holds forces only beside velocities: they are left out")
     times = trajectory.times
     if ending == ".dcd" and len(times) > 2 and not np.allclose(np.diff(times), times[1] - times[0], rtol=1e-4):
         notes.append("DCD has one time between all frames: that of the first two stands for all")
     job = _Job(trajectory, rows, structure, present, ranks=ranks, way=way)
     if needs_names(ending) and structure is None:
         raise InputError(f"{output} needs the names of atoms: a system file")
+    if ending == ".history" and structure is not None and np.isnan(structure.mass).any():
+        raise InputError(
+            f"{trajectory.paths[0]} holds no masses and charges, which {output} has: name the system file with --system"
+        )
+    if ending == ".nc" and 12 * job.n_atoms > _MOST_BYTES_OF_CDF2:
+        notes.append("it is CDF-5, as so many atoms need: the NetCDF and PnetCDF libraries read it, SciPy does not")
+    own: slice | IdArray = slice(None) if rows is None else rows
+    source = trajectory
+    if ranks.size > 1:
+        mine = share(job.n_atoms, ranks)
+        own = mine if rows is None else rows[mine]
+        needed = np.arange(trajectory.n_atoms)[own]
+        source = trajectory.needing(*((int(needed.min()), int(needed.max()) + 1) if len(needed) else (0, 0)))
 
     def of_frame(index: int) -> Any:
-        frame = trajectory.read(index, present)
-        if rows is not None:
-            for quantity in present:
-                setattr(frame, quantity, getattr(frame, quantity)[rows])
+        frame = source.read(index, present)
+        for quantity in present:
+            setattr(frame, quantity, getattr(frame, quantity)[own])
         return job.encode(frame)
 
     place = output
@@ -197,7 +223,7 @@ def convert(
                 place = stack.enter_context(replaced_folder(output) if ending == ".segments" else replaced(output))
             place = Path(ranks.from_root(str(place)))
             write = stack.enter_context(_WRITERS[ending](job, place))
-            for frame in trajectory.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
+            for frame in source.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
                 progress(1)
     except InputError as error:
@@ -313,10 +339,6 @@ def _dcd(job: _Job, path: Path) -> Any:
     return _fixed(job, path, fixed_frames.dcd(path, job.trajectory, job.n_atoms, job.every))
 
 
-def _netcdf(job: _Job, path: Path) -> Any:
-    return _fixed(job, path, fixed_frames.netcdf(path, job.trajectory, job.n_atoms, job.quantities))
-
-
 def _h5md(job: _Job, path: Path) -> Any:
     return _fixed(job, path, fixed_frames.h5md(path, job.trajectory, job.n_atoms, job.quantities))
 
@@ -360,24 +382,26 @@ def _pdb(job: _Job, path: Path) -> Iterator[Write]:
 
 
 @contextmanager
-def _history(job: _Job, path: Path) -> Iterator[Write]:
-    structure, trajectory = job.named(), job.trajectory
+def _by_ranks(job: _Job, path: Path, ending: str) -> Iterator[Callable[[tuple[Any, ...]], None]]:
+    trajectory, (formats, force) = job.trajectory, BY_RANKS[ending]
+    structure = job.named() if needs_names(ending) else None
     if job.ranks.is_root:
         path.unlink()  # the writer makes it
-    writer = HistoryWriter(
-        path, f"{trajectory.paths[0].name} (tessera traj)", structure.name, structure.mass, structure.charge,
-        len(job.quantities) - 1, trajectory.box(0), trajectory.timestep, job.ranks, job.way,
+    writer = FrameWriter(
+        path, formats[tuple(job.quantities[1:])], f"{trajectory.paths[0].name} (tessera traj)", job.n_atoms, structure,
+        trajectory.box(0), trajectory.timestep, job.ranks, job.way,
     )  # fmt: skip
 
-    def write(frame: Frame) -> None:
-        values: list[NDArray[Any]] = [frame.positions]
-        if frame.velocities is not None:
-            values.append(frame.velocities)
-        if frame.forces is not None:
-            values.append(frame.forces.astype(np.float64) * FORCE)
-        writer.write(frame.step, frame.time, frame.box, values)
+    def encoded(frame: Frame) -> tuple[Any, ...]:
+        values = np.empty((len(job.quantities), *frame.positions.shape))
+        for row, name in zip(values, job.quantities, strict=True):
+            row[:] = getattr(frame, name)
+            if name == "forces":
+                row *= force
+        return frame.step, frame.time, frame.box, values
 
-    yield write
+    job.encode = encoded
+    yield lambda frame: writer.write(*frame)
     writer.close()
 
 
@@ -424,8 +448,9 @@ _WRITERS: dict[str, Callable[[_Job, Path], Any]] = {
     ".xtc": _xtc,
     ".trr": _trr,
     ".h5md": _h5md,
-    ".nc": _netcdf,
+    ".nc": partial(_by_ranks, ending=".nc"),
+    ".xdr": partial(_by_ranks, ending=".xdr"),
     ".pdb": _pdb,
-    ".history": _history,
+    ".history": partial(_by_ranks, ending=".history"),
     ".segments": _segments,
 }

@@ -1,4 +1,4 @@
-"""Files whose frames all have one size: DCD, NetCDF of AMBER and H5MD.
+"""Files whose frames all have one size: DCD and H5MD.
 
 A library of each format makes the file with all that stands beside the frames. What each frame adds are plain numbers,
 which any number of threads make, and one appends: the system lets one thread at a time write to a file.
@@ -7,7 +7,6 @@ which any number of threads make, and one appends: the system lets one thread at
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from tessera.prepare.constants import KJ_PER_KCAL
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
 
-_MOST_BYTES = 2**31 - 1  # of a record of DCD and of a variable of NetCDF in a frame, whose sizes have 4 bytes
+_MOST_BYTES = 2**31 - 1  # of a record of DCD, whose sizes have 4 bytes
 _KJ_PER_KCAL = np.float32(KJ_PER_KCAL)
 
 
@@ -46,7 +45,8 @@ def dcd(path: Path, trajectory: Trajectory, n_atoms: int, every: int) -> Layout:
     `OSError`."""
     from MDAnalysis.coordinates.DCD import DCDWriter
 
-    _check_size(4 * n_atoms)
+    if 4 * n_atoms > _MOST_BYTES:
+        raise ValueError(f"{4 * n_atoms:,} bytes of a frame together, of {_MOST_BYTES:,} at most")
     interval = trajectory.interval
     first = round(float(trajectory.times[0]) / interval) * every if interval > 0 else 0
     DCDWriter(str(path), n_atoms, dt=interval, nsavc=every, istart=first, remarks="tessera traj").close()
@@ -72,40 +72,6 @@ def dcd(path: Path, trajectory: Trajectory, n_atoms: int, every: int) -> Layout:
         return [data]
 
     return Layout([path.stat().st_size], encode)
-
-
-def netcdf(path: Path, trajectory: Trajectory, n_atoms: int, quantities: list[str]) -> Layout:
-    """Makes a trajectory of AMBER. Raises `ValueError` for more atoms than it can hold, and `OSError`."""
-    import MDAnalysis
-    from MDAnalysis.coordinates.TRJ import NCDFWriter
-
-    _check_size(12 * n_atoms)
-    box = trajectory.box(0)
-    has = {name: name in quantities for name in ("velocities", "forces")}
-    fields: list[tuple[str, str, Any]] = [("coordinates", ">f4", (n_atoms, 3)), ("time", ">f4", ())]
-    if box is not None:
-        fields += [("cell_lengths", ">f8", 3), ("cell_angles", ">f8", 3)]
-    record = np.dtype(fields + [(name, ">f4", (n_atoms, 3)) for name, is_there in has.items() if is_there])
-    with warnings.catch_warnings():  # of one frame, which is replaced, netCDF4 is not needed
-        warnings.simplefilter("ignore")
-        empty = MDAnalysis.Universe.empty(n_atoms, trajectory=True, **has)
-        empty.dimensions = None if box is None else _dimensions(box)
-        with NCDFWriter(str(path), n_atoms, **has) as writer:
-            writer.write(empty.atoms)
-    _set(path, 4, np.array(len(trajectory), ">u4"))
-
-    def encode(frame: Frame) -> list[NDArray[Any]]:
-        data = np.empty((), record)
-        data["coordinates"], data["time"] = frame.positions, frame.time
-        if box is not None:
-            data["cell_lengths"], data["cell_angles"] = np.split(_dimensions(frame.box), 2)
-        if frame.velocities is not None:
-            data["velocities"] = frame.velocities
-        if frame.forces is not None:
-            data["forces"] = writer.convert_forces_to_native(frame.forces * _KJ_PER_KCAL, inplace=False)
-        return [data]
-
-    return Layout([path.stat().st_size - record.itemsize], encode)
 
 
 def h5md(path: Path, trajectory: Trajectory, n_atoms: int, quantities: list[str]) -> Layout:
@@ -153,11 +119,6 @@ def h5md(path: Path, trajectory: Trajectory, n_atoms: int, quantities: list[str]
         return [np.ascontiguousarray(found[quantity], "<f4") for quantity in quantities]
 
     return Layout(begins, encode)
-
-
-def _check_size(size: int) -> None:
-    if size > _MOST_BYTES:
-        raise ValueError(f"{size:,} bytes of a frame together, of {_MOST_BYTES:,} at most")
 
 
 def _dimensions(box: FloatArray | None) -> NDArray[np.float32]:

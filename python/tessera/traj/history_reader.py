@@ -1,4 +1,4 @@
-"""DL_POLY's HISTORY as a trajectory: frames, steps, times and boxes as those of segments.
+"""DL_POLY's HISTORY, and the same as XDR, as a trajectory: frames, steps, times and boxes as those of segments.
 
 The text is read by `cpp/tessera/io/text`, whose words are apart by blanks, so files of DL_POLY_2 to 5 are read.
 """
@@ -22,6 +22,7 @@ from tessera.traj.manifest import FLOAT32, FOLDER, QUANTITIES, IdArray, manifest
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
 from tessera.traj.written import claims_of
+from tessera.traj.xdr import ENDING, XdrFile
 
 if TYPE_CHECKING:
     from tessera.export.structure import Structure
@@ -31,14 +32,14 @@ PARALLELEPIPED = 3  # the largest imcon of a cell that is one
 
 
 def is_history(path: Path) -> bool:
-    """Whether a path is a HISTORY by its name: `HISTORY`, `HISTORY.1`, `water.history`."""
+    """Whether a path is a HISTORY by its name, `HISTORY`, `HISTORY.1`, `water.history`, or an XDR file, `water.xdr`."""
     name = path.name.lower()
-    return (name.startswith("history") or name.endswith(".history")) and not path.is_dir()
+    return (name.startswith("history") or name.endswith((".history", ENDING))) and not path.is_dir()
 
 
 def histories_of(path: Path) -> list[Path]:
-    """Returns the files HISTORY of a path: itself, or those of a run's folder, or of a protocol's stages, that have no
-    trajectory in segments."""
+    """Returns the files HISTORY, or XDR, of a path: itself, or those of a run's folder, or of a protocol's stages, that
+    have no trajectory in segments."""
     if is_history(path):
         return [path]
     if not path.is_dir() or (path / FOLDER).is_dir() or manifest_paths(path):
@@ -52,7 +53,7 @@ def histories_of(path: Path) -> list[Path]:
 def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Checked:
     """Reads every frame of a file. Its numbers have no checksums, so only what is no number, or not there, is found."""
     place = path.resolve()
-    claims = claims_of(place.parent, place.stem, "history")
+    claims = claims_of(place.parent, place.stem, "xdr" if is_xdr(path) else "history")
     result = Checked(path, bytes=path.stat().st_size)
     try:
         trajectory = History(path)
@@ -71,8 +72,13 @@ def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Check
     return result
 
 
+def is_xdr(path: Path) -> bool:
+    """Whether a path is an XDR file by its name."""
+    return path.suffix.lower() == ENDING
+
+
 class History(Trajectory):
-    """The frames of one or several files HISTORY in their order, in single precision.
+    """The frames of one or several files HISTORY, or in XDR, in their order, in single precision.
 
     They are joined as runs are: a file that begins at a step above 0 goes on from the one before it, and takes the
     place of its frames from there on; one that begins at step 0 is appended. A frame that is not complete, as of a run
@@ -84,10 +90,13 @@ class History(Trajectory):
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
         self.paths = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
         self.runs, self.manifests = [], []
+        self._needed = None
         self._open()
 
     def _open(self) -> None:
-        self._histories = [_asked(core.History, str(path)) for path in self.paths]
+        self._histories: list[Any] = [
+            XdrFile(path) if is_xdr(path) else _asked(core.History, str(path)) for path in self.paths
+        ]
         first = self._histories[0]
         for path, one in zip(self.paths, self._histories):
             if (one.n_atoms, one.level) != (first.n_atoms, first.level):
@@ -115,6 +124,10 @@ class History(Trajectory):
         self._place = np.array([one[:2] for one in places], np.int64).reshape(-1, 2)
         self.steps = np.array([one[2] for one in places], np.int64)
         self.times = np.array([one[3] for one in places], np.float64)
+
+    @property
+    def kind(self) -> str:
+        return "XDR" if is_xdr(self.paths[0]) else "HISTORY"
 
     @property
     def n_atoms(self) -> int:

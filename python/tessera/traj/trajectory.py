@@ -61,6 +61,7 @@ class Trajectory(Sequence[Frame]):
         first = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         self.paths = [Path(one) for one in (*first, *more)]
         self._files = Descriptors()
+        self._needed: tuple[int, int] | None = None
         self._found: list[Found] = []
         self.runs: list[Segments] = []
         self._read()
@@ -127,6 +128,11 @@ class Trajectory(Sequence[Frame]):
     def close(self) -> None:
         """Closes the files that are open. Reading a frame opens them again."""
         self._files.close()
+
+    @property
+    def kind(self) -> str:
+        """What the files are."""
+        return "segments"
 
     @property
     def n_atoms(self) -> int:
@@ -244,10 +250,17 @@ class Trajectory(Sequence[Frame]):
         for number, name in enumerate(manifest.quantities):
             if quantities is None or name in quantities or name == "positions":
                 given = positions if name == "positions" else None
-                out = np.empty((manifest.atoms, 3), np.float32) if given is None else given
+                out = np.zeros((manifest.atoms, 3), np.float32) if given is None else given
                 self._fill(manifest, int(self._row[index]), number, out)
                 values[name] = out
         return Frame(int(self.steps[index]), float(self.times[index]), self.box(index), **values)
+
+    def needing(self, first: int, end: int) -> Trajectory:
+        """Returns the same frames, of which nobody needs rows but those from `first` to `end` − 1: parts of segments
+        without any of these are not read, and their rows are zeros."""
+        part = self._slice(slice(None))
+        part._needed = first, end
+        return part
 
     def box(self, index: int) -> FloatArray | None:
         """Returns the box (3,3) of a frame in Å, without reading it; None where there is none."""
@@ -262,6 +275,8 @@ class Trajectory(Sequence[Frame]):
     def _fill(self, manifest: Manifest, row: int, quantity: int, out: Floats) -> None:
         encoding, places = manifest.encodings[quantity], manifest.entries["place"]
         for index, part in enumerate(manifest.parts):
+            if self._needed and not (part.first < self._needed[1] and self._needed[0] < part.first + part.atoms):
+                continue
             rows = out[part.first : part.first + part.atoms]
             if encoding["kind"] == "moved":
                 for data in reversed(self._since_all(manifest, row, quantity, index)):

@@ -45,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 94U);
+  EXPECT_EQ(names.size(), 95U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

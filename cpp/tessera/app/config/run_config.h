@@ -54,6 +54,11 @@ enum class Compression { none, lossless, rounded };
 inline constexpr std::array<std::string_view, 3> compression_names = {"none", "lossless", "rounded"};
 constexpr const auto& names_of(Compression) { return compression_names; }
 
+/// Of the atoms of a frame: by their numbers, or as ranks own them.
+enum class AtomOrder { sorted, owned };
+inline constexpr std::array<std::string_view, 2> atom_order_names = {"sorted", "owned"};
+constexpr const auto& names_of(AtomOrder) { return atom_order_names; }
+
 enum class Progress { automatic, line, log, none };
 inline constexpr std::array<std::string_view, 4> progress_names = {"auto", "line", "log", "none"};
 constexpr const auto& names_of(Progress) { return progress_names; }
@@ -174,6 +179,7 @@ struct OutputConfig : FrameContents {
   std::string method = "auto";  // of io::write; auto: chosen
   std::int64_t writers = 0;     // 0: chosen
   std::int64_t batch = 0;       // atoms; 0: chosen
+  AtomOrder order = AtomOrder::sorted;
   std::int64_t energy_every = 100;
   std::int64_t checkpoint_every = 10000;
   double checkpoint_minutes = 0;

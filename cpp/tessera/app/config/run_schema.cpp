@@ -376,17 +376,19 @@ Schema make_run_schema() {
   output
       .key(
           "writers", &OutputConfig::writers,
-          "ranks that write frames, or compress those of an XTC in turn (at most 8); 0: as many as frames of this size "
-          "and the machine file suggest")
+          "ranks that write frames, at most all, or compress those of an XTC in turn (at most 8); 0: as many as frames "
+          "of this size and the machine file suggest")
       .range(0, most_parts);
   output.key(
       "method", &OutputConfig::method,
-      "how ranks write a frame (docs/guide/io.md): pdaw, mpiw-independent, mpiw-collective or sdaw for a HISTORY, "
-      "the only one of each other format; auto: as the machine file suggests");
+      "how ranks write a frame (docs/guide/io.md): pdaw, mpiw-independent, mpiw-collective or sdaw for a HISTORY; "
+      "others have one each: segments, pdaw for DCD and H5MD, sdaw for XTC; auto: as the machine file suggests");
   output
       .key("batch", &OutputConfig::batch,
            "atoms of a HISTORY that a rank sends or formats at a time; 0: as the machine file suggests")
       .range(0, 1'000'000'000);
+  output.key("order", &OutputConfig::order,
+             "of the atoms in a HISTORY: by number, or as ranks own them, which saves sending them (wrap = false)");
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);
   output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")

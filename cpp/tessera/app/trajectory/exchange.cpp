@@ -36,6 +36,12 @@ auto range_from(const model::AtomSet& atoms, std::int64_t id) {
 
 using Triple = std::array<float, 3>;
 
+/// A frame without atoms. A vacuum has no box; its frame says no more than where its middle is.
+Frame empty_frame(const md::Engine& engine, double time) {
+  return {
+      engine.current_step(), time, engine.system().is_periodic ? engine.state().box : Box({}, {}, {}), {}, {}, {}, {}};
+}
+
 }  // namespace
 
 FrameExchange::FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers,
@@ -52,10 +58,36 @@ FrameExchange::FrameExchange(const model::System& system, FrameShares shares, st
     if (!run.is_chain && trees_[run.kind].order.empty()) trees_[run.kind] = make_bond_tree(system.templates[run.kind]);
 }
 
+Frame FrameExchange::owned(const md::Engine& engine, double time) const {
+  TESSERA_CHECK(!shares_.is_whole());
+  const auto& state = engine.state();
+  auto frame = empty_frame(engine, time);
+  const auto n = at(engine.domain().n_owned_atoms());
+  frame.owned.reserve(n);
+  const auto add = [n](std::vector<float>& rows, const Vec3& value) {
+    if (rows.empty()) rows.reserve(3 * n);
+    rows.resize(rows.size() + 3);
+    store(rows, rows.size() / 3 - 1, value);
+  };
+  for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot) {
+    const auto id = state.id[at(slot)];
+    if (id < 0) continue;
+    const auto place = shares_.find(id);
+    if (place.share < 0) continue;
+    frame.owned.push_back({shares_.first_row(place.share) + place.index, id});
+    add(frame.positions, engine.system().origin + state.box.cartesian(state.position[at(slot)]));
+    if (contents_.velocities) {
+      const auto& v = state.velocity[at(slot)];
+      add(frame.velocities, {v.x * md::velocity_unit, v.y * md::velocity_unit, v.z * md::velocity_unit});
+    }
+    if (contents_.forces) add(frame.forces, engine.force(slot));
+  }
+  return frame;
+}
+
 Frame FrameExchange::collect(const md::Engine& engine, double time) {
   const auto& state = engine.state();
-  // A vacuum has no box; its frame says no more than where its middle is.
-  Frame frame{engine.current_step(), time, engine.system().is_periodic ? state.box : Box({}, {}, {}), {}, {}, {}};
+  auto frame = empty_frame(engine, time);
   // Atoms travel as the index in the share, the position, and what else frames hold.
   const auto bytes = at(4 + 12 * contents_.n_quantities());
   const auto write_record = [&](std::byte* to, std::uint32_t index, std::int32_t slot) {

@@ -23,6 +23,8 @@ class FrameExchange {
   FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers, FrameContents contents,
                 const comm::Communicator& comm);
 
+  /// Returns the atoms of the present frame that this rank owns, where molecules are not put together.
+  Frame owned(const md::Engine& engine, double time) const;
   /// Returns the rows of the present frame that this rank makes; the next call is the next writer's turn. Collective.
   Frame collect(const md::Engine& engine, double time);
 

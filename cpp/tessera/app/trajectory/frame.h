@@ -16,6 +16,11 @@ struct Frame {
   std::vector<float> positions;   // (rows,3) Å
   std::vector<float> velocities;  // (rows,3) Å/ps; empty where frames hold none
   std::vector<float> forces;      // (rows,3) kcal/mol/Å; empty where frames hold none
+  /// Of a frame as ranks own it, each row's atom: its number among those of the frame, from 0, and its id.
+  struct Owned {
+    std::int64_t number, id;
+  };
+  std::vector<Owned> owned;
 };
 
 }  // namespace tessera::app

@@ -53,9 +53,17 @@ bool is_taken(TrajectoryFormat format, const io::write::Method& method) {
   }
 }
 
-/// The method, the number of writers and the batch must be those of the format.
+/// The method, the number of writers, the batch and the order must be those of the format, whether frames are written
+/// or not.
 void check_method(const OutputConfig& output) {
   const auto name = format_name(output.trajectory);
+  if (output.trajectory == TrajectoryFormat::none) {
+    if (output.method != "auto" || output.batch > 0 || output.order != AtomOrder::sorted)
+      throw InputError(
+          "output.method, batch and order are of a trajectory, and output.trajectory = \"none\": leave them out, or "
+          "set a format");
+    return;
+  }
   if (output.method != "auto") {
     std::vector<std::string_view> taken;
     bool is_known = false;
@@ -77,6 +85,16 @@ void check_method(const OutputConfig& output) {
         fmt::format("output.batch = {}, but ranks write their rows of output.trajectory = \"{}\" at once: "
                     "leave it out, or write a \"history\"",
                     output.batch, name));
+  if (output.order == AtomOrder::sorted) return;
+  if (output.trajectory != TrajectoryFormat::history)
+    throw InputError(fmt::format(
+        "output.order = \"owned\", but output.trajectory = \"{}\" has no numbers of atoms: leave it out, or "
+        "write a \"history\"",
+        name));
+  if (output.wrap)
+    throw InputError(
+        "output.order = \"owned\" leaves atoms where ranks have them, and output.wrap = true puts molecules together: "
+        "set output.wrap = false, or output.order = \"sorted\"");
 }
 
 /// Formats of one file hold positions, H5MD and HISTORY velocities too, and HISTORY forces.
@@ -148,7 +166,8 @@ std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output) {
                      .select = output.select,
                      .key = "output.select",
                      .contents = output,
-                     .moved = 0});
+                     .moved = 0,
+                     .is_as_owned = output.order == AtomOrder::owned});
   for (std::size_t row = 0; row < output.selections.size(); ++row) {
     const auto& one = output.selections[row];
     found.push_back({.name = one.name,
@@ -158,7 +177,8 @@ std::vector<TrajectorySettings> trajectories_of(const OutputConfig& output) {
                      .select = one.select,
                      .key = fmt::format("output.selection.{}.select", row),
                      .contents = one,
-                     .moved = one.moved});
+                     .moved = one.moved,
+                     .is_as_owned = false});
   }
   return found;
 }
@@ -170,9 +190,9 @@ model::AtomSet atoms_of(const TrajectorySettings& settings, const RunConfig& con
 void check_trajectories(const RunConfig& config, const model::System& system) {
   const auto n_atoms = system.n_atoms();
   check_selections(config.output);
+  check_method(config.output);
   for (const auto& one : trajectories_of(config.output)) {
     const auto atoms = atoms_of(one, config, n_atoms).size();
-    if (one.name == main_trajectory) check_method(config.output);
     if (one.format == TrajectoryFormat::history) check_names(system);
     if (one.format == TrajectoryFormat::history && config.dynamics.steps > most_history_number)
       throw InputError(

@@ -19,7 +19,8 @@ struct TrajectorySettings {
   std::int64_t every = 0;   // steps
   std::string select, key;  // the atoms; what messages call them
   FrameContents contents;
-  double moved = 0;  // Å
+  double moved = 0;          // Å
+  bool is_as_owned = false;  // atoms stand as ranks own them
 
   /// Whether ranks make whole frames in turn, which one of them writes; else each has a share of every frame.
   bool takes_turns() const { return format == TrajectoryFormat::xtc; }

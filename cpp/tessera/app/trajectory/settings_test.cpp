@@ -18,10 +18,10 @@ model::System water(const char* name_of_oxygen) {
   return system;
 }
 
-std::string problem_with(const OutputConfig& output, const char* name_of_oxygen = "O") {
+std::string problem_with(const OutputConfig& output, const char* name_of_oxygen = "O", std::int64_t every = 10) {
   RunConfig config;
   config.output = output;
-  config.output.trajectory_every = 10;
+  config.output.trajectory_every = every;
   try {
     check_trajectories(config, water(name_of_oxygen));
   } catch (const InputError& error) {
@@ -63,6 +63,24 @@ TEST(TrajectorySettings, EachFormatTakesItsMethods) {
   EXPECT_EQ(problem_with(output(history, "auto", 3, 100)), "none");
   EXPECT_NE(problem_with(output(history, "sdaw", 3)).find("output.writers = 3"), std::string::npos);
   EXPECT_NE(problem_with(output(dcd, "auto", 0, 100)).find("output.batch = 100"), std::string::npos);
+  EXPECT_NE(problem_with(output(none, "pdaw")).find("output.trajectory = \"none\""), std::string::npos);
+  EXPECT_NE(problem_with(output(none, "auto", 0, 5)).find("output.trajectory = \"none\""), std::string::npos);
+  EXPECT_EQ(problem_with(output(none, "auto", 3)), "none");  // of selections
+  for (const auto every : {0, 10})
+    EXPECT_NE(problem_with(output(history, "pdwa"), "O", every).find("is written by"), std::string::npos) << every;
+}
+
+TEST(TrajectorySettings, OnlyAHistoryWithoutWholeMoleculesIsWrittenAsOwned) {
+  using enum TrajectoryFormat;
+  auto asked = output(history, "auto");
+  asked.order = AtomOrder::owned;
+  EXPECT_NE(problem_with(asked).find("set output.wrap = false"), std::string::npos);
+  asked.wrap = false;
+  EXPECT_EQ(problem_with(asked), "none");
+  for (const auto format : {segments, dcd, h5md, xtc, none}) {
+    asked.trajectory = format;
+    EXPECT_NE(problem_with(asked), "none");
+  }
 }
 
 TEST(TrajectorySettings, AHistoryHoldsWhatItHasRoomFor) {

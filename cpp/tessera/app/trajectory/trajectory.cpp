@@ -21,8 +21,9 @@ namespace {
 FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                             const model::AtomSet& atoms, const std::string& machine_file,
                             const comm::Communicator& comm) {
-  int n = 1;
-  comm::on_root(comm, [&] { n = plan_writers(settings, config.output, machine_file, atoms.size(), comm.size()); });
+  int n = comm.size();
+  if (!settings.is_as_owned)
+    comm::on_root(comm, [&] { n = plan_writers(settings, config.output, machine_file, atoms.size(), comm.size()); });
   comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
   auto writers = io::write::spread(comm.size(), n);
   FrameShares shares(system, atoms, config.output.wrap, settings.takes_turns() ? 1 : n);
@@ -62,7 +63,8 @@ void Trajectory::open(std::int64_t first_step, std::optional<std::int64_t> frame
 }
 
 void Trajectory::record(const md::Engine& engine) {
-  auto frame = exchange_.collect(engine, static_cast<double>(engine.current_step()) * config_.dynamics.timestep);
+  const double time = static_cast<double>(engine.current_step()) * config_.dynamics.timestep;
+  auto frame = settings_.is_as_owned ? exchange_.owned(engine, time) : exchange_.collect(engine, time);
   if (sink_)
     sink_->append(std::move(frame));
   else

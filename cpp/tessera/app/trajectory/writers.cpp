@@ -23,6 +23,7 @@ int plan_writers(const TrajectorySettings& settings, const OutputConfig& output,
                  std::int64_t atoms_of_frame, int ranks) {
   const int most = settings.takes_turns() ? std::min(ranks, most_xtc_writers) : ranks;
   if (output.writers > 0) return static_cast<int>(std::min<std::int64_t>(most, output.writers));
+  if (settings.is_as_owned) return ranks;  // each its own
   auto n = std::clamp<std::int64_t>(frame_bytes(settings, atoms_of_frame) / bytes_of_writer, 1,
                                     std::min<std::int64_t>(most, most_parts));
   // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
@@ -53,9 +54,12 @@ io::write::Choice plan_method(const TrajectorySettings& settings, const OutputCo
   const auto& format = format_of_history(settings.contents);
   problem.atom_bytes = format.atom_bytes;
   const auto system = file_system_of_output(output, machine_file);
-  auto found = write::choose(problem, format, write::Order::sorted, system ? &*system : nullptr, true);
+  const auto order = settings.is_as_owned ? write::Order::owned : write::Order::sorted;
+  auto found = write::choose(problem, format, order, system ? &*system : nullptr, true);
   if (output.method != "auto") found.method = &write::method(output.method);
   if (output.batch > 0) found.options.batch = output.batch;
+  if (output.writers > 0 && settings.is_as_owned)
+    found.options.writers = static_cast<int>(std::min<std::int64_t>(ranks, output.writers));
   return found;
 }
 

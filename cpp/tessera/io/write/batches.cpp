@@ -49,16 +49,23 @@ Batches::Batches(const comm::Communicator& comm, const WriteProblem& problem, Or
   for (int rank = 0; rank < comm.rank(); ++rank) first_owned_ += problem.owned[static_cast<std::size_t>(rank)];
 }
 
+/// Whether atoms as owned are sorted already. Collective.
+bool Batches::are_in_order() const {
+  std::int64_t others = 0, id = first_owned_;
+  for (const auto& atom : atoms_) others += atom.id != ++id ? 1 : 0;
+  return comm::all_reduce_max(comm_, others) == 0;
+}
+
 /// Whether every rank writes what it owns.
 bool Batches::is_mine(const WritePlan& plan) const {
-  if (order_ != Order::owned || static_cast<int>(plan.parts.size()) != problem_.n_ranks()) return false;
+  if (static_cast<int>(plan.parts.size()) != problem_.n_ranks()) return false;
   for (std::size_t i = 0; i < plan.parts.size(); ++i)
     if (plan.parts[i].n_atoms != problem_.owned[i]) return false;
   return true;
 }
 
 std::string Batches::exchange(const WritePlan& plan, const TakeAtoms& take) const {
-  return order_ == Order::owned ? exchange_owned(plan, take) : exchange_sorted(plan, take);
+  return order_ == Order::owned || are_in_order() ? exchange_owned(plan, take) : exchange_sorted(plan, take);
 }
 
 std::string Batches::exchange_owned(const WritePlan& plan, const TakeAtoms& take) const {

@@ -31,6 +31,7 @@ class Batches {
   std::string in_turn(const WritePlan& plan, const TakeAtoms& take) const;
 
  private:
+  bool are_in_order() const;
   bool is_mine(const WritePlan& plan) const;
   std::string exchange_owned(const WritePlan& plan, const TakeAtoms& take) const;
   std::string exchange_sorted(const WritePlan& plan, const TakeAtoms& take) const;

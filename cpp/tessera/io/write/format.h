@@ -22,17 +22,27 @@ struct Format {
   /// Writes the records of atoms, atom_bytes each.
   void (*encode)(const Frame& frame, const Atoms& atoms, char* out);
   /// Of formats whose files hold frames one after the other, all of the same length, null in others: what stands before
-  /// the first of so many frames, and before the atoms of each. Both, and a frame, end with a line end.
+  /// the first of so many frames, and before the atoms of each.
   std::string (*file_header)(const Frame& frame, std::int64_t n_atoms, std::int64_t n_frames) = nullptr;
   std::string (*frame_header)(const Frame& frame, std::int64_t n_atoms) = nullptr;
-  /// Whether a file that begins with this header has frames of as many atoms, and of the same quantities.
+  /// Of formats whose files a run goes on with, null in others: whether a file that begins with this header has frames
+  /// of as many atoms, and of the same quantities. Its headers and frames end with a line end.
   bool (*is_of)(std::string_view file_header, const Frame& frame, std::int64_t n_atoms) = nullptr;
   /// Another format of such records, whose measurements stand for this one's.
   const char* measured_as = nullptr;
   int level = 0;  // 0: positions; 1: velocities, too; 2: forces, too
+  /// Whether velocities stand behind the positions of all atoms, and forces behind these; else each atom has all of its
+  /// own. Then atom_bytes and encode() are of one of them.
+  bool has_blocks = false;
 
   bool holds_frames() const { return file_header != nullptr; }
+  /// The records of a frame.
+  std::int64_t n_records(std::int64_t n_atoms) const { return has_blocks ? (level + 1) * n_atoms : n_atoms; }
 };
+
+/// Returns the records of atoms in a format that has blocks, as atoms without more than a position: the velocity of the
+/// atom i, of n in all, is that of the atom n + i.
+AtomRows in_blocks(const Atoms& atoms, int level, std::int64_t n_atoms);
 
 /// The registry: CONFIG, HISTORY, binary, XDR and NetCDF of the AMBER convention.
 std::span<const Format> formats();
@@ -40,16 +50,7 @@ std::span<const Format> formats();
 const Format& format(const std::string& name);
 
 // The entries, in the folder formats.
-extern const Format config, config_velocities, history, history_velocities, history_forces, binary, xdr, netcdf_float,
-    netcdf_double;
-
-/// A configuration as it was read.
-struct Contents {
-  Frame frame;              // masses and charges are 0
-  std::vector<Atom> atoms;  // in the order of the file
-};
-
-/// Reads what the formats binary and xdr write; the first bytes say which it is. Throws InputError.
-Contents contents_from_binary(std::string_view bytes, const std::string& name);
+extern const Format config, config_velocities, history, history_velocities, history_forces, binary, xdr, xdr_velocities,
+    xdr_forces, netcdf_float, netcdf_velocities, netcdf_forces, netcdf_forces_alone, netcdf_double;
 
 }  // namespace tessera::io::write

@@ -39,9 +39,13 @@ FrameFile::FrameFile(const comm::Communicator& comm, std::string path, const Fra
       n_atoms_(problem_.n_atoms()) {
   comm::agree_on_input(comm, problem_with(format, method, options, n_atoms_));
   problem_.header_bytes = 0;  // of a frame, which the root writes
+  if (format.has_blocks) {
+    for (auto& n : problem_.owned) n = format.n_records(n);
+    problem_.level = 0;
+  }
   plan_ = method.plan(problem_, options_);
   file_header_bytes_ = std::ssize(format.file_header(like, n_atoms_, 0));
-  frame_bytes_ = std::ssize(format.frame_header(like, n_atoms_)) + n_atoms_ * format.atom_bytes;
+  frame_bytes_ = std::ssize(format.frame_header(like, n_atoms_)) + format.n_records(n_atoms_) * format.atom_bytes;
   comm::on_root(comm, [&] {
     std::error_code ignored;
     if (frames && std::filesystem::exists(path_, ignored)) {
@@ -65,6 +69,7 @@ void FrameFile::go_on(std::int64_t n_frames) {
     bytes.resize(file_->read_at(bytes.data(), bytes.size(), begin));
     return bytes;
   };
+  TESSERA_CHECK(format_.is_of != nullptr);
   const auto head = read(0, file_header_bytes_);
   if (std::ssize(head) != file_header_bytes_ || head.back() != '\n' || !format_.is_of(head, like_, n_atoms_))
     throw InputError(
@@ -88,10 +93,23 @@ void FrameFile::write_file_header() const {
   file_->write_at(header.data(), header.size(), 0);
 }
 
+/// Plans anew where ranks have other numbers of atoms than in the frame before.
+void FrameFile::plan_for(const Atoms& atoms) {
+  const auto n = format_.n_records(static_cast<std::int64_t>(atoms.size()));
+  auto owned = problem_.owned;
+  const std::vector<std::int64_t> sizes(owned.size(), sizeof n);
+  comm_.all_gather(std::as_bytes(std::span(&n, 1)), sizes, comm::writable_bytes_of(owned));
+  if (owned == problem_.owned) return;
+  problem_.owned = std::move(owned);
+  TESSERA_CHECK(problem_.n_atoms() == format_.n_records(n_atoms_));
+  plan_ = method_.plan(problem_, options_);
+}
+
 void FrameFile::append(const Frame& frame, const Atoms& atoms) {
+  plan_for(atoms);
   const auto begin = begin_of(n_frames_), end = begin_of(n_frames_ + 1);
   const auto header = format_.frame_header(frame, n_atoms_);
-  TESSERA_CHECK(std::ssize(header) + n_atoms_ * format_.atom_bytes == frame_bytes_);
+  TESSERA_CHECK(std::ssize(header) + format_.n_records(n_atoms_) * format_.atom_bytes == frame_bytes_);
   // Rows of a frame that has no header yet would be lines that nobody can read.
   bool is_there = true;
   comm::on_root(comm_, [&] {
@@ -105,11 +123,17 @@ void FrameFile::append(const Frame& frame, const Atoms& atoms) {
     ++n_frames_;
     return;
   }
-  WriteJob job(comm_, {path_, begin + std::ssize(header)}, frame, atoms, format_, options_, problem_, plan_);
+  comm::on_each_rank(comm_, [&] {
+    if (!file_ && !atoms.empty()) file_.emplace(Descriptor::open_to_change(path_));
+  });
+  const auto records = format_.has_blocks ? in_blocks(atoms, format_.level, n_atoms_) : AtomRows(0);
+  const bool is_gone_on_with = format_.is_of != nullptr;
+  WriteJob job(comm_, {path_, begin + std::ssize(header), is_gone_on_with}, frame,
+               format_.has_blocks ? Atoms(records) : atoms, format_, options_, problem_, plan_);
   method_.write(job);
   ++n_frames_;
   comm::on_root(comm_, [&] {
-    file_->write_at("\n", 1, end - 1);
+    if (is_gone_on_with) file_->write_at("\n", 1, end - 1);
     write_file_header();
   });
 }

@@ -13,16 +13,18 @@
 
 namespace tessera::io::write {
 
-/// The last byte of a frame, a line end, is written when all others are, then the count in the header of the file:
-/// ranks that are killed lose at most that frame, and readers, which want whole lines, see it as not complete.
+/// Of a format that a run goes on with, the last byte of a frame, a line end, is written when all others are, then the
+/// count in the header of the file: ranks that are killed lose at most that frame, and readers, which want whole lines,
+/// see it as not complete.
 ///
 /// All members are collective, but those that are const.
 class FrameFile {
  public:
   /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there, and cuts off
   /// later ones. `like`: a frame as all are but for moment and cell, which the header of the file tells of; `n_own`:
-  /// atoms of this rank in each frame. References must outlive it. Throws InputError where the method or its options
-  /// can't be, or the file holds other or fewer frames; RunError.
+  /// atoms of this rank in the first frame; in others they may be others, as many on all ranks together. References
+  /// must outlive it. Throws InputError where the method or its options can't be, or the file holds other or fewer
+  /// frames; RunError.
   FrameFile(const comm::Communicator& comm, std::string path, const Frame& like, std::int64_t n_own,
             const Format& format, const Method& method, const WriteOptions& options,
             std::optional<std::int64_t> frames);
@@ -38,6 +40,7 @@ class FrameFile {
  private:
   std::int64_t begin_of(std::int64_t frame) const { return file_header_bytes_ + frame * frame_bytes_; }
   void go_on(std::int64_t n_frames);
+  void plan_for(const Atoms& atoms);
   void write_file_header() const;
 
   const comm::Communicator& comm_;

@@ -69,9 +69,8 @@ void WriteJob::format_pieces(Atoms atoms, std::int64_t first, std::int64_t n_cal
     std::copy_n(header_.begin(), before, buffer_.begin());
     format_.encode(frame_, some, buffer_.data() + before);
     first += static_cast<std::int64_t>(some.size());
-    const bool has_last_byte = is_part_of_file() && first == n_atoms_ && !some.empty();
-    take(std::as_bytes(std::span(buffer_.data(), n_bytes - (has_last_byte ? 1 : 0))),
-         offset + destination_.begin.value_or(0));
+    const bool is_cut = destination_.leaves_last_byte && first == n_atoms_ && !some.empty();
+    take(std::as_bytes(std::span(buffer_.data(), n_bytes - (is_cut ? 1 : 0))), offset + destination_.begin.value_or(0));
   }
 }
 

@@ -22,9 +22,9 @@ using TakeBytes = std::function<void(std::span<const std::byte> bytes, std::int6
 /// Where the bytes of a job go: a new file or folder, or a place of a file that is there.
 struct Destination {
   std::string path;
-  /// The byte with which the atoms begin in a file that is there, of which their last byte is left to others; nothing:
-  /// a new file with a header.
+  /// The byte with which the atoms begin in a file that is there; nothing: a new file with a header.
   std::optional<std::int64_t> begin = std::nullopt;
+  bool leaves_last_byte = false;  // to others
 };
 
 class WriteJob {

@@ -14,6 +14,8 @@ namespace {
 std::string problem_with(const Frame& frame, const Atoms& atoms, const Format& format, const Method& method,
                          const WriteOptions& options, std::int64_t n_atoms) {
   if (auto problem = problem_with_options(format, method, options); !problem.empty()) return problem;
+  if (format.has_blocks)
+    return fmt::format("the format {} is one of frames, not of a configuration; choose another", format.name);
   if (!atoms.empty() && atoms.row_size() != row_bytes(format.level))
     return fmt::format("the format {} holds {}, and these atoms have {} numbers; choose another", format.name,
                        format.level == 0 ? "positions alone" : "more than positions",

@@ -138,36 +138,17 @@ TEST_F(Writing, GivesTheSameBytesByEveryMethodOnAnyRanks) {
 TEST_F(Writing, IsReadBackAsItWasWritten) {
   auto atoms = all_atoms(333);
   const auto path = (folder_ / "file").string();
-  for (const char* name : {"binary", "xdr", "text"}) {
-    comm::run_ranks(3, [&](const comm::Communicator& comm) {
-      write_frame(comm, path, frame(), share(atoms, comm.rank(), 3), format(name), pdaw, {});
-    });
-    if (std::string(name) == "text") {
-      const auto config = text::read_config(path);
-      EXPECT_EQ(config.title, "a test");
-      EXPECT_EQ(config.moment->step, 12);
-      for (const auto& atom : atoms) {
-        const auto i = static_cast<std::size_t>(atom.id - 1);
-        EXPECT_EQ(config.ids[i], atom.id);
-        for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(config.values[3 * i + k], atom.position[k], 5e-9);
-      }
-      continue;
-    }
-    const auto contents = contents_from_binary(bytes_of_file(path), path);
-    EXPECT_EQ(contents.frame.title, "a test");
-    EXPECT_EQ(contents.frame.cell, frame().cell);
-    EXPECT_EQ(contents.frame.moment.time, 0.012);
-    ASSERT_EQ(contents.atoms.size(), atoms.size());
-    for (const auto& atom : atoms) {
-      const auto& found = contents.atoms[static_cast<std::size_t>(atom.id - 1)];
-      EXPECT_EQ(found.id, atom.id);
-      EXPECT_EQ(found.position, atom.position);
-      EXPECT_EQ(contents.frame.species[static_cast<std::size_t>(found.species)].name,
-                frame().species[static_cast<std::size_t>(atom.species)].name);
-    }
+  comm::run_ranks(3, [&](const comm::Communicator& comm) {
+    write_frame(comm, path, frame(), share(atoms, comm.rank(), 3), format("text"), pdaw, {});
+  });
+  const auto config = text::read_config(path);
+  EXPECT_EQ(config.title, "a test");
+  EXPECT_EQ(config.moment->step, 12);
+  for (const auto& atom : atoms) {
+    const auto i = static_cast<std::size_t>(atom.id - 1);
+    EXPECT_EQ(config.ids[i], atom.id);
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(config.values[3 * i + k], atom.position[k], 5e-9);
   }
-  const auto bytes = bytes_of_file(folder_ / "file");
-  EXPECT_THROW(contents_from_binary(bytes, "file"), InputError);
 }
 
 TEST_F(Writing, OfXdrHasTheMostSignificantByteFirst) {
@@ -186,6 +167,11 @@ TEST_F(Writing, RefusesOwnedOrderWhereAtomsHaveNoNumbers) {
     EXPECT_THROW(
         write_frame(comm, folder_ / "file", frame(), share(atoms, comm.rank(), 2), format("netcdf"), pdaw, options),
         InputError);
+  });
+  comm::run_ranks(2, [&](const comm::Communicator& comm) {
+    EXPECT_THROW(write_frame(comm, folder_ / "file", frame(), share(atoms, comm.rank(), 2), format("netcdf-velocities"),
+                             pdaw, {}),
+                 InputError);
   });
   check_only({});
 }

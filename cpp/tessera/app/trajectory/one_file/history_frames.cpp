@@ -12,7 +12,6 @@ namespace tessera::app {
 
 namespace {
 
-
 std::array<double, 9> cell_of(const Box& box) {
   std::array<double, 9> cell{};
   auto* to = cell.data();
@@ -21,15 +20,20 @@ std::array<double, 9> cell_of(const Box& box) {
   return cell;
 }
 
-/// Returns the atoms of a frame's rows, without positions; species are those of all templates, one after the other.
-io::write::AtomRows atoms_of_rows(const model::System& system, const model::AtomSet& atoms, std::int64_t first_row,
-                                  std::int64_t n_rows, int level) {
-  std::vector<std::int64_t> first_species;  // of each template
+/// Species are those of all templates, one after the other; returns the first of each.
+std::vector<std::int64_t> first_species_of(const model::System& system) {
+  std::vector<std::int64_t> first;
   std::int64_t n_species = 0;
   for (const auto& one : system.templates) {
-    first_species.push_back(n_species);
+    first.push_back(n_species);
     n_species += one.n_atoms();
   }
+  return first;
+}
+
+/// Returns the atoms of a frame's rows, without positions.
+io::write::AtomRows atoms_of_rows(const model::System& system, const std::vector<std::int64_t>& first_species,
+                                  const model::AtomSet& atoms, std::int64_t first_row, std::int64_t n_rows, int level) {
   io::write::AtomRows found(level, at(n_rows));
   std::size_t row = 0;
   std::int64_t before = 0;  // rows of the ranges gone through
@@ -50,11 +54,16 @@ io::write::AtomRows atoms_of_rows(const model::System& system, const model::Atom
 HistorySink::HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
                          const io::write::Choice& method, double timestep, std::optional<std::int64_t> frames,
                          const comm::Communicator& comm)
-    : is_periodic_(system.is_periodic), atoms_(format_of_history(settings.contents).level) {
-  if (const auto own = exchange.own_share(); own >= 0) {
-    const auto& shares = exchange.shares();
-    atoms_ = atoms_of_rows(system, shares.atoms(), shares.first_row(own), shares.n_rows(own), atoms_.level());
-  }
+    : system_(system),
+      first_species_(first_species_of(system)),
+      is_as_owned_(settings.is_as_owned),
+      is_periodic_(system.is_periodic),
+      atoms_(format_of_history(settings.contents).level) {
+  // As owned, each frame says which atoms a rank has; all of them are counted here.
+  const auto& shares = exchange.shares();
+  if (const auto own = exchange.own_share(); own >= 0)
+    atoms_ = atoms_of_rows(system, first_species_, shares.atoms(), shares.first_row(own), shares.n_rows(own),
+                           atoms_.level());
   for (const auto& one : system.templates)
     for (std::size_t i = 0; i < one.type.size(); ++i)
       frame_.species.push_back({io::text::name_of(one.atom_name[i]), one.mass[i], one.charge[i]});
@@ -62,8 +71,8 @@ HistorySink::HistorySink(const TrajectorySettings& settings, const model::System
   frame_.moment.timestep = timestep;
   if (is_periodic_) set_cell(system.box);
   auto options = method.options;
-  options.order = io::write::Order::owned;  // rows are in the order of the file
-  options.writers = comm.size();            // each its own; most may have none
+  options.order = io::write::Order::owned;                                   // rows are in the order of the file
+  if (!is_as_owned_ || options.writers == 0) options.writers = comm.size();  // each its own; most may have none
   const auto& format = format_of_history(settings.contents);
   file_.emplace(comm, settings.path, frame_, static_cast<std::int64_t>(atoms_.size()), format, *method.method, options,
                 frames);
@@ -74,7 +83,16 @@ void HistorySink::set_cell(const Box& box) {
   frame_.periodicity = io::text::periodicity_of(frame_.cell);
 }
 
+void HistorySink::set_owned(const std::vector<Frame::Owned>& owned) {
+  atoms_.resize(owned.size());
+  for (std::size_t row = 0; row < owned.size(); ++row) {
+    const auto atom = system_.find(owned[row].id);
+    atoms_[row] = {owned[row].number + 1, first_species_[at(atom.molecule)] + atom.local, {}};
+  }
+}
+
 void HistorySink::append(Frame frame) {
+  if (is_as_owned_) set_owned(frame.owned);
   TESSERA_CHECK(std::ssize(frame.positions) == 3 * static_cast<std::int64_t>(atoms_.size()));
   frame_.moment.step = frame.step;
   frame_.moment.time = frame.time;

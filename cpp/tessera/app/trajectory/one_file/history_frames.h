@@ -17,8 +17,8 @@ namespace tessera::app {
 
 class HistorySink final : public FrameSink {
  public:
-  /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there. `comm` must
-  /// outlive it. `timestep` is in ps. Throws InputError, RunError. Collective.
+  /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there. `system`
+  /// and `comm` must outlive it. `timestep` is in ps. Throws InputError, RunError. Collective.
   HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
               const io::write::Choice& method, double timestep, std::optional<std::int64_t> frames,
               const comm::Communicator& comm);
@@ -30,8 +30,11 @@ class HistorySink final : public FrameSink {
 
  private:
   void set_cell(const Box& box);
+  void set_owned(const std::vector<Frame::Owned>& owned);
 
-  bool is_periodic_;
+  const model::System& system_;
+  std::vector<std::int64_t> first_species_;  // of each template
+  bool is_as_owned_, is_periodic_;
   io::write::Frame frame_;
   io::write::AtomRows atoms_;  // of this rank's rows
   std::optional<io::write::FrameFile> file_;

@@ -28,6 +28,7 @@ std::int64_t size_of(Type type) { return type == Type::character ? 1 : type == T
 /// indices have 4 bytes, in CDF-5 8; tags and types have 4, places of variables 8.
 class HeaderWriter {
  public:
+  HeaderWriter() = default;  // of values alone
   explicit HeaderWriter(Version version) : is_wide_(version == Version::cdf5) {
     bytes_ = "CDF";
     bytes_ += static_cast<char>(version);
@@ -77,9 +78,13 @@ class HeaderWriter {
  private:
   void pad() { bytes_.resize(static_cast<std::size_t>(rounded_up(size())), '\0'); }
 
-  bool is_wide_;
+  bool is_wide_ = false;
   std::string bytes_;
 };
+
+bool has_frames(const Layout& layout, const Variable& variable) {
+  return layout.dimensions[static_cast<std::size_t>(variable.dimensions.front())].length == 0;
+}
 
 /// The bytes of a variable, or of its part in each frame.
 std::int64_t bytes_of(const Layout& layout, const Variable& variable) {
@@ -90,9 +95,9 @@ std::int64_t bytes_of(const Layout& layout, const Variable& variable) {
 }
 
 /// The header alone, where the first variable stands at `first`.
-HeaderWriter without_values(const Layout& layout, std::int64_t first) {
+HeaderWriter without_values(const Layout& layout, std::int64_t n_frames, std::int64_t first) {
   HeaderWriter out(layout.version);
-  out.length(1);  // frames
+  out.length(n_frames);
   out.list(HeaderWriter::dimension_tag, layout.dimensions.size());
   for (const auto& one : layout.dimensions) {
     out.text(one.name);
@@ -154,7 +159,7 @@ Version version_for(std::int64_t n_atoms, Type type) {
   return n_atoms * atom_bytes(type) <= (std::int64_t{1} << 32) - 4 ? Version::cdf2 : Version::cdf5;
 }
 
-Layout layout(const Frame& frame, std::int64_t n_atoms, Type type) {
+Layout layout(const Frame& frame, std::int64_t n_atoms, Type type, const More& more) {
   if (n_atoms == 0)
     throw InputError("a file in the format netcdf has at least one atom, but there is none; choose another format");
   constexpr int frames = 0, spatial = 1, atoms = 2, cell_spatial = 3, label = 4, cell_angular = 5;
@@ -181,14 +186,26 @@ Layout layout(const Frame& frame, std::int64_t n_atoms, Type type) {
   } else {
     found.variables.push_back(time);
   }
-  found.variables.push_back({"coordinates", type, {frames, atoms, spatial}, {{"units", "angstrom"}}, "", {}});
+  const auto add = [&](const char* name, const char* units) {
+    found.variables.push_back({name, type, {frames, atoms, spatial}, {{"units", units}}, "", {}});
+  };
+  add("coordinates", "angstrom");
+  if (more.velocities) add("velocities", "angstrom/picosecond");
+  if (more.forces) add("forces", "kilocalorie/mole/angstrom");
   return found;
 }
 
-std::string header(const Frame& frame, std::int64_t n_atoms, Type type) {
-  const auto parts = layout(frame, n_atoms, type);
-  auto out = without_values(parts, without_values(parts, 0).size());
-  for (const auto& one : parts.variables) out.values(one);
+std::string file_header(const Layout& layout, std::int64_t n_frames) {
+  auto out = without_values(layout, n_frames, without_values(layout, n_frames, 0).size());
+  for (const auto& one : layout.variables)
+    if (!has_frames(layout, one)) out.values(one);
+  return out.take();
+}
+
+std::string frame_header(const Layout& layout) {
+  HeaderWriter out;
+  for (const auto& one : layout.variables)
+    if (has_frames(layout, one)) out.values(one);
   return out.take();
 }
 
@@ -205,9 +222,22 @@ namespace tessera::io::write {
 
 namespace {
 
-template <netcdf::Type type>
+using netcdf::More;
+
+template <netcdf::Type type, More more>
+std::string file_header(const Frame& frame, std::int64_t n_atoms, std::int64_t n_frames) {
+  return netcdf::file_header(netcdf::layout(frame, n_atoms, type, more), n_frames);
+}
+
+template <netcdf::Type type, More more>
+std::string frame_header(const Frame& frame, std::int64_t n_atoms) {
+  return netcdf::frame_header(netcdf::layout(frame, n_atoms, type, more));
+}
+
+template <netcdf::Type type, More more>
 std::string header(const Frame& frame, std::int64_t n_atoms) {
-  return netcdf::header(frame, n_atoms, type);
+  const auto layout = netcdf::layout(frame, n_atoms, type, more);
+  return netcdf::file_header(layout, 1) + netcdf::frame_header(layout);
 }
 
 template <netcdf::Type type>
@@ -215,23 +245,38 @@ void encode(const Frame&, const Atoms& atoms, char* out) {
   netcdf::encode(atoms, type, out);
 }
 
-template <netcdf::Type type>
+template <netcdf::Type type, More more = More{}>
 constexpr Format format_of(const char* name, const char* about) {
+  constexpr int level = (more.velocities ? 1 : 0) + (more.forces ? 1 : 0);
   return {.name = name,
           .about = about,
           .atom_bytes = netcdf::atom_bytes(type),
           .has_numbers = false,
-          .header = header<type>,
-          .encode = encode<type>};
+          .header = header<type, more>,
+          .encode = encode<type>,
+          .file_header = file_header<type, more>,
+          .frame_header = frame_header<type, more>,
+          .measured_as = type == netcdf::Type::real ? "netcdf" : "netcdf-double",
+          .level = level,
+          .has_blocks = level > 0};
 }
+
+constexpr auto single = netcdf::Type::real;
 
 }  // namespace
 
-const Format netcdf_float = format_of<netcdf::Type::real>("netcdf", "NetCDF of the AMBER convention: 12 bytes an atom");
+const Format netcdf_float = format_of<single>("netcdf", "NetCDF of the AMBER convention: 12 bytes an atom");
+const Format netcdf_velocities =
+    format_of<single, More{true, false}>("netcdf-velocities", "the same with velocities: 24 bytes an atom");
+const Format netcdf_forces =
+    format_of<single, More{true, true}>("netcdf-forces", "the same with velocities and forces: 36 bytes an atom");
+const Format netcdf_forces_alone =
+    format_of<single, More{false, true}>("netcdf-forces-alone", "the same with forces alone: 24 bytes an atom");
 const Format netcdf_double =
     format_of<netcdf::Type::real64>("netcdf-double", "the same with coordinates in doubles: 24 bytes an atom");
 
 std::optional<netcdf::Type> netcdf_type(const Format& format) {
+  if (format.has_blocks) return std::nullopt;
   if (format.encode == netcdf_float.encode) return netcdf::Type::real;
   if (format.encode == netcdf_double.encode) return netcdf::Type::real64;
   return std::nullopt;

@@ -1,7 +1,8 @@
-// NetCDF files of the AMBER convention (http://ambermd.org/netcdf/nctraj.xhtml): a trajectory with one frame.
+// NetCDF files of the AMBER convention (http://ambermd.org/netcdf/nctraj.xhtml).
 //
-// A classic NetCDF file is a header, then numbers with the most significant byte first. Coordinates stand last, so an
-// atom's place follows from its number as in the other formats, and every method writes the file. The layout is data:
+// A classic NetCDF file is a header, then numbers with the most significant byte first: first those that all frames
+// share, then the frames. In each, coordinates stand last, and velocities and forces behind these, so an atom's place
+// follows from its number as in the other formats, and every method writes the file. The layout is data:
 // the header is made of it here, and the method sncw hands it to the NetCDF library, which must arrive at the same
 // bytes.
 #pragma once
@@ -23,6 +24,11 @@ enum class Type : std::int32_t { character = 2, real = 5, real64 = 6 };
 /// The bytes of an atom whose coordinates have a type.
 constexpr std::int64_t atom_bytes(Type type) { return type == Type::real ? 12 : 24; }
 
+/// What frames hold of atoms beside coordinates, in Å/ps and kcal/mol/Å.
+struct More {
+  bool velocities = false, forces = false;
+};
+
 struct Attribute {
   std::string name, text;
 };
@@ -38,14 +44,14 @@ struct Variable {
   std::vector<int> dimensions;  // indices
   std::vector<Attribute> attributes;
   std::string text;             // its values, where it has characters
-  std::vector<double> numbers;  // its values, where it has numbers; none of the coordinates
+  std::vector<double> numbers;  // its values, where it has numbers; none of what atoms have
 };
 
 struct Layout {
   Version version = Version::cdf2;
   std::vector<Dimension> dimensions;
   std::vector<Attribute> attributes;
-  std::vector<Variable> variables;  // those that grow with the frames last, the coordinates the last of them
+  std::vector<Variable> variables;  // those that grow with the frames last, what atoms have the last of them
 };
 
 /// CDF-2, whose variables have at most 2³² − 4 bytes a frame: 357,913,941 atoms, or 178,956,970 of doubles; CDF-5
@@ -53,17 +59,19 @@ struct Layout {
 Version version_for(std::int64_t n_atoms, Type type);
 
 /// Throws InputError without atoms, as no dimension of a classic file but that of frames may have the length 0.
-Layout layout(const Frame& frame, std::int64_t n_atoms, Type type);
+Layout layout(const Frame& frame, std::int64_t n_atoms, Type type, const More& more = {});
 
-/// All bytes before the coordinates of the first atom.
-std::string header(const Frame& frame, std::int64_t n_atoms, Type type);
+/// All bytes before the first of so many frames.
+std::string file_header(const Layout& layout, std::int64_t n_frames);
+/// Those of a frame before the coordinates of the first atom.
+std::string frame_header(const Layout& layout);
 void encode(const Atoms& atoms, Type type, char* out);
 
 }  // namespace tessera::io::write::netcdf
 
 namespace tessera::io::write {
 
-/// The type of coordinates in the formats of NetCDF; none of the others.
+/// The type of coordinates in the formats of NetCDF that have these alone; none of the others.
 std::optional<netcdf::Type> netcdf_type(const Format& format);
 
 }  // namespace tessera::io::write
