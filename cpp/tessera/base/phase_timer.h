@@ -1,5 +1,7 @@
-// Wall-clock time by phase.
+// Time by the clock and by phase, and time on processors.
 #pragma once
+
+#include <time.h>
 
 #include <array>
 #include <chrono>
@@ -28,5 +30,12 @@ class PhaseTimers {
   };
   std::array<double, count> seconds_{};
 };
+
+/// Returns the time that this process has had on processors, of all its threads together, s.
+inline double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
 
 }  // namespace tessera

@@ -2,7 +2,7 @@
 // force that the run does not have is an empty list. Each line is a phase of the report.
 #include <algorithm>
 
-#include "tessera/base/processor_time.h"
+#include "tessera/base/phase_timer.h"
 #include "tessera/md/engine.h"
 
 namespace tessera::md {

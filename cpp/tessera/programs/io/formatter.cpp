@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tessera/base/descriptor.h"
+#include "tessera/base/phase_timer.h"
 #include "tessera/io/text/reference.h"
 #include "tessera/io/write/format.h"
-#include "tessera/programs/io/processor_time.h"
 #include "tessera/programs/io/sample.h"
 
 namespace tessera::programs {
