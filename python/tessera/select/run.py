@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import subprocess
@@ -15,6 +16,7 @@ from tessera.files import write_text
 from tessera.prepare.errors import InputError
 from tessera.select.references import with_coordinates
 from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
+from tessera.traj.find import SETTINGS
 
 #: names of keys that select atoms or name references; where a run file has none of these words, the engine is not asked
 WORDS = re.compile(r"select|groups|fixed|reference")
@@ -43,10 +45,9 @@ def selection_arguments(
     others = {key: Path(path) for key, path in asked["references"].items() if Path(path).suffix != ".tsr"}
     place = folder or output
     first = {path: key for key, path in reversed(others.items())}  # stages of a protocol may have the same reference
-    arguments = [word for key, path in others.items() for word in ("--set", f"{key}={place / first[path]}.tsr")]
-    to_write = {path: f"{place / key}.tsr" for path, key in first.items()}
-    if restart:
-        to_write = {path: target for path, target in to_write.items() if not Path(target).exists()}
+    targets = {path: _target(place, key, restart) for path, key in first.items()}
+    arguments = [word for key, path in others.items() for word in ("--set", f"{key}={targets[path]}")]
+    to_write = {path: target for path, target in targets.items() if not target.exists()}
     if kept and not missing:  # also for who asks whether the run would start
         arguments += ["--selections", str(output / NAME)]
     if not missing and not to_write:
@@ -78,3 +79,20 @@ def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
         sys.exit(done.returncode if done.returncode > 0 else 70)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
+
+
+def _target(place: Path, key: str, restart: bool) -> Path:
+    """Returns where a reference is, or is to be written. A new run leaves the files of earlier ones as they are, since
+    those may go on; a restart takes the one that its run's settings name."""
+    found = [place / f"{key}.tsr"]
+    while found[-1].exists():
+        found.append(place / f"{key}-{len(found) + 1}.tsr")
+    if not restart:
+        return found[-1]
+    texts = []
+    for settings in (place / SETTINGS, *place.glob(f"*/{SETTINGS}")):
+        if not settings.parent.name.startswith("previous-"):
+            with contextlib.suppress(OSError):
+                texts.append(settings.read_text(errors="replace"))
+    there = found[:-1]
+    return next((path for path in there if any(f"/{path.name}" in text for text in texts)), (there or found)[-1])
