@@ -160,6 +160,10 @@ def test_names_that_are_no_utf8(command: Command, tmp_path: Path) -> None:
         ["machine", "hostfile", MAP, "--format", "plain", "-n", "@"],
         ["machine", "hostfile", MAP, "--format", "plain", "--order", "cartesian", "--dims", "@"],
         [*GROMACS, "-o", "a.tsr", "--box", "@", "30", "30"],
+        ["grid", "bench", "8", "-n", "@"],
+        ["grid", "bench", "8", "--batches", "@"],
+        ["io", "bench", "d", "-n", "@"],
+        ["export", "a.tsr", "-o", "a.pdb", "--frame", "@"],
         ["verify", "run"],
     ],
 )
