@@ -37,6 +37,7 @@ from typing import Any, NoReturn
 
 import click
 
+from tessera.machine.quantities import whole_of
 from tessera.printing import echo
 
 FLAVOURS = ("openmpi", "mpich", "serial")
@@ -236,13 +237,12 @@ def threads_of_a_rank(threads: int | str | None, ranks: int, is_elsewhere: bool 
         if threads is not None and threads < 1:
             raise LaunchError(f"{threads} threads; give at least 1 (-t)")
         return threads
-    of_slurm = [os.environ.get(name, "") for name in ("SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES")]
-    if of_slurm[0].isdecimal():
-        return max(1, int(of_slurm[0]))
-    hosts = int(of_slurm[1]) if of_slurm[1].isdecimal() else 1
-    if is_elsewhere or (is_placed_by_others() and not of_slurm[1]):
+    cores, hosts = (whole_of(os.environ.get(name, "")) for name in ("SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES"))
+    if cores is not None:
+        return max(1, cores)
+    if is_elsewhere or (is_placed_by_others() and hosts is None):
         raise LaunchError("-t auto knows the cores of this host and of Slurm's jobs alone; give a number of threads")
-    return max(1, usable_cores() * hosts // ranks)
+    return max(1, usable_cores() * (hosts or 1) // ranks)
 
 
 def _refuse_crowd(ranks: int, threads: int) -> None:

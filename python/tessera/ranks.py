@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from tessera import flavours
+from tessera.machine.quantities import whole_of
 from tessera.printing import echo
 
 #: launcher's MPI → variables with the number of its ranks and that of this process, as in cpp/tessera/comm/mpi
@@ -105,7 +106,7 @@ def launched(environment: Mapping[str, str] = os.environ) -> str | None:
     found = None
     for flavour, (size, _) in _VARIABLES.items():
         if size in environment:
-            if not environment[size].isdigit() or int(environment[size]) <= 1:
+            if (whole_of(environment[size]) or 0) <= 1:
                 return None  # of several launchers, one inside another, this process belongs to the smallest
             found = found or flavour
     if found == "slurm":

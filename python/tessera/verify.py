@@ -20,7 +20,7 @@ from tessera.prepare.errors import InputError
 from tessera.system import SystemFileError, read
 from tessera.traj import check as segments
 from tessera.traj import history_reader
-from tessera.traj.find import SETTINGS, settings_of, stages
+from tessera.traj.find import SETTINGS, input_of, stages
 
 Progress = Callable[[int], None]
 TABLE = "energy.csv"
@@ -140,9 +140,8 @@ def _without_path(error: Exception, path: Path) -> str:
 
 
 def _system_of(folder: Path) -> Path | None:
-    section = settings_of(folder).get("input", {})
-    name = section.get("system") if isinstance(section, dict) else None
-    return folder / name if isinstance(name, str) and name else None
+    name = input_of(folder, "system")
+    return folder / name if name else None
 
 
 def _names_of(folder: Path) -> list[str]:

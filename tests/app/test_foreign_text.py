@@ -160,6 +160,10 @@ def test_names_that_are_no_utf8(command: Command, tmp_path: Path) -> None:
         ["machine", "hostfile", MAP, "--format", "plain", "-n", "@"],
         ["machine", "hostfile", MAP, "--format", "plain", "--order", "cartesian", "--dims", "@"],
         [*GROMACS, "-o", "a.tsr", "--box", "@", "30", "30"],
+        ["grid", "bench", "8", "-n", "@"],
+        ["grid", "bench", "8", "--batches", "@"],
+        ["io", "bench", "d", "-n", "@"],
+        ["export", "a.tsr", "-o", "a.pdb", "--frame", "@"],
         ["verify", "run"],
     ],
 )
@@ -258,3 +262,22 @@ def test_plots_of_a_run_that_blew_up(tmp_path: Path, column: str, bad: str) -> N
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert plot_run(folder, tmp_path / "run.svg").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "input = 5",
+        "[[input]]",
+        "[input]\nsystem = 5",
+        '[input]\nsystem = ["a"]',
+        '[input]\nsystem = "a\\u0000"',
+        "output = 5\n[input]\nstart = 5",
+        "[dynamics]\ntimestep = nan",
+    ],
+)
+def test_settings_of_a_damaged_run(command: Command, tmp_path: Path, text: str) -> None:
+    files(tmp_path, {"run/settings.toml": text, "run/energy.csv": "step,time [ps]\n0,0\n"})
+    refused(command("export", "run", "-o", "a.pdb"), "run")
+    for words in (["traj", "info", "run"], ["traj", "verify", "run"], ["plot", "run"], ["verify", "run"]):
+        assert "should not happen" not in command(*words)[1]

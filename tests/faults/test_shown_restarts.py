@@ -114,3 +114,34 @@ def test_it_goes_on(command: str, study: Path, run_program: Run, tmp_path: Path)
         assert (report["first_step"], report["last_step"], report["ranks"]) == (8, last, ranks)
         hashes.add(report["state_hash"])
     assert len(hashes) == 1
+
+
+def test_the_printed_command_goes_on_with_its_own_reference(study: Path, run_program: Run, tmp_path: Path) -> None:
+    """Also where a run that was begun by mistake, with another reference, was refused meanwhile. One that takes the
+    folder's place leaves the reference there."""
+    tessera = [sys.executable, "-m", "tessera"]
+    env = {"TESSERA_BIN": str(ENGINES)}
+    first = Path(shutil.copytree(study, tmp_path / "first"))
+    done = run_program([*tessera, "run", "run.toml", *STOPPED], cwd=first, env=env)
+    (line,) = re.findall("To go on: tessera (.*)", done.stdout)
+    hashes = set()
+    for ranks, by_mistake in ((1, False), (2, False), (1, True), (2, True)):
+        folder = Path(shutil.copytree(first, tmp_path / f"{ranks}-{by_mistake}"))
+        if by_mistake:
+            other = re.sub("(?m)^(ATOM.{26}).{8}", r"\1  11.111", (folder / "start.pdb").read_text())
+            (folder / "start.pdb").write_text(other)
+            refused = run_program([*tessera, "run", "run.toml"], cwd=folder, env=env, check=False)
+            assert refused.returncode == 2 and "already holds a run" in refused.stderr
+        # What is printed, and the short form of it, whose reference is found by the settings of the run.
+        words = ["run", "run.toml", "--restart", *line.split()[-2:]] if by_mistake else shlex.split(line)
+        run_program([*tessera, *words, "-n", str(ranks)], cwd=folder, env=env)
+        report = json.loads((folder / "output/report.json").read_text())
+        assert (report["first_step"], report["last_step"], report["ranks"]) == (8, 16, ranks)
+        hashes.add(report["state_hash"])
+    assert len(hashes) == 1
+    own = first / "output/restraint.0.reference.tsr"
+    before = own.read_bytes()
+    (first / "start.pdb").write_text(other)
+    run_program([*tessera, "run", "run.toml", *STOPPED, "--set", "output.overwrite=true"], cwd=first, env=env)
+    assert own.read_bytes() == before and str(own) in (first / "output/previous-1/settings.toml").read_text()
+    assert "restraint.0.reference-2.tsr" in (first / "output/settings.toml").read_text()

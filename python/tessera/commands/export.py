@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from tessera.machine.quantities import whole_of
 from tessera.prepare.errors import InputError
 from tessera.prepare.options import progress, way_options
 from tessera.printing import echo
@@ -28,7 +29,7 @@ class FrameNumber(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if value == "last":
             return -1
-        if isinstance(value, str) and not value.isdecimal():
+        if isinstance(value, str) and whole_of(value) is None:
             self.fail(f"{value!r} is no frame: expected a number from 0, or last", param, ctx)
         return int(value)
 

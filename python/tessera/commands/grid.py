@@ -12,7 +12,7 @@ import click
 from tessera import launch
 from tessera.commands.fft import PlanError, Shape
 from tessera.commands.io import Counts
-from tessera.machine.quantities import Finite, bytes_text, table, time_text
+from tessera.machine.quantities import Finite, bytes_text, table, time_text, whole_of
 from tessera.printing import echo
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def bench(
     for name in names:
         if name not in known:
             raise click.BadParameter(f"{name!r} is unknown; they are {', '.join(known)}", param_hint="--approaches")
-    if not all(one.isdecimal() and int(one) < 63 for one in slopes.split(",")):
+    if not all((number := whole_of(one)) is not None and number < 63 for one in slopes.split(",")):
         raise click.BadParameter(f"{slopes!r} are no numbers of batches; write 0, or 0,1,2", param_hint="--slopes")
     some = tuple(sorted({1, launch.usable_cores()}))
     request = Request(

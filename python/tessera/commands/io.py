@@ -11,6 +11,7 @@ import click
 
 from tessera import launch
 from tessera.io.bench import FORMATS, METHODS, USUAL_FORMATS, Request, choose, commands, measure, put_into_map
+from tessera.machine.quantities import whole_of
 from tessera.printing import echo
 
 
@@ -37,7 +38,7 @@ class Counts(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         words = value if isinstance(value, (list, tuple)) else str(value).split(",")
-        if not all(str(word).isdecimal() and 0 < int(word) < 2**31 for word in words):
+        if not all(0 < (whole_of(str(word)) or 0) < 2**31 for word in words):
             self.fail(f"{value!r} are no numbers of ranks; write 4, or 1,2,4", param, ctx)
         return tuple(sorted({int(word) for word in words}))
 

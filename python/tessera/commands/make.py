@@ -22,7 +22,7 @@ def make() -> None:
 
 
 @make.command()
-@click.option("--atoms", required=True, type=click.IntRange(max=2**62), help="Atoms; rounded to whole molecules.")
+@click.option("--atoms", required=True, type=click.IntRange(max=10**30), help="Atoms; rounded to whole molecules.")
 @click.option(
     "--seed",
     default=1,
@@ -57,7 +57,7 @@ def water(atoms: int, seed: int, means: Means, output: Path, as_json: bool) -> N
 
 
 @make.command()
-@click.option("--ions", required=True, type=click.IntRange(max=2**62), help="Ions; rounded to whole unit cells.")
+@click.option("--ions", required=True, type=click.IntRange(max=10**30), help="Ions; rounded to whole unit cells.")
 @click.option(
     "--potential",
     type=click.Choice(["charmm", "dlpoly"]),

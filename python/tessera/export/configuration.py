@@ -118,10 +118,13 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 
 def _value(folder: Path, settings: dict[str, Any], section: str, key: str) -> Any:
+    """Returns what a run writes of itself: the time step, which is a number, or a text."""
     keys = settings.get(section, {})
-    if not isinstance(keys, dict) or key not in keys:
-        raise InputError(f"{folder / SETTINGS} has no {section}.{key}, which every run writes: is it damaged?")
-    return keys[key]
+    found = keys.get(key) if isinstance(keys, dict) else None
+    is_number = isinstance(found, int | float) and not isinstance(found, bool) and 0 < found < 1e6
+    if not (is_number if key == "timestep" else isinstance(found, str)):
+        raise InputError(f"{folder / SETTINGS} has no {section}.{key} as every run writes it: is it damaged?")
+    return found
 
 
 def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, system_path: Path) -> Configuration:

@@ -12,6 +12,12 @@ _DECIMAL = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
+def whole_of(text: str) -> int | None:
+    """Returns the whole number that decimal digits are; None where there are others, or more than 64 bits hold."""
+    number = int(text) if text.isdecimal() and len(text) <= 19 else 2**63
+    return number if number < 2**63 else None
+
+
 class Bytes(click.ParamType):
     """Reads a number of bytes on the command line: 16384, 8KiB, 1.3M."""
 
@@ -85,7 +91,8 @@ def names_text(names: list[str]) -> str:
         prefix, number, suffix = match.groups()
         if runs:
             before, after, numbers = runs[-1]
-            follows = numbers and number == str(int(numbers[-1]) + 1).zfill(len(numbers[-1]))
+            before_it = whole_of(numbers[-1]) if numbers else None
+            follows = before_it is not None and number == str(before_it + 1).zfill(len(numbers[-1]))
             if follows and (before, after) == (prefix, suffix):
                 numbers.append(number)
                 continue

@@ -22,7 +22,7 @@ from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
 from tessera.traj import fixed_frames
-from tessera.traj.find import SETTINGS, settings_of
+from tessera.traj.find import SETTINGS, input_of
 from tessera.traj.frame_writer import FrameWriter, share
 from tessera.traj.history import FORCE
 from tessera.traj.manifest import IdArray
@@ -122,7 +122,7 @@ def system_of(trajectory: Trajectory, path: Path | None) -> System:
     """Reads the system file of the first run, or `path`. Raises `InputError` and `SystemFileError`."""
     if path is None:
         folders = trajectory.run_folders
-        name = settings_of(folders[0]).get("input", {}).get("system", "") if folders else ""
+        name = input_of(folders[0], "system") if folders else ""
         if not name:
             raise InputError(
                 f"{trajectory.paths[0]} has no {SETTINGS} beside it that names the system: say where it is by --system"

@@ -83,8 +83,8 @@ def protocol(folder: Path) -> list[Path]:
 def _start(folder: Path, by_name: dict[str, Path]) -> Path | None:
     """Returns the folder from which a stage starts. Settings have whole paths, so where a protocol has moved only the
     name tells."""
-    start = settings_of(folder).get("input", {}).get("start", "")
-    if not isinstance(start, str) or not start:
+    start = input_of(folder, "start")
+    if not start:
         return None
     place = (folder / start).resolve()
     return place if place.exists() else by_name.get(place.name)
@@ -96,3 +96,10 @@ def settings_of(folder: Path) -> dict[str, Any]:
         return tomllib.loads((folder / SETTINGS).read_text())
     except (OSError, ValueError, RecursionError):
         return {}
+
+
+def input_of(folder: Path, key: str) -> str:
+    """Returns a text of [input] in the settings of a run; empty where there is none."""
+    section = settings_of(folder).get("input")
+    found = section.get(key) if isinstance(section, dict) else None
+    return found if isinstance(found, str) and "\0" not in found else ""

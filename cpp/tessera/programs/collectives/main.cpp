@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -86,9 +85,10 @@ int run(int argc, char** argv, comm::Communicator& comm) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    std::ostringstream problem;
-    const int status = app.exit(error, std::cout, problem);
-    std::cerr << comm::printable(problem.str(), comm::Lines::many);
+    std::ostringstream out, problem;
+    const int status = app.exit(error, out, problem);
+    comm::print(out.str());
+    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
     return status == 0 ? 0 : 2;
   }
   if (*entries) {

@@ -1,7 +1,8 @@
 // tessera-io: measures how fast ranks write files; docs/guide/io.md.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -89,9 +90,10 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    std::ostringstream problem;
-    const int status = app.exit(error, std::cout, problem);
-    std::cerr << comm::printable(problem.str(), comm::Lines::many);
+    std::ostringstream out, problem;
+    const int status = app.exit(error, out, problem);
+    comm::print(out.str());
+    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
     return status == 0 ? 0 : 2;
   }
   std::optional<nlohmann::json> found;

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -153,9 +152,10 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (!comm.is_root()) return error.get_exit_code() == 0 ? good : bad_input;
-    std::ostringstream problem;
-    const int status = app.exit(error, std::cout, problem);
-    std::cerr << comm::printable(problem.str(), comm::Lines::many);
+    std::ostringstream out, problem;
+    const int status = app.exit(error, out, problem);
+    comm::print(out.str());
+    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
     return status == 0 ? good : bad_input;
   }
   if (arguments.output.empty() == arguments.check.empty())
