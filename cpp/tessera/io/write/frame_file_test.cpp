@@ -107,6 +107,25 @@ TEST_F(Frames, AreTheSameByEveryMethodOnAnyRanksAndGoOn) {
   EXPECT_EQ(text::History(path_).frames().size(), 4U);
 }
 
+TEST_F(Frames, MayFindAtomsOnOtherRanks) {
+  for (const auto& method : {pdaw, sdaw, mpiw_collective})
+    for (const int writers : {0, 2}) {
+      fs::remove(path_);
+      WriteOptions options;
+      options.order = Order::owned;
+      options.writers = writers;
+      options.batch = 3;
+      comm::run_ranks(3, [&](const comm::Communicator& comm) {
+        const auto some = atoms_of(0, 0, comm.rank(), 3);
+        FrameFile file(comm, path_, frame(0), static_cast<std::int64_t>(some.size()), history, method, options, {});
+        file.append(frame(0), some);
+        file.append(frame(10), comm.rank() == 1 ? atoms_of(0, 10, 0, 1) : AtomRows(0));
+        file.append(frame(20), atoms_of(0, 20, comm.rank(), 3));
+      });
+      EXPECT_TRUE(bytes() == expected(history, {0, 10, 20})) << method.name << ", writers " << writers;
+    }
+}
+
 TEST_F(Frames, HaveVelocitiesBehindAllPositionsInBlocks) {
   write(netcdf_forces, pdaw, 3, {}, {0});
   const auto found = bytes();
