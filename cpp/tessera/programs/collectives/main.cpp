@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
+#include "tessera/programs/arguments.h"
 #include "tessera/programs/collectives/check.h"
 #include "tessera/programs/collectives/grid.h"
 #include "tessera/programs/collectives/large.h"
@@ -84,12 +84,7 @@ int run(int argc, char** argv, comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    std::ostringstream out, problem;
-    const int status = app.exit(error, out, problem);
-    comm::print(out.str());
-    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
-    return status == 0 ? 0 : 2;
+    return print_help(app, error, comm) ? 0 : 2;
   }
   if (*entries) {
     print_on_root(comm, possible_entries(n_ranks).dump() + "\n");

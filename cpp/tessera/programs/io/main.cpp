@@ -1,17 +1,15 @@
 // tessera-io: measures how fast ranks write files; docs/guide/io.md.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
 #include "tessera/io/write/choose.h"
 #include "tessera/machine/survey/machine_file.h"
+#include "tessera/programs/arguments.h"
 #include "tessera/programs/io/bench.h"
 #include "tessera/programs/io/formatter.h"
 
@@ -89,12 +87,7 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    std::ostringstream out, problem;
-    const int status = app.exit(error, out, problem);
-    comm::print(out.str());
-    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
-    return status == 0 ? 0 : 2;
+    return print_help(app, error, comm) ? 0 : 2;
   }
   std::optional<nlohmann::json> found;
   if (*bench_command)

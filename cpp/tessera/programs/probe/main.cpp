@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 #include <string>
 
 #include "tessera/base/atomic_file.h"
@@ -17,6 +16,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
 #include "tessera/machine/survey/derive_network.h"
+#include "tessera/programs/arguments.h"
 #include "tessera/programs/probe/layout.h"
 #include "tessera/programs/probe/survey.h"
 #include "tessera/programs/probe/tasks.h"
@@ -151,12 +151,7 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!comm.is_root()) return error.get_exit_code() == 0 ? good : bad_input;
-    std::ostringstream out, problem;
-    const int status = app.exit(error, out, problem);
-    comm::print(out.str());
-    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
-    return status == 0 ? good : bad_input;
+    return print_help(app, error, comm) ? good : bad_input;
   }
   if (arguments.output.empty() == arguments.check.empty())
     throw InputError("give either -o MAP to measure, or --check MAP to see whether a map still holds");

@@ -1,12 +1,10 @@
 // tessera-read: measures how fast ranks read files; bench/io/reader.py starts it.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
+#include "tessera/programs/arguments.h"
 #include "tessera/programs/read/read.h"
 
 namespace tessera::programs {
@@ -24,12 +22,7 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!comm.is_root()) return error.get_exit_code() == 0 ? 0 : 2;
-    std::ostringstream out, problem;
-    const int status = app.exit(error, out, problem);
-    comm::print(out.str());
-    fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
-    return status == 0 ? 0 : 2;
+    return print_help(app, error, comm) ? 0 : 2;
   }
   const auto found = time_reading(request, comm);
   if (comm.is_root()) comm::print(found.dump() + "\n");

@@ -163,7 +163,7 @@ TEST(Netcdf, LibraryReadsFramesOfEitherVersion) {
         bytes += frame_header(parts);
         for (int k = 0; k < 3; ++k)
           for (int atom = 0; atom < 3; ++atom) {
-            const Atom one{1, 0, {100.0 * i + 10 * k + atom, 0.5, -atom}};
+            const Atom one{1, 0, {100.0 * i + 10 * k + atom, 0.5, -1.0 * atom}};
             std::string record(static_cast<std::size_t>(atom_bytes(type)), '?');
             encode(std::span(&one, 1), type, record.data());
             bytes += record;
