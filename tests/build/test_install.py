@@ -56,6 +56,9 @@ def test_the_command_needs_nothing_of_the_checkout(installed: Path, tmp_path: Pa
         pytest.skip("hiding folders needs root and unshare")
     command = (installed / "bin" / "tessera").read_text()
     assert str(ROOT) not in command and ".venv" not in command
+    for file in installed.rglob("*.cmake"):
+        text = file.read_text()
+        assert str(ROOT) not in text and ".venv" not in text, file
     hidden = {ROOT, (ROOT / ".venv").resolve(), (ROOT / "build").resolve(), BUILD.resolve()}
     away = "".join(f"mount -t tmpfs none {folder}\n" for folder in sorted(hidden, key=lambda path: -len(path.parts)))
     steps = """

@@ -73,6 +73,7 @@ def test_shapes_of_boxes_and_parts_of_systems(water: System, tmp_path: Path) -> 
     ):
         path = written(dataclasses.replace(water, box=box), tmp_path / "box.config")
         assert second_line(path)[1] == imcon
+        path.unlink()
     assert second_line(written(dataclasses.replace(water, periodic=False), tmp_path / "free.config"))[1] == "0"
     assert second_line(written(water, tmp_path / "some.config", select="name H1"))[2] == "100"
 

@@ -114,9 +114,9 @@ def test_what_is_left_to_the_user_is_noted(tmp_path: Path) -> None:
 
 def test_what_a_run_holds_by_default_is_noted(tmp_path: Path) -> None:
     """GROMACS holds no bond by default; a run holds those of hydrogens."""
-    for mdp, is_noted in ((None, True), ("; nothing", True), ("constraints = none", 0), ("constraints = h-bonds", 0)):
+    for mdp, is_noted in ((None, True), ("constraints = none", False), ("constraints = h-bonds", False)):
         system = prepared(tmp_path, Case(), mdp)
-        assert any("no --mdp gives constraints" in note for note in system.notes) == is_noted, mdp
+        assert any("no --mdp: bonds to hydrogen follow the run file" in note for note in system.notes) == is_noted, mdp
         assert system.templates[0].flexible == (mdp == "constraints = none")
 
 

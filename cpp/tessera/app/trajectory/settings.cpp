@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/text/records.h"
 #include "tessera/io/write/method.h"
@@ -28,9 +29,10 @@ double bytes_of_atom(const TrajectorySettings& settings) {
   if (contents.compression == Compression::none || settings.moved > 0)
     return of_vector * static_cast<double>(contents.n_quantities());
   // A digit more of each coordinate takes a byte of the three.
-  const double positions = contents.compression == Compression::rounded
-                               ? std::clamp(at_hundredth - std::log10(contents.precision / 0.01), 1.0, of_vector)
-                               : lossless_positions;
+  const double positions =
+      contents.compression == Compression::rounded
+          ? std::clamp(at_hundredth - math::log(contents.precision / 0.01) / math::log(10), 1.0, of_vector)
+          : lossless_positions;
   return positions + lossless_others * static_cast<double>(contents.n_quantities() - 1);
 }
 

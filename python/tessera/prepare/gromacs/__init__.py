@@ -86,14 +86,14 @@ def prepare_gromacs(
     system = assemble(
         atoms, pieces.templates, runs, force_field, found, origin, box, vacuum, notes, report, pieces.held()
     )
-    if run.constraints == "none":
+    if run.is_flexible:
         keep_flexible(system.templates, force_field, pieces.held())
-    elif not run.constraints and any(
+    elif mdp is None and any(
         has_free_hydrogens(template, force_field, pairs) and not template.flexible
         for template, pairs in zip(system.templates, pieces.held(), strict=True)
     ):
         system.notes.append(
-            'no --mdp gives constraints: bonds to hydrogen follow the run file, whose default is "h-bonds", and those '
+            'no --mdp: bonds to hydrogen follow the run file, whose default is "h-bonds", and those '
             "of GROMACS are flexible by default (none)"
         )
     return system

@@ -77,7 +77,7 @@ class RunParameters:
     include: list[Path] = field(default_factory=list)
     takes_state_a: bool = False  # the file switches free-energy perturbation off
     repeats: bool = True
-    constraints: str = ""  # beside those of the topology; empty: not given
+    is_flexible: bool = False  # no bonds are constraints but those of the topology
     notes: list[str] = field(default_factory=list)
 
 
@@ -101,7 +101,7 @@ def read_mdp(path: str | Path) -> RunParameters:
         [path.parent / folder for folder in _flags(options, "include", "-I")],
         plain("free-energy") in options,
         plain(_given(options, "pbc")[0]) != "no",
-        _choice(options, "constraints", "none")[0],
+        _choice(options, "constraints", "none")[0] == "none",
         [*notes, *_electrostatics(options, path.name, lennard_jones.cutoff), *_of_a_run(options, path.name)],
     )
 

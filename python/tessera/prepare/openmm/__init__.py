@@ -123,7 +123,8 @@ def assembled(
     elif converted.restraints:
         system.warnings.append(
             "the System's CustomExternalForce holds atoms, which a run does only where its run file says so, here with "
-            f"REFERENCE for a file of the places: {run_file_text(converted.restraints, 'SYSTEM.tsr', 'REFERENCE')}"
+            "REFERENCE for a file of the places: "
+            + run_file_text(converted.restraints, "SYSTEM.tsr", "REFERENCE", system.periodic)
         )
     return system
 

@@ -151,9 +151,11 @@ def _restraints(k: FloatArray, atoms: IdArray, places: FloatArray) -> list[Restr
     return found
 
 
-def run_file_text(restraints: list[Restraint], system: str, reference: str) -> str:
-    """Returns a run file with the restraints; `system` and `reference` are paths as seen from it."""
+def run_file_text(restraints: list[Restraint], system: str, reference: str, periodic: bool = True) -> str:
+    """Returns a run file with the restraints; `system` and `reference` are paths as seen from it. Without a box it has
+    no mesh, so that it runs as it is."""
     lines = ["# The restraints of the System's CustomExternalForce.", "[input]", f'system = "{system}"']
+    lines += [] if periodic else ["", "[interactions]", 'electrostatics = "cut"']
     for one in restraints:
         lines += ["", "[[restraint]]", 'kind = "position"', f'select = "{selection_of(one.atoms)}"']
         lines += [f"k = {one.k:.9g}  # kcal/mol/Å²", f'reference = "{reference}"']
@@ -185,5 +187,5 @@ def write_restraints(system: System, restraints: list[Restraint], position: Floa
     run_file = output.with_name(f"{output.stem}.restraints.toml")
     with replaced(run_file) as temporary:
         names = [Path(os.path.relpath(path, run_file.parent)).as_posix() for path in (output, reference)]
-        Path(temporary).write_text(run_file_text(restraints, *names))
+        Path(temporary).write_text(run_file_text(restraints, *names, system.periodic))
     system.notes.append(f"{run_file} has the {len(restraints)} restraint(s) of the CustomExternalForce: run it")
