@@ -57,9 +57,8 @@ class Campaign:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
             self.worst.setdefault(report.nodeid, report)
-        if self.is_worker:
+        if self.is_worker or report.when in ("setup", "call"):  # after a crash of a worker it is neither
             return
-        if report.when == "teardown":
-            worst = self.worst.pop(report.nodeid, report)
-            reason = {} if worst.passed else {"reason": str(worst.longrepr)}
-            self.outcomes.put(report.nodeid, worst.outcome, **reason)
+        worst = self.worst.pop(report.nodeid, report)
+        reason = {} if worst.passed else {"reason": str(worst.longrepr)}
+        self.outcomes.put(report.nodeid, worst.outcome, **reason)

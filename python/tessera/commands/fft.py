@@ -23,7 +23,7 @@ class Shape(click.ParamType):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int, int]:
         if isinstance(value, tuple):
             return value
-        match = re.fullmatch(r"(\d{1,20})(?:[x×](\d{1,20})[x×](\d{1,20}))?", str(value))
+        match = re.fullmatch(r"(\d{1,100})(?:[x×](\d{1,100})[x×](\d{1,100}))?", str(value))
         if match is None:
             self.fail(f"{value!r} is no mesh; write 108x108x80, or 64 for a cube", param, ctx)
         x, y, z = (int(n or match[1]) for n in match.groups())
