@@ -32,6 +32,9 @@ from bench.io.segments import PROMISE as SEGMENTS_PROMISE
 from bench.io.setup import GIGABYTES_OF_MEMORY, SECONDS, SHARE_MEGABYTES, SHARE_SECONDS
 from bench.io.setup_ranks import GIGABYTES
 from bench.io.trajectory import OPENING, RATIO
+from bench.io.write_methods import PAPER_SECONDS
+from bench.io.write_methods import RATE as TEXT_RATE
+from bench.io.write_methods import SHARE as TEXT_SHARE
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
 from bench.md.hooks import MOST_OF_HOOK
@@ -204,6 +207,22 @@ def add_files(add: Add) -> None:
             [value(row[5]) for row in rows[1:] if row[5] != "–"], "≥", PEER_RATIO)  # fmt: skip
     rate = column(table_of("formatter", "MB/s of processor time"), "MB/s of processor time")[0]
     add_all(add, "formatter", "Making a CONFIG's text on a core, MB/s", [rate], "≥", FORMATTER_RATE / 1e6)
+    text = text_of("write_methods")
+    rate, share = (named(text, pattern) for pattern in (r"Text by pdaw: ([\d,]+) MB/s", r"MB/s, (\d+)% of the raw"))
+    add(
+        "write_methods",
+        "Text by pdaw on two ranks: MB/s, and its share of a raw writer's",
+        f"{rate:,.0f}, {share:.0f} %",
+        f"≥ {TEXT_RATE / 1e6:.0f}, or {TEXT_SHARE:.0%}",
+        rate >= TEXT_RATE / 1e6 or share >= 100 * TEXT_SHARE,
+    )
+    for claim, paper, here, agrees in table_of("write_methods", "agrees")[1:]:
+        add("write_methods", f"Ways to write a configuration: {claim}", here, paper, agrees == "yes")
+    for timed, (kind, paper_seconds) in zip(
+        table_of("write_methods", "the paper, s")[1:], PAPER_SECONDS.items(), strict=True
+    ):
+        add_all(add, "write_methods", f"15 million atoms, CONFIG on the disk: s to {kind} it",
+                [value(timed[1])], "≤", paper_seconds)  # fmt: skip
     for row, kind in zip(table_of("setup", "reading it, ms")[1:], SECONDS, strict=True):
         subject = f"{value(row[1]):,.0f} atoms, `tessera {row[0].split(' (')[0]}`"
         for what, cell, most in (

@@ -197,9 +197,9 @@ void Descriptor::truncate(std::int64_t bytes) const {
   if (::ftruncate(handle_, bytes) != 0) fail(path_, "cut the file");
 }
 
-void Descriptor::reserve(std::int64_t bytes) const {
+void Descriptor::reserve(std::int64_t offset, std::int64_t bytes) const {
   // The system's call: where the file system knows none, posix_fallocate would write to every block.
-  while (::fallocate(handle_, 0, 0, bytes) != 0) {
+  while (::fallocate(handle_, 0, offset, bytes) != 0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) return;
     if (errno != EINTR) fail(path_, "reserve room");
   }

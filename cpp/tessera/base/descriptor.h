@@ -43,9 +43,9 @@ class Descriptor {
   bool is_in_memory(std::int64_t offset, std::int64_t bytes) const;
   void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
   void truncate(std::int64_t bytes) const;
-  /// Takes room on the disk for so many bytes, with which the file is as long; does nothing where the file system
+  /// Takes room on the disk for so many bytes, to whose end the file is long; does nothing where the file system
   /// can't.
-  void reserve(std::int64_t bytes) const;
+  void reserve(std::int64_t offset, std::int64_t bytes) const;
   /// Lets the system begin to bring these bytes to the disk, where it can; it does not wait.
   void start_synchronizing(std::int64_t offset, std::int64_t bytes) const;
   /// Waits until everything written is on the disk.

@@ -205,12 +205,12 @@ void CheckpointWriter::reserve(std::int64_t bytes) {
 
 void CheckpointWriter::take_room(std::int64_t bytes) {
   try {
-    next_->file().reserve(bytes);
+    next_->file().reserve(0, bytes);
   } catch (const RunError&) {
     // The room may be that of the oldest checkpoint.
     if (!freeing_.valid()) throw;
     freeing_.get();
-    next_->file().reserve(bytes);
+    next_->file().reserve(0, bytes);
   }
 }
 

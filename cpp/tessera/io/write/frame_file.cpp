@@ -115,7 +115,7 @@ void FrameFile::append(const Frame& frame, const Atoms& atoms) {
   comm::on_root(comm_, [&] {
     is_there = file_->is_in_place();
     if (!is_there) return;
-    file_->reserve(end);  // MPI-IO may drop what a full disk has no room for, and say nothing
+    file_->reserve(begin, end - begin);  // MPI-IO may drop what a full disk has no room for, and say nothing
     file_->write_at(header.data(), header.size(), begin);
   });
   comm_.broadcast(std::as_writable_bytes(std::span(&is_there, 1)), 0);

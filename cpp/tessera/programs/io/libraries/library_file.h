@@ -34,7 +34,7 @@ const Real* coordinates(const io::write::Atoms& atoms, std::vector<Real>& out) {
 /// Takes room on the disk for the whole file before atoms are written: Open MPI's MPI-IO may drop what a full disk has
 /// no room for, and PnetCDF then says that all is well. Collective.
 inline void reserve(io::write::WriteJob& job, const io::write::NewFile& file, std::int64_t bytes) {
-  if (job.comm().is_root()) job.attempt([&] { file.open().reserve(bytes); });
+  if (job.comm().is_root()) job.attempt([&] { file.open().reserve(0, bytes); });
   job.agree();
 }
 
