@@ -235,7 +235,7 @@ def test_rigid_water_in_another_order_of_its_atoms(tmp_path: Path, order: tuple[
     terms = ("constraints 3", f"{at[0]} {at[1]} 1.0", f"{at[0]} {at[2]} 1.0", f"{at[1]} {at[2]} 1.633")
     system = molecules(tmp_path, tuple(WATER[i] for i in order), terms, ("OW OW lj 0.1554 3.1656",))
     assert system.templates[0].always_rigid and len(system.templates[0].term("bond")) == 3
-    assert summary(system, tmp_path, 0.0)["rigid"]["waters"] == 4
+    assert summary(system, tmp_path, 0.0)["rigid"]["hydrogen_bonds"] == 12
 
 
 def test_the_run_file_holds_nothing_else(tmp_path: Path) -> None:

@@ -186,6 +186,6 @@ def write_restraints(system: System, restraints: list[Restraint], position: Floa
         system.notes.append(f"{reference} has the places at which the CustomExternalForce holds atoms")
     run_file = output.with_name(f"{output.stem}.restraints.toml")
     with replaced(run_file) as temporary:
-        names = [Path(os.path.relpath(path, run_file.parent)).as_posix() for path in (output, reference)]
-        Path(temporary).write_text(run_file_text(restraints, *names, system.periodic))
+        name, places = (Path(os.path.relpath(path, run_file.parent)).as_posix() for path in (output, reference))
+        Path(temporary).write_text(run_file_text(restraints, name, places, system.periodic))
     system.notes.append(f"{run_file} has the {len(restraints)} restraint(s) of the CustomExternalForce: run it")
