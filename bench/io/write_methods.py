@@ -19,7 +19,7 @@ from bench.common import systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, number, table
 from bench.io.reader import forget
-from tessera.build.nacl import TOSI_FUMI
+from tessera.build.nacl import POTENTIALS, TOSI_FUMI
 from tessera.io.bench import rate, raw_rate_of
 from tessera.io.text import name_of, ratios
 
@@ -38,14 +38,13 @@ PAPER = {
 }
 #: s on 2,048 tasks of a Cray XT4
 PAPER_SECONDS = {"write": 600, "read": 100}
-IONS = (("Na+", 22.9898, 1.0), ("Cl-", 35.453, -1.0))
 
 
 def field_of(ions: int) -> str:
     """Returns the FIELD of a crystal by `tessera make nacl --potential dlpoly`: all sodium, then all chloride."""
     kinds = [
         line
-        for name, mass, charge in IONS
+        for (name, mass), charge in zip(POTENTIALS["dlpoly"][2:], (1.0, -1.0), strict=True)
         for line in (name, f"nummols {ions // 2}", "atoms 1", f"{name} {mass} {charge}", "finish")
     ]
     lines = ["rock salt", "units internal", "molecules 2", *kinds, f"vdw {len(TOSI_FUMI)}", *TOSI_FUMI, "close"]
@@ -161,7 +160,7 @@ def tables(results: Mapping[str, Any], large: Mapping[str, Any]) -> list[str]:
          one["peak_bytes"] / 1e9]
         for kind, one in large["commands"].items()
     ]  # fmt: skip
-    rates = [[f"{name_of(one['candidate'])}", one["format"], rate(one) / 1e6] for one in run["trials"]]
+    rates = [[name_of(one["candidate"]), one["format"], rate(one) / 1e6] for one in run["trials"]]
     rates.insert(0, ["raw writer", "", raw_rate_of(run) / 1e6])
     return [
         table([title, "the paper", "here", "agrees"], judged),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner, Result
 
+from tessera.commands.traj import traj as command
 from tessera.io import SegmentWriter
 
 TIMESTEP = 0.002  # ps
@@ -14,6 +17,18 @@ MOVED = {"kind": "moved", "distance": 45.0, "key_every": 4}
 FLOAT32, LOSSLESS = {"kind": "float32"}, {"kind": "lossless"}
 PACKED, ROUNDED = {"kind": "packed", "unit": 0.01}, {"kind": "rounded", "unit": 0.01}
 BOX = np.array([[30.0, 0, 0], [5, 28, 0], [3, -4, 25]])
+
+
+def run(*words: str | Path) -> Result:
+    """Runs `tessera traj` with these words."""
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+def ran(*words: str | Path) -> dict[str, Any]:
+    """Returns what `tessera traj` prints with --json; it must succeed."""
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return dict(json.loads(done.output))
 
 
 def numbers(step: int, atoms: int, quantity: str = "positions") -> np.ndarray:

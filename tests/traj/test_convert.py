@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import pickle
 import re
 import resource
@@ -16,19 +15,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.checked_file import DamagedFileError
-from tessera.commands.traj import traj as command
 from tessera.export.structure import structure_of
 from tessera.io import SegmentWriter
 from tessera.prepare.errors import InputError
 from tessera.system import read, write
 from tessera.traj import Trajectory
 from tessera.traj.convert import BY_RANKS, FORMATS, convert
-from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, write_segment
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, ran, run, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 
@@ -46,16 +43,6 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "output" / "settings.toml").write_text(f'[input]\nsystem = "{folder}/water.tsr"\n')
     write_segment(folder / "output" / "trajectory.segments", range(0, 50, 10), ATOMS, QUANTITIES, ENCODINGS, parts=2)
     return folder / "output"
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(command, [str(word) for word in words])
-
-
-def ran(*words: str | Path) -> dict[str, Any]:
-    done = run(*words, "--json")
-    assert done.exit_code == 0, done.output
-    return dict(json.loads(done.output))
 
 
 def universe_of(path: Path, atoms: int = ATOMS, **options: Any) -> Any:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from parallel.runs import Runs, Settings, runs  # noqa: F401
 from parallel.samples import sample
 
-from tessera.commands.traj import traj
 from tessera.commands.verify import verify
 from tessera.traj.manifest import manifest_paths, read_manifest
 from tessera.traj.written import Claim, missing_at_the_end
+from traj.samples import run
 
 SETTINGS: Settings = {
     "dynamics.steps": 20,
@@ -55,10 +55,6 @@ def cut(folder: Path, frames: int) -> None:
         part.path.write_bytes(part.path.read_bytes()[:end])
     size = manifest.header_bytes + frames * manifest.entries.itemsize
     path.write_bytes(path.read_bytes()[:size])
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(traj, [str(word) for word in words])
 
 
 def test_a_whole_run(output: Path) -> None:

@@ -10,16 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from tessera.checked_file import DamagedFileError, checksum
-from tessera.commands.traj import traj as command
 from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
 from tessera.traj.manifest import START
-from traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, write_segment
+from traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, run, write_segment
 
 ATOMS = 30
 QUANTITIES = ("positions", "velocities", "forces")
@@ -38,10 +36,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(whole: Path, tmp_path: Path) -> Path:
     """The same, to be damaged."""
     return Path(shutil.copytree(whole, tmp_path / "trajectory.segments"))
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(command, [str(word) for word in words])
 
 
 def damaged(content: bytes, generator: np.random.Generator) -> bytes:

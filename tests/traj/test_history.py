@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from conftest import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tessera.commands.traj import traj as command
 from tessera.prepare.errors import InputError
 from tessera.traj import History, Trajectory
 from tessera.traj.history import FORCE
-from traj.samples import BOX, TIMESTEP, numbers, write_segment
+from traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 12
 QUANTITIES = ("positions", "velocities", "forces")
 NAMES = [f"A{i % 5}" for i in range(ATOMS)]
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(command, [str(word) for word in words])
-
-
-def ran(*words: str | Path) -> dict[str, Any]:
-    done = run(*words, "--json")
-    assert done.exit_code == 0, done.output
-    return dict(json.loads(done.output))
 
 
 def text_of(

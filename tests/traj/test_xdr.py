@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -10,29 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from conftest import ENGINES
 
 from tessera.build.water import make_water
-from tessera.commands.traj import traj as command
 from tessera.system import write
 from tessera.traj import History, Trajectory
-from traj.samples import BOX, TIMESTEP, numbers, write_segment
+from traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 30
 STEPS = range(0, 50, 10)
 QUANTITIES = ("positions", "velocities", "forces")
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "xdr.md"
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(command, [str(word) for word in words])
-
-
-def ran(*words: str | Path) -> dict[str, Any]:
-    done = run(*words, "--json")
-    assert done.exit_code == 0, done.output
-    return dict(json.loads(done.output))
 
 
 @pytest.fixture
