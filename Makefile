@@ -51,9 +51,13 @@ test: ## what CI runs: build, lint, clang-tidy, unit tests, sanitizers, parallel
 unit: build ## the unit tests alone
 	@ctest --test-dir build/release $(unit_tests) --output-junit $(CURDIR)/build/unit.xml -E '^[at]san\.|_[at]san_NOT_BUILT$$'
 
+# A test that waits for ever is shown with its stack and ends its worker, so that the others still run (conftest.HANGS
+# ends what tests start somewhat earlier).
+hanging = -o faulthandler_timeout=1000 -o faulthandler_exit_on_timeout=true
+
 .PHONY: pytest
 pytest: build ## the Python, parallel and document tests alone; ARGS="-k word" chooses
-	@$(python) -m pytest -m "not slow" $(ARGS)
+	@$(python) -m pytest -m "not slow" $(hanging) $(ARGS)
 
 .PHONY: arm
 arm: ## build for aarch64 in build/arm, on a Debian machine with another processor

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,15 +61,16 @@ os.environ.update(
 
 @pytest.fixture(autouse=True)
 def signals_stay_as_they_were() -> Iterator[None]:
-    """Fails a test that leaves a signal blocked or ignored: what later tests start would inherit it."""
+    """Fails a test that leaves a signal blocked, ignored or handled: what later tests start would inherit it, or they
+    could not be stopped."""
 
-    def ignored() -> set[int]:
-        return {number for number in signal.valid_signals() if signal.getsignal(number) == signal.SIG_IGN}
+    def handlers() -> dict[int, Any]:
+        return {number: signal.getsignal(number) for number in signal.valid_signals()}
 
-    mask, before = signal.pthread_sigmask(signal.SIG_BLOCK, []), ignored()
+    mask, before = signal.pthread_sigmask(signal.SIG_BLOCK, []), handlers()
     yield
     found = signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    assert (found, ignored()) == (mask, before)
+    assert (found, handlers()) == (mask, before)
 
 
 @pytest.fixture(scope="session")
@@ -95,6 +97,14 @@ def _start(
         text=True,
         start_new_session=True,
     )
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kills all processes of the session that `_start` began: an mpirun gives each rank a process group of its own."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(ProcessLookupError):
+            if os.getsid(int(entry.name)) == process.pid:
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
@@ -136,8 +146,7 @@ def command_under_way(
     finally:
         for rank in ranks_of(mark, program):
             os.kill(rank, signal.SIGKILL)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         process.communicate()
 
 
@@ -165,12 +174,12 @@ def _run_program(
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         out, err = process.communicate()
         pytest.fail(f"not finished after {timeout} s: {command}\n{out[-4000:]}\n{err[-4000:]}")
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill(process)
     if check and process.returncode != 0:
         pytest.fail(f"exit status {process.returncode}: {command}\n{out[-4000:]}\n{err[-4000:]}")
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

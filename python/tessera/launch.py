@@ -24,13 +24,14 @@ import ctypes
 import functools
 import os
 import resource
+import select
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -350,49 +351,77 @@ def supervise(command: Sequence[str], after_loss: str = "--restart goes on from 
     SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
     where the launcher goes on for two seconds more, the ranks of this host are asked, too. The third request makes the
     launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher gets SIGTERM. The
-    signals stay blocked: one that comes late shall not interrupt what is left to do. Raises LaunchError.
+    signals that ask do nothing afterwards: one that comes late shall not interrupt what is left to do. Raises
+    LaunchError. Only the main thread may call it.
     """
     sys.stdout.flush()
     sys.stderr.flush()
     stops = {number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN}  # nohup ignores some
     watched = stops | {signal.SIGCHLD, signal.SIGTSTP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in watched}
 
     def in_child() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in watched:
+            signal.signal(number, signal.SIG_DFL)
         with contextlib.suppress(OSError, AttributeError):  # only Linux has it
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
-    try:
-        # The launcher has a session of its own, so a terminal's Ctrl-C reaches only this process, and the ranks only
-        # get SIGUSR1.
-        launcher = subprocess.Popen(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=in_child,
-            env=environment_of_launchers(),
-        )
-    except OSError as error:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
-    asked, requests, latest = 0, 0, -SAME_REQUEST
-    while launcher.poll() is None:
-        found = signal.sigtimedwait(watched, ASK_AGAIN if asked else 3600)
-        number = found.si_signo if found else 0
-        if number == signal.SIGTSTP:
-            _sleep_with(launcher)
-        elif number in stops:
-            asked = asked or number
-            now = time.monotonic()
-            if now - latest >= SAME_REQUEST:
-                requests += 1
-            latest = now
-            _hand_on(launcher, requests)
-        elif asked and number == 0:
-            _hand_on(launcher, requests)
-            _ask_listeners(launcher.pid)
+    with _signals_in_a_pipe(watched) as pipe:
+        try:
+            # The launcher has a session of its own, so a terminal's Ctrl-C reaches only this process, and the ranks
+            # only get SIGUSR1.
+            launcher = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=in_child,
+                env=environment_of_launchers(),
+            )
+        except OSError as error:
+            _handle(before)
+            raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
+        asked, requests, latest = 0, 0, -SAME_REQUEST
+        while launcher.poll() is None:
+            came = select.select([pipe], [], [], ASK_AGAIN if asked else None)[0]
+            number = os.read(pipe, 1)[0] if came else 0
+            if number == signal.SIGTSTP:
+                _sleep_with(launcher)
+            elif number in stops:
+                asked = asked or number
+                now = time.monotonic()
+                if now - latest >= SAME_REQUEST:
+                    requests += 1
+                latest = now
+                _hand_on(launcher, requests)
+            elif asked and number == 0:
+                _hand_on(launcher, requests)
+                _ask_listeners(launcher.pid)
+    _handle({number: handler for number, handler in before.items() if number not in stops})
     return _status_of_run(launcher.returncode, asked, after_loss)
+
+
+@contextlib.contextmanager
+def _signals_in_a_pipe(numbers: Iterable[signal.Signals]) -> Iterator[int]:
+    """Yields the end of a pipe from which each of these signals is read as one byte, its number. Afterwards they do
+    nothing.
+
+    To block them and wait for them would lose some: a thread that a library started (OpenBLAS's, say) has not blocked
+    them, and the end of a child that such a thread is told of is told to nobody else."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    _handle(dict.fromkeys(numbers, lambda *_: None))
+    try:
+        yield reading
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(reading)
+        os.close(writing)
+
+
+def _handle(handlers: Mapping[signal.Signals, Any]) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
