@@ -131,13 +131,16 @@ void StencilOperator<Real>::apply_in_batches(Worker& worker, ThreadPool& threads
   auto& exchange = *worker.exchange;
   auto batch = work;
   exchange.start(0, batch.from, batches.front(), threads, worker.timers);
+  // The second batch would share the wire with the first, for which computing waits, and have nothing left to travel
+  // while the first is computed.
+  exchange.finish(0, threads, worker.timers);
   for (std::size_t k = 0; k < batches.size(); ++k) {
     const int slot = static_cast<int>(k % 2);
     const bool is_last = k + 1 == batches.size();
     batch.fields = batches[k];
     if (!is_last)
       exchange.start(1 - slot, batch.from + batch.fields * stride(), batches[k + 1], threads, worker.timers);
-    exchange.finish(slot, threads, worker.timers);
+    if (k > 0) exchange.finish(slot, threads, worker.timers);
     compute(worker, threads, slot, batch, !is_last);
     batch.skip(batch.fields, stride());
   }

@@ -33,7 +33,7 @@ Prediction predict_one_by_one(const FieldCost& cost, std::int64_t fields) {
   return found;
 }
 
-/// Double buffering: while a batch is computed, the messages of the next are under way.
+/// Double buffering: while a batch is computed, the messages of the next are under way. The first travels alone.
 Prediction predict_in_batches(const FieldCost& cost, const std::vector<std::int64_t>& batches) {
   Prediction found;
   UnderWay messages;
@@ -48,6 +48,8 @@ Prediction predict_in_batches(const FieldCost& cost, const std::vector<std::int6
     messages.left_of_next = cost.at_once.latency + cost.at_once.transfer * n;
   };
   post(batches.front());
+  found.waiting += messages.left_of_next;
+  messages.left_of_next = 0;
   for (std::size_t k = 0; k < batches.size(); ++k) {
     messages.left = messages.left_of_next;
     messages.left_of_next = 0;

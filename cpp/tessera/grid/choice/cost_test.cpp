@@ -61,8 +61,9 @@ TEST(GridCost, ByHand) {
   EXPECT_DOUBLE_EQ(multiple.waiting, 1 + 4 * 3 * 2);
   EXPECT_DOUBLE_EQ(multiple.computing, 20);
   EXPECT_DOUBLE_EQ(multiple.synchronising, 5);
-  // With a batch of one, the second field's 13 s pass while the first is packed out (1) and computed (10).
-  EXPECT_DOUBLE_EQ(predict(find_model("hybrid-multiple"), cost, 8, 4, 1, 0).waiting, 12 + 2);
+  // With a batch of one, the first field's 13 s are waited for, and the second's pass while the first is packed out (1)
+  // and computed (10).
+  EXPECT_DOUBLE_EQ(predict(find_model("hybrid-multiple"), cost, 8, 4, 1, 0).waiting, 13 + 2);
   const auto master = predict(find_model("hybrid-master-only"), cost, 8, 4, 2, 0);
   EXPECT_DOUBLE_EQ(master.computing, 20);
   EXPECT_DOUBLE_EQ(master.packing, 4);
