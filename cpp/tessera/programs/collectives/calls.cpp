@@ -12,7 +12,7 @@
 namespace tessera::programs {
 namespace {
 
-constexpr std::array names{
+constexpr std::array names_of_calls{
     "barrier",     "broadcast",  "scatter",     "scatterv", "gather",     "gatherv",        "all_gather",
     "all_gatherv", "all_to_all", "all_to_allv", "reduce",   "all_reduce", "reduce_scatter", "reduce_scatter_block",
     "scan",        "exscan"};
@@ -20,9 +20,9 @@ constexpr std::array names{
 }  // namespace
 
 CallOf operation_of(const std::string& name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<CallOf>(found - names.begin());
-  refuse_name("operation", name, {names.begin(), names.end()});
+  const auto found = std::find(names_of_calls.begin(), names_of_calls.end(), name);
+  if (found != names_of_calls.end()) return static_cast<CallOf>(found - names_of_calls.begin());
+  refuse_name("operation", name, {names_of_calls.begin(), names_of_calls.end()});
 }
 
 bool is_reduction(CallOf operation) { return operation >= CallOf::reduce; }
