@@ -18,8 +18,6 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md")),
     *(ROOT / "docs").rglob("*.md"),
 ]
-#: Decisions and changes tell of what was; the reference of the command line is made from the programs.
-OF_THE_PAST = ("docs/decisions", "docs/design", "docs/reference/command_line.md")
 #: What files of Tessera begin with stands in code, too.
 BEGIN_OF_FILES = ("tessera checked file", "tessera segment")
 OPTION = re.compile(r"(?<!\S)(--[a-z][a-z0-9-]+)")
@@ -97,11 +95,7 @@ def wrong_commands(text: str) -> list[str]:
     return [problem for words in commands(text) for check in checks if (problem := check(words.strip()))]
 
 
-@pytest.mark.parametrize(
-    "document",
-    [path for path in DOCUMENTS if not str(path.relative_to(ROOT)).startswith(OF_THE_PAST)],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_of_documents_exist(document: Path) -> None:
     assert not wrong_commands(document.read_text())
 
