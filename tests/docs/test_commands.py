@@ -16,7 +16,7 @@ from tessera.cli import cli
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "bench/README.md")),
-    *(ROOT / "docs").rglob("*.md"),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 #: What files of Tessera begin with stands in code, too.
 BEGIN_OF_FILES = ("tessera checked file", "tessera segment")
