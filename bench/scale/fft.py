@@ -203,8 +203,8 @@ def _seconds(plan: core.FftPlan, platform: Platform) -> float:
 
 
 def draw(cases: list[Case], path: Path, *, speed_up: bool) -> None:
-    """Draws the time of the exchanges (as in Jung et al. 2019, Figure 4) or the speed-up of transforms (as in their
-    Figure 5) by the number of ranks."""
+    """Draws the time of the exchanges (as in Jung et al. 2019, Figure 4) or the speed-up of transforms, by the
+    number of ranks. Figure 5 b of that paper is the speed-up of whole steps."""
     import matplotlib
 
     matplotlib.use("Agg")

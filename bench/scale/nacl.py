@@ -27,7 +27,7 @@ IONS = {"charmm": "CHARMM36's, with Lennard-Jones", "dlpoly": "DL_POLY's, of Bor
 # Of the paper's slides: ≈ 1 hour to start, ≈ 68 s a step, ≈ 55 s of it in transforms.
 PAPER = {"start": 3600.0, "step": 68.0, "transforms": 55.0}
 CORES_OF_A_NODE = 4
-MESH = 2048  # points an edge: 0.92 Å apart, a power of two as the paper's transforms needed
+MESH = 2048  # points an edge: 0.92 Å apart; the paper, whose transforms needed 2^k processors, gives no mesh
 SHARE = re.compile(r"atoms (\d+) of (\d+) seconds ([\d.e-]+) peak_MB ([\d.]+)")
 RUN = f"""
 [input]

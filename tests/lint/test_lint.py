@@ -8,6 +8,7 @@ import citations
 import house
 import includes
 import mathematics
+import papers
 import pytest
 
 import tessera
@@ -27,6 +28,10 @@ def test_what_is_cited_stands_in_the_bibliography() -> None:
 
 def test_no_library_decides_the_last_bit_of_a_result() -> None:
     assert not mathematics.violations()
+
+
+def test_the_page_on_papers_is_right() -> None:
+    assert not papers.violations()
 
 
 def test_house_rules() -> None:
@@ -120,3 +125,22 @@ def test_a_citation_of_nothing_is_found(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(house, "ROOT", tmp_path)
     monkeypatch.setattr(house, "files", lambda: [Path("a.h")])
     assert len(citations.violations()) == 4
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [
+        ("| all | 8", "| all | 9", "the summary has ['92'"),
+        ("| Table 5 | the same beside much", "| Table 50 | the same beside much", "Table 5 has no row"),
+        ("As for Table 2 | still to come |", "As for Table 2 | missing |", "the verdict is 'missing'"),
+        ("As for Table 2 | still to come |", "still to come |", "has 4 columns"),
+        ("| – | As for Table 2 | still to come |", "| – | As for Table 2 | shown |", "Figure 4: names no command"),
+        ("2.59 on 65,536", "2.95 on 65,536", "2.95 is not in scale_fft"),
+        ("| [setup](records/setup.md) |", "| [stencil](records/stencil.md) |", "setup is not in the table of what"),
+        ("| load 19.6", "| load 1.96", "'load 1.96 before and 4.43 after' is not in its record"),
+    ],
+)
+def test_a_wrong_page_on_papers_is_found(right: str, wrong: str, found: str) -> None:
+    text = (house.ROOT / papers.PAGE).read_text()
+    assert text.count(right) == 1
+    assert any(found in problem for problem in papers.violations(text.replace(right, wrong)))

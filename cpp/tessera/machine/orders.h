@@ -21,7 +21,7 @@ Wires wires_of_job(const Network& network, int n_ranks);
 
 /// Returns the order of hosts in the host file of Borštnik et al. (2004), §2 and Table 1: line i of the 2^d lines goes
 /// to computer ⌊reverse_bits(i) / processors⌋. Throws InputError unless both numbers are powers of two. The paper's
-/// loop ends one line too late, and its "12 (1010)" is computer 10; its Table 1 agrees with this function.
+/// loop ends one line too late, and its "12 (1010 in binary)" is the number 10; its Table 1 agrees with this function.
 RankOrder bit_reversal_order(int n_computers, int processors);
 
 /// Generalises bit_reversal_order to a network with any numbers of hosts and ranks. Ranks p/2 apart, which exchange the

@@ -1,7 +1,7 @@
-// Recursive doubling and halving along the dimensions of a hypercube, the butterfly of Borštnik et al. (2004): its
-// vector distributed global sum is reduce-scatter by halving, its broadcast all-gather by doubling. All-reduce by both:
-// Rabenseifner, "Optimization of collective reduction operations", 2004. Ranks beyond a power of two are represented by
-// a neighbour.
+// Recursive doubling and halving along the dimensions of a hypercube: the vector distributed global sum of Borštnik et
+// al. (2004) is reduce-scatter by halving, their broadcast all-gather by doubling; Lowekamp and Beguelin (1995) call
+// such patterns of CHARMM butterflies. All-reduce by both: Rabenseifner, "Optimization of collective reduction
+// operations", 2004. Ranks beyond a power of two are represented by a neighbour.
 #include "tessera/base/index.h"
 #include "tessera/collectives/classical/entries.h"
 #include "tessera/collectives/classical/hypercube.h"

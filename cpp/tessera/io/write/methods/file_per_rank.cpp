@@ -1,4 +1,4 @@
-// A file for each rank: the distributed dump of Todorov et al..
+// A file for each rank: the distributed dump of Todorov et al.
 #include "tessera/io/write/method.h"
 #include "tessera/io/write/pieces.h"
 
