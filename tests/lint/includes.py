@@ -1,4 +1,4 @@
-"""Finds libraries that include another one that they may not include (docs/decisions/0002)."""
+"""Finds libraries that include another one that they may not include (docs/design/layers.md#libraries)."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Finds mathematics whose last bit a library or a processor decides, where it could reach a result (decision 0037).
+"""Finds mathematics whose last bit a library or a processor decides, where it could reach a result.
 
 Only operations that IEEE 754 rounds correctly may be used there: tessera/base/math has functions that are made of them.
 """

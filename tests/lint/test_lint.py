@@ -97,10 +97,69 @@ def test_mathematics_of_a_library_is_found(
     assert bool(mathematics.violations()) == is_found
 
 
-def test_a_dead_link_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.md").write_text("# A heading\n[x](b.md) [y](#a-heading) [z](#another)\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[x](none.md)",
+        '[x](none.md "title")',
+        "[x][y]\n\n[y]: none.md",
+        "![x](none.png)",
+        "| a |\n|---|\n| [x](none.md) |",
+        "[x](#another)",
+        "[x](b.md#another)",
+        "[x](#runtoml)\n\n```toml\n# run.toml\n```",
+        "[x](#a-heading-1)",
+    ],
+)
+def test_a_dead_link_is_found(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.md").write_text(f"# A heading\n\n{text}\n")
+    (tmp_path / "b.md").write_text("# Other\n")
     monkeypatch.setattr(house, "ROOT", tmp_path)
-    assert len(house.dead_links([Path("a.md")])) == 2
+    assert len(house.dead_links([Path("a.md")])) == 1
+
+
+def test_good_links_are_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "# `A` heading, *again*\n## Twice\n## Twice\n[x](b.md#ångström) [y](#a-heading-again) [z](#twice-1) [w](https://x.y)"
+    (tmp_path / "a.md").write_text(f"{text}\n`[x](none.md)`\n<!-- [x](none.md) -->\n")
+    (tmp_path / "b.md").write_text("# Ångström\n")
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    assert not house.dead_links([Path("a.md")])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_dead"),
+    [
+        ("// Figures: docs/@/a.md.", False),
+        ("// Figures (docs/@/a.md#a-heading).", False),
+        ('f"docs/@/{name}.md"', False),
+        ("// Figures: docs/@/none.md.", True),
+        ("// Figures: docs/@/a.md#another.", True),
+        ("// Figures: docs/@/none/a", True),
+    ],
+)
+def test_a_dead_citation_is_found(line: str, is_dead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs" / "design").mkdir(parents=True)
+    (tmp_path / "docs" / "design" / "a.md").write_text("# A heading\n")
+    (tmp_path / "a.h").write_text(line.replace("@", "design") + "\n")
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    assert len(house.dead_citations([Path("a.h")])) == is_dead
+
+
+@pytest.mark.parametrize("text", ["// see ADR @07", "decisions @07 and @08", "docs/decisions/@07-cells.md"])
+def test_a_decision_cited_by_number_is_found(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.h").write_text(text.replace("@", "00") + "\n")
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    assert len(house.numbers_of_decisions([Path("a.h")])) == 1
+
+
+def test_a_library_without_a_row_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "cpp" / "tessera" / "base"
+    folder.mkdir(parents=True)
+    (folder / "a.h").write_text("")
+    (folder / "README.md").write_text("")
+    (tmp_path / "README.md").write_text("[`base`](cpp/tessera/bases/README.md)")
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    assert len(house.readmes()) == 1
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ class Descriptor {
   static Descriptor duplicate(const std::string& path, int handle);
   /// A second handle of this file for direct I/O, which moves bytes between the disk and the caller's memory without a
   /// copy in the system's. Offsets, numbers of bytes and addresses must be multiples of page_bytes. Nothing where the
-  /// file is on no disk of this host, or where direct I/O does not work or would be slow (ADR 0053).
+  /// file is on no disk of this host, or where direct I/O does not work or would be slow
+  /// (docs/design/files.md#direct-io).
   std::optional<Descriptor> direct() const;
 
   Descriptor(Descriptor&& other) noexcept;

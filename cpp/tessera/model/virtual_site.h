@@ -6,7 +6,7 @@
 //   SiteFrame::plain         X and Y as they are, Z = X × Y
 //   SiteFrame::orthonormal   X, the part of Y across it, and Z = X × Y, each divided by its length
 //
-// Every kind of site of the usual programs is one of these (docs/decisions/0033). Unit: Å.
+// Every kind of site of the usual programs is one of these (docs/design/prepare.md#virtual-sites). Unit: Å.
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
-"""Divides long molecules into units, of which a system file holds each kind once (docs/decisions/0044).
+"""Divides long molecules into units, of which a system file holds each kind once.
 
 A unit is a run of whole residues that no hydrogen group and no bond of a hydrogen leaves. Its terms, exclusions and
 virtual sites are those of its atoms; other atoms of the molecule are named by their distance in ids from its first one.
+The reasons are in docs/design/prepare.md#chains-of-units.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 // Keeps the results of trials in a file for later jobs, one line per question. They say how a transform is laid out,
-// never how a line is transformed, so no bit of a result depends on them (docs/decisions/0013).
+// never how a line is transformed, so no bit of a result depends on them
+// (docs/design/mesh.md#what-measured-times-may-decide).
 #pragma once
 
 #include <optional>

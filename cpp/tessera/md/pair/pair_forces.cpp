@@ -175,7 +175,7 @@ void PairForces::update(bool make_list) {
 }
 
 /// Gives each atom a reach that it will hardly leave during the intended life of a list, from its last step and the
-/// likely change of its velocity. Measurements: docs/decisions/0010.
+/// likely change of its velocity. Measurements: docs/design/pairs.md#lists.
 void PairForces::set_reach() {
   double sum2 = 0;
   for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;

@@ -26,7 +26,7 @@ struct ListSettings {
 
 /// How far an atom may go from where it was listed, Å, by its last step (Å) and by how much its velocity may turn out
 /// different: `typical` is the root mean square of all steps, `mobility` is by mass (hydrogen 1).
-/// Figures: docs/decisions/0010.
+/// Figures: docs/design/pairs.md#lists.
 inline float reach_of(const ListSettings& list, float stride, float typical, float mobility) {
   return std::min(static_cast<float>(list.most_reach),
                   static_cast<float>(list.steps) * (0.8f * stride + 2.0f * typical * mobility));
