@@ -3,8 +3,7 @@
 //   pairwise      ranks of one host read from shared memory; others send one message for each pair
 //   alltoall      the MPI library's own all-to-all, within hosts too
 //   collectives   the plan with the least predicted time on the map: blocks go straight to their ranks, over the
-//   slowest
-//                 links first, or all blocks from one host to another go in one message
+//                 slowest links first, or all blocks from one host to another go in one message
 //
 // "auto" decides for each exchange: it is pairwise unless the plan is predicted to take less than `least_gain` of the
 // time; without a map it is pairwise. The model does not know the MPI library's algorithm, so only a trial can choose

@@ -3,11 +3,10 @@
 //
 //   flat-original        one field at a time, one direction after the other, waiting for each
 //   flat-optimized       faces of all directions at once; the faces of a batch of fields are in one message, and while
-//   they
-//                        travel, the batch before is computed (double buffering)
+//                        they travel, the batch before is computed (double buffering)
 //   hybrid-master-only   as flat-optimized, with several threads in a rank: the master communicates, all compute each
-//   batch hybrid-multiple      each thread has fields of its own, and communicates and computes them as flat-optimized
-//   does
+//                        batch
+//   hybrid-multiple      each thread has fields of its own, and communicates and computes them as flat-optimized does
 //
 // Source: Kristensen et al. (2011), §4 to §6.
 #pragma once
