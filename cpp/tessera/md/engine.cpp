@@ -123,11 +123,11 @@ void Engine::set_box(const Box& box) {
   if (!settings_.fixed.empty())
     throw InputError("the box can't change while atoms are fixed (dynamics.fixed), as it would move them");
   if (!system_.is_periodic) throw InputError("a vacuum has no box to set: its frame follows the atoms");
-  plan_cells(summary_of(system_), settings_, box);
+  auto plan = plan_for(box);  // which may throw: before anything changes
   layout_->motion.set_box(box);
   auto own = snapshot();
   search_here(own);
-  lay_out(plan_for(box));
+  lay_out(std::move(plan));
   static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(own));
   place(std::move(static_cast<Particles&>(own)));
 }
