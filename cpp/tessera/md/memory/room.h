@@ -1,4 +1,5 @@
-// Sizes that a user gives from which memory follows, whatever atoms there are: cells of the box, points of the mesh.
+// Sizes that a user gives from which memory follows, whatever atoms there are: cells of the box, points of the mesh and
+// of tables.
 #pragma once
 
 #include "tessera/md/domain/cell_grid.h"
@@ -12,5 +13,8 @@ void check_room_for_cells(const domain::CellGrid& grid, int ranks);
 
 /// The same of the part of the mesh that a rank has.
 void check_room_for_mesh(const EngineSettings& settings, int ranks);
+
+/// The same of the table of a pair function, which grows with the square of the cut-off: in a vacuum that has no bound.
+void check_room_for_table(const pair::PairSettings& settings);
 
 }  // namespace tessera::md
