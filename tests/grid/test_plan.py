@@ -193,6 +193,7 @@ def test_less_overlap_is_predicted_to_take_longer() -> None:
         (["--approaches", "round"], "'round' is unknown; they are flat-original"),
         (["--slopes", "x"], "are no numbers of batches"),
         (["-n", "0"], "are no numbers of ranks"),
+        (["-o", "none.json"], "'none.json' does not exist"),
     ],
 )
 def test_what_can_not_be_measured(words: list[str], said: str) -> None:

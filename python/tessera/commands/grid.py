@@ -270,8 +270,8 @@ def divisions_text(content: dict[str, Any]) -> list[str]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False),
-    help="The machine file to write the overlap into, for `tessera grid plan --machine`.",
+    "-o", "--output", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The map to put the overlap into, for `tessera grid plan --machine`.",
 )  # fmt: skip
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Also draw times by batch (PNG, PDF, SVG).")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would be run and stop.")

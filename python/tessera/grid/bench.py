@@ -175,8 +175,8 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
 
 def put_into_map(results: dict[str, Any], path: Path) -> bool:
     """Writes the overlap of each job that tells one into a machine file, in place of an older one of as many ranks and
-    threads; all else in the file stays. Makes the file where there is none. Returns whether there was any. Raises
-    BenchError for what is no machine file, OSError."""
+    threads; all else in the file stays. Returns whether there was any. Raises LaunchError for what is no machine file,
+    OSError."""
     found = [
         {"ranks": job["ranks"], "threads": job["threads"], "share": job["overlap"]}
         for job in results["jobs"]
