@@ -369,10 +369,14 @@ class Simulation:
 
     @box.setter
     def box(self, values: ArrayLike) -> None:
+        from tessera.system.box import LONGEST
+
         with self._alone("a change of the box"):
             rows, problem = _rows(values, 3, "the box has")
             if not problem and (np.triu(rows, 1).any() or not (np.diag(rows) > 0).all()):
                 problem = "the box is not lower triangular with a positive diagonal (a along x, b in the xy plane)"
+            if not problem and (longest := float(np.linalg.norm(rows, axis=1).max())) > LONGEST:
+                problem = f"box vectors must be at most {LONGEST:,.0f} Å long, found one of {longest:.6g} Å"
             self._native.agree(problem)
             self._native.set_box(rows)
 

@@ -121,3 +121,35 @@ def test_numbers_that_are_no_real_ones(sim: tessera.Simulation) -> None:
             sim.add_force(lambda atoms, returned=returned: returned)
     sim.add_force(lambda atoms: (forces, np.ones(n), np.zeros((n, 6))))
     assert sim.energies["external"] == pytest.approx(n)
+
+
+WIDE = 1e6  # Å
+
+
+def test_a_box_of_more_cells_than_memory_has_room_for(tmp_path: Path) -> None:
+    """It is refused before memory is reserved, and the simulation goes on as it was."""
+    pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
+    settings = {**SETTINGS, "interactions": {"electrostatics": "cut"}}
+    sim = tessera.Simulation(sample("peptide"), settings)
+    before, box = sim.state_hash, sim.box
+    message = r"^the box is cut into \d+ × \d+ × \d+ cells, which takes .* GB of memory on each rank, and"
+    with pytest.raises(tessera.InputError, match=message):
+        sim.box = np.diag([WIDE] * 3)
+    with pytest.raises(tessera.InputError, match=r"^box vectors must be at most 1,000,000 Å long, found one of 1\.1e"):
+        sim.box = np.diag([1.1 * WIDE, 50.0, 50.0])
+    assert sim.state_hash == before and np.array_equal(sim.box, box)
+    sim.step(1)
+
+    wide = systems.read(sample("peptide"))
+    wide.box = np.diag([WIDE] * 3)
+    with pytest.raises(tessera.InputError, match=message):
+        tessera.Simulation(wide, settings)
+    systems.write(wide, tmp_path / "wide.tsr")  # its blocks are larger ones
+    assert np.array_equal(systems.read(tmp_path / "wide.tsr").fraction, wide.fraction)
+
+
+def test_a_mesh_of_more_points_than_memory_has_room_for() -> None:
+    pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
+    message = r"^the PME mesh has 65536 × 65536 × 65536 points, which takes .* GB of memory .*; take a coarser mesh"
+    with pytest.raises(tessera.InputError, match=message):
+        tessera.Simulation(sample("peptide"), {**SETTINGS, "pme": {"grid": [65536] * 3}})

@@ -10,13 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest import HANGS
 
 from tessera.build.water import make_water
+from tessera.export import dlpoly
 from tessera.export.configuration import Configuration
 from tessera.export.files import check_outputs, write_all
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.errors import InputError
+from tessera.ranks import Ranks
 from tessera.system import System, write
 from tessera.way import Way
 
@@ -109,3 +112,34 @@ def test_ranks_write_the_same_bytes(water: System, tmp_path: Path, mpi: str, ran
     assert (tmp_path / "CONFIG").read_bytes() == (tmp_path / "REVCON").read_bytes()
     refused = subprocess.run([*command, "REVCON", *more], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
     assert refused.returncode == 2 and refused.stderr.count("REVCON exists") == 1, refused.stderr
+
+
+def test_the_root_alone_has_memory_for_all_atoms(
+    water: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other ranks do not read the system: they take their atoms from the pages of a file."""
+    from tessera.commands import export
+
+    told, arrays = [], []
+
+    def tell(data: bytes) -> list[bytes]:
+        told.append(data)
+        return [data, data]
+
+    def write_nothing(_path: str, _header: object, n: int, values: list[np.ndarray], ranks: Ranks, _way: Way) -> str:
+        assert n == water.n_atoms
+        arrays.append(values)
+        if ranks.is_root:
+            other = Ranks(1, 2, lambda data: [told[0], data])
+            monkeypatch.setattr(export, "of_launcher", lambda: other)
+            words = ["none.tsr", "-o", str(tmp_path / "CONFIG"), "-o", str(tmp_path / "x.pdb")]
+            assert CliRunner().invoke(export.export, words).exit_code == 0
+        return "pdaw"
+
+    monkeypatch.setattr(dlpoly, "_write", write_nothing)
+    moment = Configuration(water, Path("water.tsr"), 20, 0.04, timestep=0.002)
+    write_all(moment, [tmp_path / "CONFIG"], None, False, lambda _: None, Ranks(0, 2, tell))
+    own, mapped = arrays
+    assert all(isinstance(values, np.memmap) for values in mapped)
+    assert all(np.array_equal(one, other) for one, other in zip(own, mapped))
+    assert [path.name for path in tmp_path.iterdir()] == ["CONFIG"]

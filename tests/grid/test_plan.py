@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import tessera._core as core
 from tessera.cli import cli
 from tessera.commands.grid import bench_text
 from tessera.grid import approaches
-from tessera.grid.bench import Request, judged
+from tessera.grid.bench import Request, judged, put_into_map
 
 MAP = Path(__file__).parents[1] / "data" / "two_racks.json"
 
@@ -49,13 +50,13 @@ def test_a_plan_lists_each_approach_and_takes_the_quickest() -> None:
 def test_a_plan_on_a_map_as_text() -> None:
     done = call("plan", "24x24x12", "-n", 8, "--grids", 16, "--machine", MAP, "--point", 10, "--periodic", "xy")
     assert done.exit_code == 0, done.output
-    assert "hosts of" in done.output and "10 ns a point" in done.output and "chosen: " in done.output
+    assert "hosts of" in done.output and "10 ns a point (given" in done.output and "chosen: " in done.output
     assert "left out: hybrid-multiple, because: with one thread a rank it is flat-optimized" in done.output
 
 
 def test_without_a_given_time_a_point_is_measured() -> None:
     done = call("plan", "16", "-n", 2, "--grids", 4)
-    assert done.exit_code == 0 and " a point (measured here)" in done.output
+    assert done.exit_code == 0 and " a point (measured here, " in done.output
 
 
 def test_divisions_for_gpaw() -> None:
@@ -154,6 +155,30 @@ def test_the_model_takes_the_overlap_that_is_measured(together: float, overlap: 
     assert judged(request, 2, 1, nothing)["overlap"] == 0.9, "an operator's own trial"
 
 
+def test_a_plan_takes_the_overlap_of_its_map_and_says_so(tmp_path: Path) -> None:
+    target = tmp_path / "map.json"
+    shutil.copy(MAP, target)
+    words = ("plan", "24x24x12", "-n", 8, "--grids", 16, "--machine", target, "--point", 10)
+
+    def share() -> tuple[float, str]:
+        found = json.loads(call(*words, "--json").output)
+        return found["rates"]["overlap"], found["overlap_is"]
+
+    assert share() == (1.0, "assumed")
+    assert "overlap of 100% of messages with computing (assumed: no map has a measured one)" in call(*words).output
+    before = json.loads(target.read_text())
+    job = {"ranks": 2, "threads": 1, "overlap": 0.25, "overlap_is_told": True}
+    assert not put_into_map({"jobs": [{**job, "overlap_is_told": False}]}, target)
+    assert put_into_map({"jobs": [job, {**job, "ranks": 64, "overlap": 0.75}, {**job, "threads": 4}]}, target)
+    assert put_into_map({"jobs": [{**job, "overlap": 0.5}]}, target), "takes the place of the older one"
+    after = json.loads(target.read_text())
+    assert [one["share"] for one in after.pop("overlaps")] == [0.75, 0.25, 0.5]
+    assert all(after[key] == value for key, value in before.items() if key != "version")
+    assert share() == (0.5, "measured"), "that of 2 ranks is nearer to 8 than that of 64"
+    assert f"overlap of 50% of messages with computing (measured, in {target})" in call(*words).output
+    assert "overlap of 30% of messages with computing (given)" in call(*words, "--overlap", "0.3").output
+
+
 def test_less_overlap_is_predicted_to_take_longer() -> None:
     cost = {"computing": 2.0, "exchanges": [(3.0, 1.0, 0.0)], "fields": 32, "threads": 1, "batch": 4}
     all_hidden, half, none = (
@@ -168,6 +193,7 @@ def test_less_overlap_is_predicted_to_take_longer() -> None:
         (["--approaches", "round"], "'round' is unknown; they are flat-original"),
         (["--slopes", "x"], "are no numbers of batches"),
         (["-n", "0"], "are no numbers of ranks"),
+        (["-o", "none.json"], "'none.json' does not exist"),
     ],
 )
 def test_what_can_not_be_measured(words: list[str], said: str) -> None:

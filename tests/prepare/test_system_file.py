@@ -1,6 +1,7 @@
 """What is written to a system file is read back, in the order that the format guarantees."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from prepare.inputs import alanine_tripeptide, dhfr
 from tessera import __version__, checked_file
+from tessera.build.nacl import make_nacl
 from tessera.prepare import assemble
 from tessera.prepare.errors import InputError
 from tessera.system import (
@@ -162,6 +164,21 @@ def test_overlaps_are_found_in_slabs_of_any_size(
         patch.setattr(scratch, "LEAST_AT_ONCE", at_once)
         with scratch.bounded(1, tmp_path_factory.getbasetemp()):
             assert said() == expected
+
+
+def test_a_cloud_of_atoms_is_not_listed_pair_by_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = make_nacl(64)
+    system.fraction[:] = to_fraction(np.random.default_rng(1).random((system.n_atoms, 3)) * 0.05, system.box)
+    n = system.n_atoms
+    flat = SimpleNamespace(describe=str)
+    assemble.check_overlaps(flat, system)  # type: ignore[arg-type]
+    monkeypatch.setattr(assemble, "MOST_PAIRS", 100)
+    assemble.check_overlaps(flat, system)  # type: ignore[arg-type]
+    every, some = system.warnings
+    assert every.startswith(f"{n * (n - 1) // 2:,} pair(s)")
+    count = int(re.match(r"at least ([\d,]+) pair", some)[1].replace(",", ""))  # type: ignore[index]
+    assert n * assemble.MOST_IN_ONE_PLACE / 2 <= count <= n * assemble.MOST_IN_ONE_PLACE
+    assert some.partition("; ")[2] == every.partition("; ")[2]  # the nearest are the same
 
 
 def _check_blocks(path: Path, system: System) -> None:

@@ -56,7 +56,7 @@ void ThreadPool::start(int size) {
     const int started = this->size();
     end();
     throw std::system_error(error.code(), fmt::format("no more than {} of {} threads can be started; ask for fewer, or "
-                                                      "raise the limit of the system (ulimit -u)",
+                                                      "raise the limit of the system (ulimit -u, ulimit -v)",
                                                       started, size));
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <optional>
 
 #include "tessera/base/descriptor.h"
@@ -27,7 +28,10 @@ int run_job(const std::string& program, const std::function<int(Communicator&)>&
   } catch (const RunError& error) {
     report(error.what(), 3);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: rank {}: {}\n", program, comm ? comm->rank() : 0, printable(error.what()));
+    const bool is_full = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+    fmt::print(stderr, "{}: rank {}: {}\n", program, comm ? comm->rank() : 0,
+               is_full ? "not enough memory: use more ranks or hosts, or raise the limit (ulimit -v)"
+                       : printable(error.what()));
     std::fflush(stderr);
     Communicator::abort(70);
   }

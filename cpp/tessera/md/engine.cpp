@@ -123,11 +123,11 @@ void Engine::set_box(const Box& box) {
   if (!settings_.fixed.empty())
     throw InputError("the box can't change while atoms are fixed (dynamics.fixed), as it would move them");
   if (!system_.is_periodic) throw InputError("a vacuum has no box to set: its frame follows the atoms");
-  plan_cells(summary_of(system_), settings_, box);
+  auto plan = plan_for(box);  // which may throw: before anything changes
   layout_->motion.set_box(box);
   auto own = snapshot();
   search_here(own);
-  lay_out(plan_for(box));
+  lay_out(std::move(plan));
   static_cast<GlobalState&>(state_) = std::move(static_cast<GlobalState&>(own));
   place(std::move(static_cast<Particles&>(own)));
 }
@@ -177,12 +177,14 @@ void Engine::search() {
 /// The cell grid is that of the box at the search, whatever it was before.
 void Engine::follow_box() {
   state_.search_box = state_.box;
-  CellPlan cells;
-  try {
-    cells = plan_cells(summary_of(system_), settings_, state_.box);
-  } catch (const InputError& error) {
-    throw RunError(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
-  }
+  const auto in_this_box = [&](auto&& plan) {
+    try {
+      return plan();
+    } catch (const InputError& error) {
+      throw RunError(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
+    }
+  };
+  const auto cells = in_this_box([&] { return plan_cells(summary_of(system_), settings_, state_.box); });
   auto& plan = layout_->plan;
   const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.heights(), cells.margin());
   if (cells.grid.n == plan.cells.grid.n && mesh_holds) {
@@ -192,7 +194,7 @@ void Engine::follow_box() {
   }
   auto own = snapshot();
   search_here(own);
-  lay_out(plan_for(state_.box));
+  lay_out(in_this_box([&] { return plan_for(state_.box); }));
   layout_->domain.distribute(std::move(static_cast<Particles&>(own)));
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/on_root.h"
 #include "tessera/fft/choice/trial.h"
+#include "tessera/md/memory/room.h"
 #include "tessera/md/topology.h"
 
 namespace tessera::md {
@@ -76,6 +78,13 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
 Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
                     const comm::Communicator& comm, ThreadPool& threads, std::optional<domain::Decomposition> bricks,
                     const vacuum::Extent& atoms) {
+  const auto summary = summary_of(system, atoms);
+  const auto cells = plan_cells(summary, settings, box);
+  comm::on_each_rank(comm, [&] {
+    check_room_for_cells(cells.grid, comm.size());
+    check_room_for_mesh(settings, comm.size());
+    check_room_for_table(settings.pair);
+  });
   const auto line = bricks             ? bricks->line()
                     : settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line
                                        : comm::RankLine::as_numbered(comm.size());
@@ -88,7 +97,7 @@ Plan plan_for_ranks(const model::System& system, const EngineSettings& settings,
     agreed = agree(comm, threads, problem, request, {}, settings.fft_wisdom_file);
     return agreed.plan;
   };
-  auto plan = make_plan(summary_of(system, atoms), settings, box, line, plan_transform, std::move(bricks));
+  auto plan = make_plan(summary, settings, box, line, plan_transform, std::move(bricks));
   plan.exchange = agreed.exchange;
   plan.wires = agreed.wires;
   return plan;

@@ -62,7 +62,7 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
                const TransformPlanner& plan_transform, std::optional<domain::Decomposition> bricks = std::nullopt);
 
 /// The same for the ranks of a communicator, by the map of the machine, and in a vacuum for atoms of this extent: one
-/// plan on all ranks. Throws InputError, also as comm::wires_of_ranks does. Collective.
+/// plan on all ranks. Throws InputError, also as comm::wires_of_ranks and memory/room.h do. Collective.
 Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
                     const comm::Communicator& comm, ThreadPool& threads,
                     std::optional<domain::Decomposition> bricks = std::nullopt,

@@ -13,9 +13,6 @@ namespace {
 std::vector<std::int32_t> atoms_of_hydrogens(const Template& molecule) {
   const auto n = static_cast<std::size_t>(molecule.n_atoms());
   std::vector<std::int32_t> parent(n, -1);
-  const auto is_hydrogen = [&](std::int32_t atom) {
-    return molecule.atomic_number[static_cast<std::size_t>(atom)] == 1;
-  };
   for (std::size_t atom = 0; atom < n; ++atom)
     if (molecule.group[atom] != static_cast<std::int32_t>(atom)) parent[atom] = molecule.group[atom];
   if (molecule.virtual_sites.empty()) return parent;
@@ -23,7 +20,7 @@ std::vector<std::int32_t> atoms_of_hydrogens(const Template& molecule) {
     for (const std::size_t end : {0, 1}) {
       const auto atom = pair[end], other = pair[1 - end];
       if (!molecule.has(atom) || !molecule.has(other)) continue;  // between units of a chain
-      if (is_hydrogen(atom) && !is_hydrogen(other) && !molecule.is_virtual_site(other))
+      if (is_hydrogen(molecule, atom) && !is_hydrogen(molecule, other) && !molecule.is_virtual_site(other))
         parent[static_cast<std::size_t>(atom)] = other;
     }
   return parent;
@@ -31,12 +28,17 @@ std::vector<std::int32_t> atoms_of_hydrogens(const Template& molecule) {
 
 }  // namespace
 
+bool is_hydrogen(const Template& molecule, std::int32_t atom) {
+  const auto index = static_cast<std::size_t>(atom);
+  return index < molecule.atomic_number.size() && molecule.atomic_number[index] == 1;
+}
+
 void repartition_hydrogen_mass(System& system, double mass) {
   for (auto& molecule : system.templates) {
     const auto n = static_cast<std::size_t>(molecule.n_atoms());
     const auto parents = atoms_of_hydrogens(molecule);
     for (std::size_t atom = molecule.rigid_water ? 3 : 0; atom < n; ++atom) {
-      if (molecule.atomic_number[atom] != 1 || parents[atom] < 0) continue;
+      if (!is_hydrogen(molecule, static_cast<std::int32_t>(atom)) || parents[atom] < 0) continue;
       const auto parent = static_cast<std::size_t>(parents[atom]);
       molecule.mass[parent] -= mass - molecule.mass[atom];
       molecule.mass[atom] = mass;

@@ -74,7 +74,7 @@ class Copies:
 
     def least_memory(self, processes: int = 1) -> int:
         """Returns the bytes of memory without which no part can be made: those of the original and a row of blocks."""
-        columns = int(np.prod(block_grid(reduced(self._box))[:2].astype(np.int64)))
+        columns = int(np.prod(block_grid(reduced(self._box), self.system.n_atoms)[:2].astype(np.int64)))
         return (BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms) + BYTES_PER_ATOM * processes * (
             self.system.n_atoms // columns
         )
@@ -83,8 +83,8 @@ class Copies:
         """Returns the atoms in parts of which this many `processes` can each make one in about `memory` bytes together,
         and no fewer than `workers` of them if there are so many rows of blocks."""
         groups = _Groups.of(self)
-        grid = block_grid(groups.box)
         n_atoms = self.system.n_atoms
+        grid = block_grid(groups.box, n_atoms)
         left = memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms
         at_once = min(left // (BYTES_PER_ATOM * processes), -(-n_atoms // workers))
         ranges = _ranges_of_columns(grid, n_atoms, at_once)

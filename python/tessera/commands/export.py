@@ -91,7 +91,7 @@ def export(
     """
     from tessera.export.configuration import read_configuration
     from tessera.export.dlpoly import is_config
-    from tessera.export.files import check_outputs, write_all
+    from tessera.export.files import check_outputs, take_part, write_all
 
     started = time.perf_counter()
     if not way.is_usual and not all(map(is_config, outputs)):
@@ -100,7 +100,10 @@ def export(
         )
     world = of_launcher()
     try:
-        check_outputs(outputs, force or not world.is_root)
+        if not world.is_root:
+            take_part(outputs, world, way)
+            return
+        check_outputs(outputs, force)
         with progress(quiet=as_json) as report:
             report("reading")
             configuration = read_configuration(source, frame, system)

@@ -77,8 +77,8 @@ def grid() -> None:
     help="ns that a core of another machine needs for a point; other rates are assumed then [all measured here].",
 )  # fmt: skip
 @click.option(
-    "--overlap", type=Finite(0, 1), default=1.0, show_default=True,
-    help="Share of computing during which messages progress, as `tessera grid bench` measures it.",
+    "--overlap", type=Finite(0, 1),
+    help="Share of computing during which messages progress [as `tessera grid bench -o` put it into the map; else 1].",
 )  # fmt: skip
 @click.option(
     "--flops", type=Finite(0, min_open=True), default=10.0, show_default=True,
@@ -96,7 +96,7 @@ def plan(
     periodic: tuple[bool, bool, bool],
     kpts: int | None,
     point: float | None,
-    overlap: float,
+    overlap: float | None,
     flops: float,
     as_json: bool,
 ) -> None:
@@ -117,6 +117,8 @@ def plan(
         ) from None
     import numpy as np
 
+    from tessera.grid.bench import overlap_of_map
+
     path = None if map_file is None else str(map_file)
     problem: dict[str, Any] = {
         "shape": shape, "periodic": periodic, "order": int(order), "bytes": np.dtype(dtype).itemsize, "ranks": ranks
@@ -126,7 +128,8 @@ def plan(
             rates = measured_rates(core, shape, periodic, int(order), dtype, ranks, threads)
         else:  # of another machine
             rates = {**dict(zip(RATES, core.assumed_grid_rates())), "point": 1e-9 * point}
-        rates["overlap"] = overlap
+        known = None if map_file is None else overlap_of_map(map_file, ranks, threads)
+        rates["overlap"] = overlap if overlap is not None else 1.0 if known is None else known
         content = json.loads(core.explain_grid(path, threads=threads, fields=grids, **problem, **rates))
         if kpts is not None:
             content["divisions"] = json.loads(
@@ -135,7 +138,13 @@ def plan(
             content["kpts"] = kpts
     except core.InputError as error:
         raise PlanError(str(error)) from None
-    content |= {"dtype": dtype, "order": int(order), "rates": rates, "point_is_measured": point is None}
+    content |= {
+        "dtype": dtype,
+        "order": int(order),
+        "rates": rates,
+        "point_is_measured": point is None,
+        "overlap_is": "given" if overlap is not None else "assumed" if known is None else "measured",
+    }
     echo(json.dumps(content, indent=2) if as_json else plan_text(content, map_file))
 
 
@@ -167,10 +176,13 @@ def plan_text(content: dict[str, Any], map_file: Path | None) -> str:
     approaches = content["approaches"]
     where = "of one host" if map_file is None else f"of {content['hosts']:,} hosts of {map_file}"
     rates = content["rates"]
-    point = time_text(rates["point"]) + " a point" + (" (measured here)" if content["point_is_measured"] else "")
+    point = "measured here, as other rates of cores" if content["point_is_measured"] else "given, other rates assumed"
+    source = {"given": "given", "measured": f"measured, in {map_file}", "assumed": "assumed: no map has a measured one"}
     lines = [
         f"{'×'.join(map(str, content['shape']))} points, {content['dtype']}, order {content['order']}, "
-        f"{content['fields']:,} grids, {content['ranks']:,} cores {where}; {point}",
+        f"{content['fields']:,} grids, {content['ranks']:,} cores {where}",
+        f"times are predicted, from {time_text(rates['point'])} a point ({point}) and an overlap of "
+        f"{rates['overlap']:.0%} of messages with computing ({source[content['overlap_is']]})",
         "",
     ]
     rows = [["approach", "ranks × threads", "processes", "batch", "slope", "time", "computing", "packing", "starting",
@@ -257,6 +269,10 @@ def divisions_text(content: dict[str, Any]) -> list[str]:
     help="Ranks of a host read each other's faces [default], or send messages as between hosts.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The map to put the overlap into, for `tessera grid plan --machine`.",
+)  # fmt: skip
 @click.option("--plot", "picture", type=click.Path(path_type=Path), help="Also draw times by batch (PNG, PDF, SVG).")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would be run and stop.")
 def bench(
@@ -275,6 +291,7 @@ def bench(
     oversubscribe: bool,
     shared_memory: bool,
     as_json: bool,
+    output: Path | None,
     picture: Path | None,
     dry_run: bool,
 ) -> None:
@@ -288,11 +305,11 @@ def bench(
     Examples:
       tessera grid bench
       tessera grid bench 144 -n 2 -t 1 --grids 32 --batches 1,8 --plot grid.png
-      tessera grid bench 48 -n 2 -t 1 --messages
+      tessera grid bench 48 -n 2 -t 1 --messages -o map.json
     """
     from tessera.grid import GridError
     from tessera.grid import approaches as all_approaches
-    from tessera.grid.bench import Request, command, measure, plot
+    from tessera.grid.bench import Request, command, measure, plot, put_into_map
 
     try:
         known = all_approaches()
@@ -326,6 +343,9 @@ def bench(
             echo(shlex.join(command(request, n, t)))
         return
     results = measure(request, lambda line: echo(f"tessera: {line}", err=True))
+    if output is not None:
+        is_told = put_into_map(results, output)
+        echo(f"wrote {output}" if is_told else f"no overlap can be told, so {output} stays as it is", err=True)
     if picture is not None:
         plot(results, picture)
         echo(f"wrote {picture}", err=True)
@@ -368,7 +388,9 @@ def bench_text(results: dict[str, Any], request: Request) -> str:
                 f"{where}: the model chooses {chosen}, which takes {ratio} times as long as the quickest, {best}"
             )
         if job["overlap_is_told"]:
-            lines.append(f"{where}: overlap {job['overlap']:.0%}, with which `tessera grid plan --overlap` plans")
+            lines.append(
+                f"{where}: overlap {job['overlap']:.0%}, with which `tessera grid plan` plans (-o puts it into a map)"
+            )
         lines += [f"left out: {one['approach']}, because: {one['why']}" for one in job["left_out"]]
     return "\n".join(lines)
 

@@ -53,8 +53,8 @@ def write_all(
     ranks: Ranks = ALONE,
     way: Way = Way(),  # noqa: B008
 ) -> tuple[Structure, list[Written]]:
-    """Writes each output in the format of its ending: a CONFIG by all ranks, others by the root. Collective. Raises
-    `InputError`."""
+    """Writes each output in the format of its ending as the root, a CONFIG with the other ranks, which call
+    `take_part`. Raises `InputError`."""
     report("putting molecules together")
     title = f"{configuration.title} (tessera export)"
     structure = structure_of(configuration.system, title, configuration.time or 0.0, whole)
@@ -66,17 +66,23 @@ def write_all(
         for output in outputs:
             report(f"writing {output.name}")
             try:
-                temporary = stack.enter_context(replaced(output)) if ranks.is_root else output
+                temporary = stack.enter_context(replaced(output))
                 if dlpoly.is_config(output):
-                    place = ranks.from_root(str(temporary))
                     step, timestep = configuration.step or 0, configuration.timestep or 0.0
-                    notes = dlpoly.write_config(structure, place, ranks, way, step, timestep)
+                    notes = dlpoly.write_config(structure, temporary, ranks, way, step, timestep)
                     written.append(Written(output, dlpoly.NAME, notes))
-                elif ranks.is_root:
+                else:
                     written.append(_write(configuration.system, structure, output, temporary))
             except OSError as error:
                 raise InputError(f"{output} can't be written: {error.strerror or error}") from None
     return structure, written
+
+
+def take_part(outputs: Sequence[Path], ranks: Ranks, way: Way) -> None:
+    """Writes a rank's share of what the root writes with `write_all`. Raises `InputError`."""
+    for output in outputs:
+        if dlpoly.is_config(output):
+            dlpoly.write_share(ranks, way)
 
 
 def _write(system: System, structure: Structure, output: Path, temporary: Path) -> Written:

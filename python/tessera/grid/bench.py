@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import launch
+from tessera.machine.change import change_map
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -169,6 +171,40 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         "quickest": {key: best[key] for key in keys},
         "chosen_over_quickest": chosen["median"] / best["median"],
     }
+
+
+def put_into_map(results: dict[str, Any], path: Path) -> bool:
+    """Writes the overlap of each job that tells one into a machine file, in place of an older one of as many ranks and
+    threads; all else in the file stays. Returns whether there was any. Raises LaunchError for what is no machine file,
+    OSError."""
+    found = [
+        {"ranks": job["ranks"], "threads": job["threads"], "share": job["overlap"]}
+        for job in results["jobs"]
+        if job["overlap_is_told"]
+    ]
+    if found:
+        replaced = {(one["ranks"], one["threads"]) for one in found}
+
+        def change(content: dict[str, Any]) -> None:
+            others = [one for one in content.get("overlaps", []) if (one["ranks"], one["threads"]) not in replaced]
+            content["overlaps"] = [*others, *found]
+
+        change_map(path, change)
+    return bool(found)
+
+
+def overlap_of_map(path: Path, ranks: int, threads: int) -> float | None:
+    """Returns the overlap that a machine file has of the number of ranks that is nearest, in ratio, and of as many
+    threads where it has such; None where it has none. Raises InputError of the compiled part."""
+    import tessera._core as core
+
+    known = json.loads(core.read_map(str(path))).get("overlaps", [])
+
+    def distance(one: dict[str, Any]) -> tuple[bool, float, int]:
+        return one["threads"] != threads, abs(math.log(one["ranks"] / ranks)), one["ranks"]
+
+    nearest = min(known, key=distance, default=None)
+    return None if nearest is None else float(nearest["share"])
 
 
 def predictions(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tessera import launch
-from tessera.files import beside, write_text
+from tessera.machine.change import change_map
 
 PROGRAM = "tessera-io"
 METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw",
@@ -233,24 +233,14 @@ def entry_of_map(results: dict[str, Any]) -> dict[str, Any]:
 
 def put_into_map(results: dict[str, Any], path: Path) -> None:
     """Writes the file system into a machine file, in place of an older entry of the same folder; all else in the file
-    stays. Makes the file where there is none. Raises BenchError for what is no machine file, OSError."""
-    try:
-        import tessera._core as core
-    except ImportError as error:
-        raise BenchError(f"the compiled part of tessera is missing ({error}); build it with `make build`") from None
-    content: dict[str, Any] = {"format": "tessera-machine", "version": 3, "name": path.stem}
-    try:
-        if path.exists():
-            content = json.loads(core.read_map(str(path)))
-        entry = entry_of_map(results)
+    stays. Makes the file where there is none. Raises LaunchError for what is no machine file, OSError."""
+    entry = entry_of_map(results)
+
+    def change(content: dict[str, Any]) -> None:
         others = [one for one in content.get("file_systems", []) if one["folder"] != entry["folder"]]
         content["file_systems"] = [*others, entry]
-        with beside(path) as temporary:
-            temporary.write_text(json.dumps(content))
-            text = core.read_map(str(temporary))
-    except core.InputError as error:
-        raise BenchError(str(error)) from None
-    write_text(path, text)
+
+    change_map(path, change)
 
 
 def choose(map_file: Path, path: Path, *, ranks: int, atoms: int, formats: Sequence[str], order: str) -> dict[str, Any]:

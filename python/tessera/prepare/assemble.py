@@ -25,6 +25,7 @@ from tessera.system.vacuum import frame_around
 
 OVERLAP = 0.1  # Å: two atoms that are closer need a minimisation
 MOST_IN_ONE_PLACE = 8  # atoms; copies of a molecule may lie on each other, a hundred ions at 0 0 0 have no coordinates
+MOST_PAIRS = 1_000_000  # of near atoms in a slab that are all listed; a cloud of n atoms has n²/2
 _SITE_ROUNDING = 0.01  # Å: how far files with few digits may have a virtual site from its place
 
 
@@ -213,7 +214,7 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
     slabs = _slabs(system)
     _check_coincident(flat, system, slabs)
     found = [_near_pairs(system, low, high) for low, high in slabs]
-    pairs, distance = np.concatenate([p for p, _ in found]), np.concatenate([d for _, d in found])
+    pairs, distance = np.concatenate([p for p, _, _ in found]), np.concatenate([d for _, d, _ in found])
     if not len(pairs):
         return
     pairs, once = np.unique(pairs, axis=0, return_index=True)
@@ -224,8 +225,9 @@ def check_overlaps(flat: FlatTopology, system: System) -> None:
     distance[excluded] = np.inf
     worst = int(np.argmin(distance))
     first, second = (int(i) for i in pairs[worst])
+    count = f"{'at least ' if any(more for *_, more in found) else ''}{int((~excluded).sum()):,}"
     system.warnings.append(
-        f"{int((~excluded).sum())} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
+        f"{count} pair(s) of atoms are closer than {OVERLAP} Å; the nearest are "
         f"{distance[worst]:.4f} Å apart: {flat.describe(first)} and {flat.describe(second)}. `tessera minimize` parts "
         "them; a run as it is blows up"
     )
@@ -243,16 +245,24 @@ def _slabs(system: System) -> list[tuple[int, int]]:
     return list(itertools.pairwise(bounds))
 
 
-def _near_pairs(system: System, low: int, high: int) -> tuple[IdArray, FloatArray]:
+def _near_pairs(system: System, low: int, high: int) -> tuple[IdArray, FloatArray, bool]:
     """Returns pairs of atoms (m,2), the lower first, that are closer than `OVERLAP`, and their distances (m,) in Å: all
-    pairs with an atom in this slab."""
+    pairs with an atom in this slab. Where these are more than `MOST_PAIRS`, they are those of each atom and its
+    `MOST_IN_ONE_PLACE` nearest, and the last value says that there may be more."""
     margin = int(np.ceil(2.0**32 * OVERLAP / heights(system.box)[0])) + 1
     ids, fraction = _inside(system, low - margin, high + margin)
     position, row = with_images(fraction, system.box, OVERLAP)
-    pairs = cKDTree(position).query_pairs(OVERLAP, output_type="ndarray")
+    tree = cKDTree(position)
+    is_part = tree.count_neighbors(tree, OVERLAP) - len(position) > 2 * MOST_PAIRS
+    if is_part:
+        _, near = tree.query(position, MOST_IN_ONE_PLACE + 1, distance_upper_bound=OVERLAP)
+        pairs = np.stack([np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()], axis=1)
+        pairs = pairs[(pairs[:, 1] < len(position)) & (pairs[:, 0] != pairs[:, 1])]
+    else:
+        pairs = tree.query_pairs(OVERLAP, output_type="ndarray")
     pairs = pairs[(pairs < len(ids)).any(axis=1)]
     distance = np.linalg.norm(position[pairs[:, 0]] - position[pairs[:, 1]], axis=1)
-    return np.sort(ids[row[pairs]], axis=1), distance
+    return np.sort(ids[row[pairs]], axis=1), distance, is_part
 
 
 def _check_coincident(flat: FlatTopology, system: System, slabs: list[tuple[int, int]]) -> None:

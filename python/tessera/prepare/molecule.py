@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from tessera.prepare.constants import HYDROGEN_MASS_LIMIT
 from tessera.system import ForceField, Template
 from tessera.system.model import IndexArray
 
@@ -41,6 +42,34 @@ def sorted_pairs(*lists: IndexArray) -> IndexArray:
     """Returns the union of pair lists as rows i < j in order, (·,2)."""
     pairs = np.concatenate([np.zeros((0, 2), np.int32), *lists])
     return np.unique(np.sort(pairs, axis=1), axis=0).astype(np.int32)
+
+
+def set_groups(template: Template) -> None:
+    """Sets a template's hydrogen groups, and the element of hydrogens that have none yet: from here on an atom is a
+    hydrogen where its element says so, in every program."""
+    template.atomic_number = np.where(_unnamed_hydrogens(template), 1, template.atomic_number).astype(np.int32)
+    template.group = hydrogen_groups(template)
+    join_groups_of_sites(template)
+
+
+def _unnamed_hydrogens(template: Template) -> NDArray[np.bool_]:
+    """Tells which atoms (n,) are hydrogens although neither input nor name says so, as may be where they were made
+    heavy: light atoms that are joined to one heavier atom, and else only to other hydrogens of this one. The atoms of a
+    chain of light beads are none."""
+    light = (template.atomic_number == 0) & (template.mass > 0) & (template.mass < HYDROGEN_MASS_LIMIT)
+    if not light.any():
+        return light
+    n, bonds = template.n_atoms, template.bonds
+    bonds = bonds[(template.mass[bonds] > 0).all(axis=1)]
+    both = np.unique(np.concatenate([bonds, bonds[:, ::-1]]), axis=0)
+    is_heavy = ~light & (template.atomic_number != 1)
+    to_heavy = both[~is_heavy[both[:, 0]] & is_heavy[both[:, 1]]]
+    owner = np.full(n, -1)
+    owner[to_heavy[:, 0]] = to_heavy[:, 1]
+    among = both[~is_heavy[both].any(axis=1)]
+    found = light & (np.bincount(to_heavy[:, 0], minlength=n) == 1)
+    found[among[owner[among[:, 0]] != owner[among[:, 1]]].ravel()] = False
+    return found
 
 
 def hydrogen_groups(template: Template) -> IndexArray:
@@ -82,13 +111,15 @@ def join_groups_of_sites(template: Template) -> None:
 
 
 def _most_central(template: Template, members: IndexArray) -> int:
-    """Returns the first of those members that are no hydrogens (if any) whose furthest member is nearest along
-    bonds."""
-    n, bonds = template.n_atoms, template.bonds
-    graph = sparse.csr_array((np.ones(len(bonds)), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
+    """Returns the first of those members that are no hydrogens (if any) whose furthest member is nearest along bonds
+    or, where these do not join all members, along bonds and springs."""
     heavy = members[template.atomic_number[members] != 1]
     candidates = heavy if len(heavy) else members
-    hops = csgraph.dijkstra(graph, directed=False, indices=candidates, unweighted=True, limit=_FAR)[:, members]
+    for links in (template.bonds, np.concatenate([template.bonds, template.term("urey_bradley").atoms])):
+        graph = sparse.csr_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(template.n_atoms,) * 2)
+        hops = csgraph.dijkstra(graph, directed=False, indices=candidates, unweighted=True, limit=_FAR)[:, members]
+        if np.isfinite(hops).all(axis=1).any():
+            break
     return int(candidates[np.argmin(hops.max(axis=1))])
 
 
@@ -134,8 +165,7 @@ def complete(templates: list[Template], field: ForceField, held: Sequence[IndexA
     missing, the input says nothing of constraints (CHARMM, AMBER), and every water may be rigid.
     """
     for index, template in enumerate(templates):
-        template.group = hydrogen_groups(template)
-        join_groups_of_sites(template)
+        set_groups(template)
         atoms = np.flatnonzero(template.mass > 0)
         if held is None:
             detect_rigid_water(template, field)

@@ -12,6 +12,7 @@ from tessera.system.arrays import FloatArray, IdArray
 from tessera.system.errors import SystemFileError
 
 BLOCK_EDGE = 16.0  # Å, about
+MOST_BLOCKS = 2**20  # about, of fewer atoms
 AT_ONCE = 1_000_000  # atoms whose positions are converted together
 MOST_TURNS = 2**20  # farther away, in box vectors, doubles are coarser than fractions
 FASTEST = 2048.0  # Å/ps; the engine's velocities are int32 in units of 2⁻²⁰ Å/ps
@@ -72,10 +73,11 @@ def times(vectors: FloatArray, matrix: FloatArray) -> FloatArray:
     return vectors[:, :1] * matrix[0] + vectors[:, 1:2] * matrix[1] + vectors[:, 2:] * matrix[2]
 
 
-def block_grid(box: FloatArray, most: int | None = None) -> NDArray[np.int32]:
-    """Returns the number of blocks (3,) along each box vector; there are about `most` at most."""
+def block_grid(box: FloatArray, n_atoms: int) -> NDArray[np.int32]:
+    """Returns the number of blocks (3,) along each box vector of a system file. They are larger in a box, or the frame
+    of a vacuum, that is so empty that there would be many more of them than atoms."""
     lengths = np.linalg.norm(box, axis=1)
-    edge = BLOCK_EDGE if most is None else max(BLOCK_EDGE, float(np.cbrt(np.prod(lengths) / most)))
+    edge = max(BLOCK_EDGE, float(np.cbrt(np.prod(lengths) / max(n_atoms, MOST_BLOCKS))))
     return np.maximum(1, np.rint(lengths / edge)).astype(np.int32)
 
 

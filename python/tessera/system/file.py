@@ -176,16 +176,11 @@ def _check_room(path: Path, size: int) -> None:
         )
 
 
-def _grid_of(system: System) -> NDArray[np.int32]:
-    """Returns the blocks of a system file. Those of a vacuum are larger where most would be empty."""
-    return block_grid(system.box, None if system.periodic else max(system.n_atoms, 2**20))
-
-
 def _parts_of(system: System) -> Parts:
     """Returns the atoms of a system, which are sorted part by part: beside the system only the block of each atom is
     held."""
     work = scratch()
-    grid = _grid_of(system)
+    grid = block_grid(system.box, system.n_atoms)
     block: NDArray[np.int32] = work.empty(system.n_atoms, np.int32)
     atoms = np.zeros(int(np.prod(grid.astype(np.int64))), np.int64)
     for rows in work.ranges(system.n_atoms):
@@ -223,7 +218,7 @@ def _write_system(file: Any, system: System, whole: bool) -> dict[str, tuple[int
     if molecules.chain_name:
         _put_text(file["instances"], "chain_name", molecules.chain_name)
     group = file.create_group("coordinates")
-    grid = _grid_of(system)
+    grid = block_grid(system.box, system.n_atoms)
     group["block_grid"] = grid
     shapes = {"fraction": (system.n_atoms, 3), "id": (system.n_atoms,)}
     if system.velocity is not None:

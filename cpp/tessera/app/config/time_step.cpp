@@ -6,6 +6,7 @@
 
 #include "tessera/md/constraint/fastest_vibration.h"
 #include "tessera/md/constraint/groups.h"
+#include "tessera/model/hydrogen_mass.h"
 
 namespace tessera::app {
 
@@ -23,7 +24,8 @@ std::string note_of_light_hydrogens(const md::EngineSettings& settings, const mo
     const auto& molecule = system.templates[kind];
     const auto n = static_cast<std::size_t>(molecule.n_atoms());
     for (std::size_t atom = constraints[kind].is_rigid_water ? 3 : 0; atom < n; ++atom)
-      if (molecule.atomic_number[atom] == 1 && molecule.mass[atom] > 0 && molecule.mass[atom] < light)
+      if (model::is_hydrogen(molecule, static_cast<std::int32_t>(atom)) && molecule.mass[atom] > 0 &&
+          molecule.mass[atom] < light)
         return fmt::format(
             "dynamics.timestep = {} fs is more than {} fs, and hydrogens such as {} of {} weigh {} amu: set "
             "dynamics.hydrogen_mass = 3, or choose at most {} fs",

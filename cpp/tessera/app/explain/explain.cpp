@@ -37,6 +37,7 @@
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/memory/planned_memory.h"
+#include "tessera/md/memory/room.h"
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::app {
@@ -100,7 +101,9 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
   };
   layout.frame = system.box;
   const auto extent = fit_frame(layout.frame, config, system, settings);
-  layout.plan = md::make_plan(md::summary_of(system, extent), settings, layout.frame, line, plan_transform);
+  const auto summary = md::summary_of(system, extent);
+  md::check_room_for_cells(md::plan_cells(summary, settings, layout.frame).grid, ranks);  // all are gone through below
+  layout.plan = md::make_plan(summary, settings, layout.frame, line, plan_transform);
   const auto& plan = *layout.plan;
   layout.cells = plan.cells;
   layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",

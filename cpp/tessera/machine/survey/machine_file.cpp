@@ -82,6 +82,18 @@ Trial trial_of(const nlohmann::json& json, const std::string& where) {
   return trial;
 }
 
+nlohmann::json to_json(const MessageOverlap& overlap) {
+  return {{"ranks", overlap.n_ranks}, {"threads", overlap.threads}, {"share", overlap.share}};
+}
+
+MessageOverlap overlap_of(const nlohmann::json& json, const std::string& where) {
+  const JsonReader reader(json, where);
+  const MessageOverlap overlap{reader.get<int>("ranks"), reader.get<int>("threads"), reader.get<double>("share")};
+  if (!(overlap.share >= 0 && overlap.share <= 1))
+    throw InputError(fmt::format("{} is {}, expected a number from 0 to 1", reader.where("share"), overlap.share));
+  return overlap;
+}
+
 /// Writes each member of an object on a line of its own, and each entry of a list of lists or objects; the numbers of a
 /// list are on one line.
 void write(const nlohmann::json& json, const std::string& indent, int depth, std::string& text) {
@@ -223,6 +235,7 @@ std::string machine_file_text(const MachineFile& file) {
   for (const auto& trial : file.trials) json["trials"].push_back(to_json(trial));
   json["file_systems"] = nlohmann::json::array();
   for (const auto& system : file.file_systems) json["file_systems"].push_back(to_json(system));
+  for (const auto& overlap : file.overlaps) json["overlaps"].push_back(to_json(overlap));
   std::string text;
   write(json, "", 3, text);
   return text + "\n";
@@ -230,7 +243,7 @@ std::string machine_file_text(const MachineFile& file) {
 
 MachineFile machine_file_from_text(const std::string& text, const std::string& name) {
   const auto json = parse(text, name);
-  MachineFile file{machine_from_json(json, name), std::nullopt, {}, {}};
+  MachineFile file{machine_from_json(json, name), std::nullopt, {}, {}, {}};
   const auto measurements = json.find("measurements");
   if (measurements != json.end() && !measurements->is_null())
     file.measurements = measurements_from_json(*measurements, name);
@@ -242,6 +255,10 @@ MachineFile machine_file_from_text(const std::string& text, const std::string& n
     for (const auto& system : reader.list("file_systems"))
       file.file_systems.push_back(
           file_system_from_json(system, fmt::format("{}[{}]", reader.where("file_systems"), file.file_systems.size())));
+  if (reader.has("overlaps"))
+    for (const auto& overlap : reader.list("overlaps"))
+      file.overlaps.push_back(
+          overlap_of(overlap, fmt::format("{}[{}]", reader.where("overlaps"), file.overlaps.size())));
   return file;
 }
 

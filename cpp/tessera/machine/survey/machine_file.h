@@ -20,6 +20,7 @@ struct MachineFile {
   std::optional<Measurements> measurements;
   std::vector<Trial> trials;
   std::vector<FileSystem> file_systems;
+  std::vector<MessageOverlap> overlaps;
 };
 
 nlohmann::json to_json(const Measurements& measurements);

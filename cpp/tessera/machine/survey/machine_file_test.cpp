@@ -100,6 +100,22 @@ TEST(MachineFile, ReadsThePublishedMachines) {
   EXPECT_GE(n_files, 3);
 }
 
+TEST(MachineFile, KeepsTheOverlapOfMessages) {
+  MachineFile file;
+  file.machine.name = "cluster";
+  file.overlaps = {{2, 1, 0.625}, {16, 4, 0}};
+  const auto text = machine_file_text(file);
+  EXPECT_EQ(machine_file_from_text(text, "map.json").overlaps, file.overlaps);
+  auto json = nlohmann::json::parse(text);
+  json["overlaps"][1]["share"] = 1.5;
+  try {
+    machine_file_from_text(json.dump(), "map");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), "map: overlaps[1].share is 1.5, expected a number from 0 to 1");
+  }
+}
+
 TEST(MachineFile, AnyPartMayLack) {
   MachineFile plain;
   plain.machine.name = "laptop";

@@ -1,4 +1,5 @@
-// Records a collective that was tried on the machine: the measured time beside the predicted one.
+// Records what was tried on the machine: a collective, its measured time beside the predicted one; messages beside
+// computing.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,15 @@ struct Trial {
   double least_gain = 0;   // lower confidence bound of the library's time over this one's; 0: not known
 
   friend bool operator==(const Trial&, const Trial&) = default;
+};
+
+/// How far messages progressed while ranks computed, as `tessera grid bench` measured it.
+struct MessageOverlap {
+  int n_ranks = 0;
+  int threads = 0;   // of a rank
+  double share = 0;  // of computing, 0 … 1
+
+  friend bool operator==(const MessageOverlap&, const MessageOverlap&) = default;
 };
 
 }  // namespace tessera::machine

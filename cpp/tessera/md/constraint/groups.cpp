@@ -9,15 +9,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
+#include "tessera/model/hydrogen_mass.h"
 
 namespace tessera::md::constraint {
 namespace {
-
-bool is_hydrogen(const model::Template& molecule, std::int32_t atom) {
-  const std::int32_t number = at(atom) < molecule.atomic_number.size() ? molecule.atomic_number[at(atom)] : 0;
-  if (number > 0) return number == 1;
-  return molecule.mass[at(atom)] < 3.5;  // amu: hydrogens made heavy for long steps weigh up to 3.03
-}
 
 std::string describe(const model::Template& molecule, std::int32_t atom) {
   std::string text = "atom " + std::to_string(atom + 1);
@@ -63,7 +58,7 @@ std::map<Pair, double> constrained_bonds(const model::ForceField& field, const m
       const auto& [k, length] = field.parameters[kind].at(at(terms.parameter[t]));
       if (!molecule.always_rigid || k != 0) {
         if (mode == ConstraintMode::none) continue;
-        const bool has_hydrogen = is_hydrogen(molecule, i) || is_hydrogen(molecule, j);
+        const bool has_hydrogen = model::is_hydrogen(molecule, i) || model::is_hydrogen(molecule, j);
         if (mode == ConstraintMode::h_bonds && (!has_hydrogen || (molecule.is_flexible && k != 0))) continue;
       }
       if (!(length > 0)) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -22,6 +23,21 @@ namespace {
 constexpr double most_radius = 6;
 
 using Neighbours = std::vector<std::map<std::int32_t, double>>;  // atoms at a known distance, by atom
+
+/// Adds springs between atoms without a bond (GROMACS' function 6, Urey and Bradley's), each with the length to which a
+/// motion may stretch it: these may be soft.
+void add_springs(const model::ForceField& field, const model::Template& molecule, Neighbours& neighbours) {
+  constexpr double energy = 8;  // kcal/mol: more than twelve times the thermal energy
+  const auto& springs = molecule.terms[model::urey_bradley];
+  for (std::size_t t = 0; t < springs.atoms.size(); ++t) {
+    const auto& [i, j] = springs.atoms[t];
+    const auto& [k, length] = field.parameters[model::urey_bradley][at(springs.parameter[t])];
+    if (!molecule.has(i) || !molecule.has(j) || !(k > 0)) continue;
+    const double longest = length + std::sqrt(energy / k);
+    neighbours[at(i)].emplace(j, longest);
+    neighbours[at(j)].emplace(i, longest);
+  }
+}
 
 Neighbours bonded_neighbours(const model::ForceField& field, const model::Template& molecule) {
   Neighbours neighbours(at(molecule.n_atoms()));
@@ -40,9 +56,10 @@ Neighbours bonded_neighbours(const model::ForceField& field, const model::Templa
 
 /// Returns the atoms that bonds join, and those at the ends of two bonds with a stiff angle between them, which are
 /// nearer than along the bonds: else a ring would count as if it might be stretched to a line.
-Neighbours neighbours_of(const model::ForceField& field, const model::Template& molecule) {
+Neighbours neighbours_of(const model::ForceField& field, const model::Template& molecule, bool with_springs) {
   constexpr double stiff = 10;  // kcal/mol/rad²: a distance across changes as little as a tenth, which cells allow for
-  const auto bonded = bonded_neighbours(field, molecule);
+  auto bonded = bonded_neighbours(field, molecule);
+  if (with_springs) add_springs(field, molecule, bonded);
   auto neighbours = bonded;
   const auto add = [&](auto kind, auto&& stiffness) {
     const auto& angles = molecule.terms[kind];
@@ -76,6 +93,15 @@ std::map<std::int32_t, double> distances_from(std::int32_t atom, const Neighbour
     for (const auto& [other, length] : neighbours[at(here)]) waiting.emplace(distance + length, other);
   }
   return found;
+}
+
+/// Whether distances are known to all atoms that the sites of a group follow.
+bool leads_to_parents(const model::Template& molecule, std::int32_t key,
+                      const std::map<std::int32_t, double>& distance) {
+  for (const auto& site : molecule.virtual_sites)
+    for (const auto& parent : site.parents)
+      if (molecule.group[at(site.atom)] == key && !distance.contains(parent.atom)) return false;
+  return true;
 }
 
 /// The greatest distance of a site from the key, where its parents are within these distances from it.
@@ -131,7 +157,8 @@ Reach site_group_reach(const model::System& system) {
   Reach greatest;
   for (const auto& molecule : system.templates) {
     if (molecule.virtual_sites.empty()) continue;
-    const auto neighbours = neighbours_of(system.force_field, molecule);
+    const auto neighbours = neighbours_of(system.force_field, molecule, false);
+    std::optional<Neighbours> with_springs;                            // where bonds alone do not lead to all parents
     std::map<std::int32_t, std::map<std::int32_t, double>> distances;  // by key atom
     for (const auto& site : molecule.virtual_sites) {
       const auto key = molecule.group[at(site.atom)];
@@ -146,6 +173,10 @@ Reach site_group_reach(const model::System& system) {
       }
       if (!distances.contains(key)) {
         auto& distance = distances[key] = distances_from(key, neighbours);
+        if (!leads_to_parents(molecule, key, distance)) {
+          if (!with_springs) with_springs = neighbours_of(system.force_field, molecule, true);
+          distance = distances_from(key, *with_springs);
+        }
         // Hydrogens and other atoms that share the group count, too.
         for (std::int32_t a = 0; a < molecule.n_atoms(); ++a)
           if (molecule.group[at(a)] == key && !molecule.is_virtual_site(a) && distance.contains(a)) take(distance[a]);
@@ -153,23 +184,26 @@ Reach site_group_reach(const model::System& system) {
       const auto& distance = distances[key];
       for (const auto& parent : site.parents)
         if (!distance.contains(parent.atom))
-          throw InputError(
-              fmt::format("no bonds join {} and {} within a few Å, so nothing says how far the virtual site {} may be "
-                          "from them: parents of a site must be near each other and joined by bonds or constraints",
-                          name_of(molecule, key), name_of(molecule, parent.atom), name_of(molecule, site.atom)));
+          throw InputError(fmt::format(
+              "no bonds join {} and {} within a few Å, so nothing keeps them near each other and the virtual "
+              "site {}: join its parents by bonds with a force, springs (GROMACS' functions 1, 2 and 6) or "
+              "constraints; a bond without a force (function 5) only leaves out pairs",
+              name_of(molecule, key), name_of(molecule, parent.atom), name_of(molecule, site.atom)));
       const double reach = furthest(site, distance);
       if (reach > most_radius)
-        throw InputError(fmt::format(
-            "the virtual site {} may be {:.1f} Å from {}, by the lengths of bonds; at most {} Å are supported, as a "
-            "site and its parents stay in one cell",
-            name_of(molecule, site.atom), reach, name_of(molecule, key), most_radius));
+        throw InputError(
+            fmt::format("the virtual site {} may be {:.1f} Å from {}, by the lengths of bonds and of springs that "
+                        "motion stretches; at most {} Å are supported, as a "
+                        "site and its parents stay in one cell",
+                        name_of(molecule, site.atom), reach, name_of(molecule, key), most_radius));
       take(reach);
     }
     if (greatest.distance > most_radius)
-      throw InputError(fmt::format(
-          "the parents of virtual sites of {} are up to {:.1f} Å apart, by the lengths of bonds, at {}; at most {} "
-          "Å are supported, as a site and its parents stay in one cell",
-          molecule.name, greatest.distance, greatest.of, most_radius));
+      throw InputError(
+          fmt::format("the parents of virtual sites of {} are up to {:.1f} Å apart, by the lengths of bonds and of "
+                      "springs that motion stretches, at {}; at most {} "
+                      "Å are supported, as a site and its parents stay in one cell",
+                      molecule.name, greatest.distance, greatest.of, most_radius));
   }
   return greatest;
 }

@@ -212,5 +212,18 @@ TEST(VirtualSite, ReachesAcrossARingByItsAngles) {
   EXPECT_EQ(site_group_reach(ring(model::bond, 40)).of, "RNG X");
 }
 
+TEST(VirtualSite, ReachesAlongSpringsWhereNoBondsLead) {
+  const double stretch = std::sqrt(8.0 / 300);  // by 8 kcal/mol
+  EXPECT_NEAR(site_group_reach(ring(model::urey_bradley, 40)).distance, (1.4 + stretch) * (1 + std::sqrt(3)), 1e-12);
+  EXPECT_NEAR(site_group_reach(ring(model::urey_bradley, 1)).distance, 3 * (1.4 + stretch), 1e-12);
+  auto soft = ring(model::urey_bradley, 1);
+  soft.force_field.parameters[model::urey_bradley][0].k = 0.5;
+  EXPECT_THROW(site_group_reach(soft), InputError);
+  auto both = ring(model::bond, 40);  // a spring across says nothing that bonds do not
+  both.templates[0].terms[model::urey_bradley] = {{{0, 3}}, {0}};
+  both.force_field.parameters[model::urey_bradley] = {{10, 1.0}};
+  EXPECT_EQ(site_group_reach(both).distance, site_group_reach(ring(model::bond, 40)).distance);
+}
+
 }  // namespace
 }  // namespace tessera::md::virtual_site

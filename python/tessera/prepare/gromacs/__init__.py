@@ -23,9 +23,8 @@ from tessera.prepare.gromacs.topology import Molecule, Topology
 from tessera.prepare.gromacs.virtual_sites import WITHOUT_VSITE, read_virtual_sites
 from tessera.prepare.molecule import (
     has_free_hydrogens,
-    hydrogen_groups,
-    join_groups_of_sites,
     keep_flexible,
+    set_groups,
     sorted_pairs,
     without_force,
 )
@@ -204,8 +203,8 @@ def _check_constraints(
     count, example = 0, ""
     for template, first in zip(templates, first_atom):
         held = template.term("bond").atoms[without_force(template, field)]
-        template.group = group = hydrogen_groups(template)
-        join_groups_of_sites(template)
+        set_groups(template)
+        group = template.group
         held = held[(template.mass[held] > 0).all(axis=1)]  # sites need no holding
         apart = held[group[held[:, 0]] != group[held[:, 1]]]
         if len(apart):

@@ -299,9 +299,8 @@ double plan_other_bytes(const PairCounts& counts, const PairSettings& settings) 
   double n = slots * static_cast<double>(values_a_slot * sizeof(float)) +
              counts.threads * slots * static_cast<double>(forces_a_slot * sizeof(std::int32_t)) +
              counts.cells * static_cast<double>((2 + n_neighbour_cells) * sizeof(std::int32_t));
-  const double ratio = settings.cutoff / shortest_in_table;
   if (settings.function == PairFunction::table)
-    n += 2 * sizeof(float) * PairTable::stride * settings.table_density * ratio * ratio;
+    n += bytes_of_table(points_of_table(settings.cutoff, settings.table_density));
   return n;
 }
 

@@ -6,6 +6,10 @@
 
 namespace tessera::md::pair::cells {
 
+double points_of_table(double cutoff, double density) {
+  return density * cutoff * cutoff / (shortest_in_table * shortest_in_table) + 3;
+}
+
 PairTable make_pair_table(const PairSettings& settings, double density) {
   PairTable table;
   const double scale = density * settings.cutoff * settings.cutoff;

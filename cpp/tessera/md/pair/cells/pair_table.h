@@ -24,6 +24,10 @@ struct PairTable {
   std::vector<float> force, energy;  // (points, stride)
 };
 
+/// Returns how many points a table needs, which may be more than it can number, and their bytes.
+double points_of_table(double cutoff, double density);
+inline double bytes_of_table(double points) { return 2 * sizeof(float) * PairTable::stride * points; }
+
 /// Makes a table with `density` points between 1/r² = 0 and 1/r_c², r_c being the Lennard-Jones cut-off. Errors are
 /// proportional to 1/density².
 PairTable make_pair_table(const PairSettings& settings, double density);

@@ -1,0 +1,68 @@
+#include "tessera/md/memory/room.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
+
+#include "tessera/base/error.h"
+
+namespace tessera::md {
+namespace {
+
+domain::CellGrid grid_of(std::int64_t n) {
+  domain::CellGrid grid;
+  grid.n = {n, n, n};
+  return grid;
+}
+
+std::string refusal(const domain::CellGrid& grid, int ranks) {
+  try {
+    check_room_for_cells(grid, ranks);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Room, IsThatOfTheMachine) {
+  EXPECT_EQ(refusal(grid_of(100), 1), "");
+  const auto text = refusal(grid_of(100'000), 10);
+  EXPECT_NE(text.find("the box is cut into 100000 × 100000 × 100000 cells"), std::string::npos) << text;
+  EXPECT_NE(text.find("left by this machine's memory"), std::string::npos) << text;
+  auto vacuum = grid_of(100'000);
+  vacuum.is_periodic = false;
+  EXPECT_EQ(refusal(vacuum, 1), "");
+}
+
+TEST(Room, IsForTheTableOfAPairFunction) {
+  pair::PairSettings settings;
+  settings.function = pair::PairFunction::table;
+  settings.table_density = 100;
+  settings.cutoff = 12;
+  EXPECT_NO_THROW(check_room_for_table(settings));
+  settings.cutoff = 1e6;
+  EXPECT_THROW(check_room_for_table(settings), InputError);
+  settings.function = pair::PairFunction::analytic;
+  EXPECT_NO_THROW(check_room_for_table(settings));
+}
+
+TEST(Room, IsWhatALimitLeaves) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(pages) * 4096 + 200'000'000;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  const auto few = refusal(grid_of(100), 1), many = refusal(grid_of(200), 1), shared = refusal(grid_of(200), 8);
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(few, "");
+  EXPECT_NE(many.find("GB are left by ulimit -v"), std::string::npos) << many;
+  EXPECT_EQ(shared, "");
+}
+
+}  // namespace
+}  // namespace tessera::md
