@@ -102,9 +102,9 @@ Status measure(Crew& crew, const HostLayout& layout, const Arguments& arguments,
   auto found = survey(crew, layout, arguments.survey, std::ref(reporter));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (old) found = machine::merge(*old->measurements, found);
-  machine::MachineFile map{common_machine(layout, std::filesystem::path(arguments.output).stem().string()), found,
-                           old ? old->trials : std::vector<machine::Trial>{},
-                           old ? old->file_systems : std::vector<machine::FileSystem>{}};
+  auto map = old.value_or(machine::MachineFile{});  // what else was measured stays
+  map.machine = common_machine(layout, std::filesystem::path(arguments.output).stem().string());
+  map.measurements = found;
   map.machine.network = machine::derive_network(found);
   write_atomically(arguments.output, machine::machine_file_text(map));
   if (!arguments.quiet) say_what_was_found(map, seconds, arguments);
