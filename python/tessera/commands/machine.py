@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tessera import launch
 from tessera.files import write_text
 from tessera.machine.quantities import Bytes, Finite
 from tessera.printing import echo
+from tessera.supervise import supervise
 
 FILE = click.Path(path_type=Path)
 PROBE = "tessera-probe"
@@ -113,7 +115,7 @@ def measure(
     if dry_run:
         echo(shlex.join(command))
         return
-    launch.execute(command)
+    sys.exit(supervise(command, "nothing was written"))
 
 
 @machine.command()
@@ -166,7 +168,7 @@ def tune(
     if dry_run:
         echo(shlex.join(command))
         return
-    launch.execute(command)
+    sys.exit(supervise(command, "nothing was written"))
 
 
 @machine.command()

@@ -14,6 +14,7 @@ from tessera import launch
 from tessera.machine.quantities import Finite
 from tessera.prepare.options import memory_option
 from tessera.printing import echo
+from tessera.supervise import supervise
 
 if TYPE_CHECKING:
     from tessera.system import System
@@ -97,7 +98,7 @@ def minimize(
                 echo(shlex.join(command))
                 return
             launch.tell_of_terminal()
-            status = launch.supervise(command, "nothing was written")
+            status = supervise(command, "nothing was written")
             if positions.stat().st_size > 0:
                 notes = _write(system, positions, output, int(memory * 1e9))
                 if not as_json:

@@ -13,7 +13,7 @@ from tessera.export.formats import FORMATS
 from tessera.export.psf import NAME as PSF
 from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, structure_of
-from tessera.files import replaced
+from tessera.files import named, replaced
 from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
@@ -74,6 +74,8 @@ def write_all(
                     written.append(Written(output, dlpoly.NAME, notes))
                 elif ranks.is_root:
                     written.append(_write(configuration.system, structure, output, temporary))
+            except InputError as error:
+                raise InputError(named(str(error), output)) from None
             except OSError as error:
                 raise InputError(f"{output} can't be written: {error.strerror or error}") from None
     return structure, written
