@@ -36,6 +36,11 @@ def replaced(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def real_path(path: str | Path) -> Path:
+    """Returns where links lead. `Path.resolve` raises what is no `OSError` for those that form a circle."""
+    return Path(os.path.realpath(path))
+
+
 def named(message: str, path: Path) -> str:
     """Returns a message with the name of a file in place of its temporary's, which the user does not know."""
     return re.sub(r"\.tessera\.[^/\s]+\.part\b", lambda _: path.name, message)
@@ -101,6 +106,8 @@ def _create_beside(place: Path) -> Path:
             return path
         except FileExistsError:
             pass
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(place)) from None
         except Stopped:  # while the file was made
             path.unlink(missing_ok=True)
             raise

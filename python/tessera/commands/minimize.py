@@ -13,7 +13,7 @@ import click
 from tessera import launch
 from tessera.machine.quantities import Finite
 from tessera.prepare.options import memory_option
-from tessera.printing import echo
+from tessera.printing import echo, told
 from tessera.supervise import supervise
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def minimize(
                 if not as_json:
                     echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
     except (InputError, SystemFileError, OSError) as error:
-        echo(f"tessera: error: {error}", err=True)
+        echo(f"tessera: error: {told(error)}", err=True)
         raise SystemExit(2) from None
     sys.exit(status)
 

@@ -13,7 +13,7 @@ from tessera.export.formats import FORMATS
 from tessera.export.psf import NAME as PSF
 from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, structure_of
-from tessera.files import named, replaced
+from tessera.files import named, real_path, replaced
 from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
@@ -40,7 +40,7 @@ def check_outputs(outputs: Sequence[Path], force: bool) -> None:
             raise InputError(f"the folder of {output} does not exist")
         if not force and (output.exists() or output.is_symlink()):
             raise InputError(f"{output} exists; --force replaces it")
-    if len({output.resolve() for output in outputs}) < len(outputs):
+    if len({real_path(output) for output in outputs}) < len(outputs):
         raise InputError("-o names the same file twice")
 
 

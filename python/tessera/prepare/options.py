@@ -22,7 +22,7 @@ from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
 from tessera.prepare.peaks import Peaks, memory_facts
 from tessera.prepare.summary import describe, summary
-from tessera.printing import echo
+from tessera.printing import echo, told
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.supervise import supervise
 from tessera.system import System, SystemFileError, write
@@ -159,7 +159,7 @@ def _vectors(edges: Triple | None, angles: Triple | None) -> FloatArray | None:
 
 def end(error: Exception) -> SystemExit:
     """Prints what is wrong with the input. Returns what ends the program."""
-    echo(f"tessera: error: {error}", err=True)
+    echo(f"tessera: error: {told(error)}", err=True)
     return SystemExit(2)
 
 

@@ -32,9 +32,9 @@ def selection_arguments(
     A restart keeps the atoms and references that its run began with. Raises `LaunchError`.
     """
     try:
-        text = run_file.read_text(errors="replace")
+        text = run_file.read_text(errors="replace") if run_file.is_file() else ""
     except OSError:
-        return []  # the engine says what is wrong
+        text = ""  # the engine says what is wrong
     if not WORDS.search(text) and not any(WORDS.search(override) for override in overrides):
         return []
     asked = _ask_engine(run_file, overrides)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.export.structure import Structure, structure_of
-from tessera.files import named, replaced, replaced_folder
+from tessera.files import named, real_path, replaced, replaced_folder
 from tessera.prepare.constants import KJ_PER_KCAL
 from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
@@ -93,7 +93,7 @@ def check_output(path: Path, trajectory: Trajectory, force: bool) -> str:
     ending = ending_of(path)
     if not path.parent.is_dir():
         raise InputError(f"the folder of {path} does not exist")
-    if path.resolve() in [source.resolve() for source in trajectory.sources]:
+    if real_path(path) in [real_path(source) for source in trajectory.sources]:
         raise InputError(f"{path} is what is read: write to another place")
     is_there = path.exists() or path.is_symlink()
     if is_there and not force:
