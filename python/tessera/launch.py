@@ -240,6 +240,11 @@ def _refuse_crowd(ranks: int, threads: int) -> None:
         )
 
 
+def word_of(path: Path) -> str:
+    """Returns a path as an argument of a program, which would take one that begins with a dash for an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
+
+
 def single_engine() -> list[str]:
     """Returns the command of an engine that one process runs by itself. Raises LaunchError."""
     built = engines() or _missing("tessera-md")

@@ -152,7 +152,7 @@ def tune(
       tessera machine tune map.json -n 32 --hostfile hosts
       tessera machine tune map.json -n 32 --hostfile hosts --ops allreduce,bcast --sizes 1M --seconds 30
     """
-    arguments = ["tune", str(map_file)]
+    arguments = ["tune", launch.word_of(map_file)]
     if output is not None:
         arguments += ["-o", str(output)]
     if ops is not None:

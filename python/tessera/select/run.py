@@ -72,7 +72,7 @@ def selection_arguments(
 
 def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
     command = launch.single_engine()
-    words = [str(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
+    words = [launch.word_of(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
     done = subprocess.run([*command, *words], capture_output=True, text=True)
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
