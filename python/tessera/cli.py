@@ -1,6 +1,7 @@
 """The command `tessera` finds the subcommand and prints failures in one line.
 
-The exit status is 0 for success, 1 for a failure and 2 for wrong input; a run ends with the engine's status.
+The exit status is 0 for success, 1 for a failure, 2 for wrong input, and 128 + the signal where one ended the command;
+a run ends with the engine's status.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import signal
 import sys
 import traceback
 from typing import NoReturn
 
 import click
 
-from tessera import ranks
+from tessera import ranks, stopping
 from tessera.printing import echo
 from tessera.version import __version__
 
@@ -126,10 +128,28 @@ def cli(context: click.Context) -> None:
 
 def main() -> NoReturn:
     """Runs the command line and ends the process."""
+    _open_standard_files()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where the parent ignores it, children would end without a status
     flavour = ranks.launched() if sys.argv[1:2] and sys.argv[1] in ON_RANKS else None
-    if flavour is None:
+    if flavour is not None:
+        ranks.carry_out(_status, flavour)
+    stopping.listen(stopping.stop)
+    try:
         sys.exit(_status())
-    ranks.carry_out(_status, flavour)
+    except stopping.Stopped as request:  # at a moment when a message was written
+        sys.exit(128 + request.number)
+    finally:
+        stopping.ignore()
+
+
+def _open_standard_files() -> None:
+    """Opens the null device in place of standard input, output and error where they are closed. Else the next file
+    would get their number, and what is printed would go into it."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _status() -> int:
@@ -149,9 +169,9 @@ def _status() -> int:
     except click.ClickException as error:
         echo(f"tessera: error: {error.format_message()}", err=True)
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        echo("tessera: interrupted", err=True)
-        return 1
+    except stopping.Stopped as request:
+        echo(f"tessera: ended by {request}", err=True)
+        return 128 + request.number
     except BrokenPipeError:  # `tessera … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

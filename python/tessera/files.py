@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tessera.stopping import Stopped
 
 
 @contextmanager
@@ -31,6 +34,16 @@ def replaced(path: str | Path) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def real_path(path: str | Path) -> Path:
+    """Returns where links lead. `Path.resolve` raises what is no `OSError` for those that form a circle."""
+    return Path(os.path.realpath(path))
+
+
+def named(message: str, path: Path) -> str:
+    """Returns a message with the name of a file in place of its temporary's, which the user does not know."""
+    return re.sub(r"\.tessera\.[^/\s]+\.part\b", lambda _: path.name, message)
 
 
 @contextmanager
@@ -87,11 +100,17 @@ def _place_of(path: Path) -> Path:
 def _create_beside(place: Path) -> Path:
     """Creates a file with a name by which the engine finds files that a killed process of this host has left."""
     for number in itertools.count():
-        name = f".tessera.{socket.gethostname()}.{os.getpid()}.{number}.part"
-        with suppress(FileExistsError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            os.close(os.open(place.parent / name, flags, 0o666))
-            return place.parent / name
+        path = place.parent / f".tessera.{socket.gethostname()}.{os.getpid()}.{number}.part"
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+            return path
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(place)) from None
+        except Stopped:  # while the file was made
+            path.unlink(missing_ok=True)
+            raise
     raise AssertionError
 
 

@@ -4,34 +4,20 @@ The engine is built once for each MPI (`tessera-md-openmpi`, `tessera-md-mpich`)
 the probe that measures the machine (`tessera-probe-*`) is always built with MPI. A build runs only under the `mpirun`
 of its own MPI, so the two are chosen together.
 
-Each `mpirun` reacts to signals in its own way. Open MPI's forwards some at once and others after a second, sends
-SIGKILL after another second, and ends with status 1; MPICH's dies of SIGHUP. All forward SIGUSR1, which the engine
-takes as a request to write its checkpoint and end. So `tessera run` stays the parent of its `mpirun` (`supervise`) and
-sends every request as SIGUSR1, also to the ranks of this host where the launcher does not react; its exit status is the
-one that the engine has without a launcher.
-
-Open MPI's mpirun loads hwloc's plugins. That for OpenCL loads drivers, and pocl's LLVM replaces mpirun's handlers of
-signals, so that SIGUSR1 is lost; launchers are started without it (`environment_of_launchers`).
-
 Environment: `TESSERA_BIN` (folder of the engines), `TESSERA_MPIRUN` (a launcher, perhaps with options, as in
 `srun --mpi=pmix`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import functools
 import os
 import resource
-import select
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,12 +26,14 @@ import click
 
 from tessera.machine.quantities import whole_of
 from tessera.printing import echo
+from tessera.supervise import GO_ON, environment_of_launchers, supervise
+from tessera.supervise import LaunchError as LaunchError
 
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
 AUTO = "auto"  # as many threads as a rank has cores
-SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank
+SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank; MPICH's UCX needs between 2 and 4 MB
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
@@ -84,12 +72,6 @@ oversubscribe_option = click.option(
     "--oversubscribe", is_flag=True, help="Start more than four ranks or threads a core, outside batch jobs."
 )
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the command that would be run and stop.")
-
-
-class LaunchError(click.ClickException):
-    """Raised where the engine or its `mpirun` can't be found or used; says what was looked for and how to mend it."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -197,22 +179,21 @@ def engine_command(
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
         return [str(_built(built, "serial")), *tail]
     launcher, flavour = _choose(built, mpi, ranks)
-    if flavour == "openmpi":
-        _check_size_of_files()
+    _check_size_of_files(flavour)
     options = _options(flavour, ranks, threads or 1)
     if hostfile is not None:
         options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
     return [*launcher.words, *options, str(_built(built, flavour)), *tail]
 
 
-def _check_size_of_files() -> None:
-    """Raises LaunchError where Open MPI's ranks could not make the files through which they share memory, for which
-    `mpirun` would wait for ever."""
+def _check_size_of_files(flavour: str) -> None:
+    """Raises LaunchError where ranks could not make the files through which they share memory. Open MPI's `mpirun`
+    would wait for them for ever, MPICH's ranks end with words of UCX alone."""
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit != resource.RLIM_INFINITY and limit < SHARED_FILE_BYTES:
         raise LaunchError(
-            f"files may have at most {limit:,} bytes here (ulimit -f), Open MPI needs {SHARED_FILE_BYTES:,} for "
-            "those in which ranks share memory: raise the limit, or take --mpi mpich or one rank with threads (-t)"
+            f"files may have at most {limit:,} bytes here (ulimit -f), {_NAMES[flavour]} needs {SHARED_FILE_BYTES:,} "
+            "for those in which ranks share memory: raise the limit, or take one rank with threads (-t)"
         )
 
 
@@ -257,6 +238,11 @@ def _refuse_crowd(ranks: int, threads: int) -> None:
             f"{MOST_ON_A_CORE * cores} in all, or --oversubscribe if you mean it (on a cluster, start it in a batch "
             "job)"
         )
+
+
+def word_of(path: Path) -> str:
+    """Returns a path as an argument of a program, which would take one that begins with a dash for an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def single_engine() -> list[str]:
@@ -318,14 +304,6 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     return options
 
 
-def environment_of_launchers() -> dict[str, str]:
-    """Returns this process's environment with hwloc's plugin for OpenCL left out, unless the user asked for it."""
-    components = [name for name in os.environ.get("HWLOC_COMPONENTS", "").split(",") if name]
-    if not {"opencl", "-opencl"} & set(components):
-        components.append("-opencl")
-    return {**os.environ, "HWLOC_COMPONENTS": ",".join(components)}
-
-
 def execute(command: Sequence[str]) -> NoReturn:
     """Replaces this process by the command, so that signals and the exit status are those of the command. Raises
     LaunchError."""
@@ -337,148 +315,6 @@ def execute(command: Sequence[str]) -> NoReturn:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
 
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
-SAME_REQUEST = 1.0  # seconds; as in cpp/tessera/comm/stop_signal.h
-ASK_AGAIN = 2.0  # seconds; a launcher that has not started its ranks yet may lose a signal
-FAILURES = (2, 3, 70)  # exit status of an engine that failed
-NOT_CONVERGED = 75  # of a minimisation; as in cpp/tessera/app/minimize.h
-
-
-def supervise(command: Sequence[str], after_loss: str = "--restart goes on from the last checkpoint") -> int:
-    """Runs a launcher of engines (or one engine) to its end. Returns the engine's status, or 128 + the signal that
-    stopped it. `after_loss` ends the message about a rank that was killed.
-
-    SIGTERM, SIGINT, SIGHUP and SIGUSR1 ask the run to stop with a checkpoint. Signals within a second are one request;
-    where the launcher goes on for two seconds more, the ranks of this host are asked, too. The third request makes the
-    launcher kill its ranks, the fourth kills the launcher. If this process is killed, the launcher gets SIGTERM. The
-    signals that ask do nothing afterwards: one that comes late shall not interrupt what is left to do. Raises
-    LaunchError. Only the main thread may call it.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    stops = {number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN}  # nohup ignores some
-    watched = stops | {signal.SIGCHLD, signal.SIGTSTP}
-    before = {number: signal.getsignal(number) or signal.SIG_DFL for number in watched}
-
-    def in_child() -> None:
-        for number in watched:
-            signal.signal(number, signal.SIG_DFL)
-        with contextlib.suppress(OSError, AttributeError):  # only Linux has it
-            ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-
-    with _signals_in_a_pipe(watched) as pipe:
-        try:
-            # The launcher has a session of its own, so a terminal's Ctrl-C reaches only this process, and the ranks
-            # only get SIGUSR1.
-            launcher = subprocess.Popen(
-                list(command),
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=in_child,
-                env=environment_of_launchers(),
-            )
-        except OSError as error:
-            _handle(before)
-            raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
-        asked, requests, latest = 0, 0, -SAME_REQUEST
-        while launcher.poll() is None:
-            came = select.select([pipe], [], [], ASK_AGAIN if asked else None)[0]
-            number = os.read(pipe, 1)[0] if came else 0
-            if number == signal.SIGTSTP:
-                _sleep_with(launcher)
-            elif number in stops:
-                asked = asked or number
-                now = time.monotonic()
-                if now - latest >= SAME_REQUEST:
-                    requests += 1
-                latest = now
-                _hand_on(launcher, requests)
-            elif asked and number == 0:
-                _hand_on(launcher, requests)
-                _ask_listeners(launcher.pid)
-    _handle({number: handler for number, handler in before.items() if number not in stops})
-    return _status_of_run(launcher.returncode, asked, after_loss)
-
-
-@contextlib.contextmanager
-def _signals_in_a_pipe(numbers: Iterable[signal.Signals]) -> Iterator[int]:
-    """Yields the end of a pipe from which each of these signals is read as one byte, its number. Afterwards they do
-    nothing.
-
-    To block them and wait for them would lose some: a thread that a library started (OpenBLAS's, say) has not blocked
-    them, and the end of a child that such a thread is told of is told to nobody else."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    _handle(dict.fromkeys(numbers, lambda *_: None))
-    try:
-        yield reading
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(reading)
-        os.close(writing)
-
-
-def _handle(handlers: Mapping[signal.Signals, Any]) -> None:
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-def _hand_on(launcher: subprocess.Popen[bytes], requests: int) -> None:
-    if requests > 3:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(launcher.pid, signal.SIGKILL)
-    else:
-        launcher.send_signal(signal.SIGUSR1 if requests < 3 else signal.SIGTERM)
-
-
-def _ask_listeners(launcher: int) -> None:
-    """Sends SIGUSR1 to those of the launcher's descendants on this host that have a handler for it, as ranks have: any
-    other process would be ended by it."""
-    parent, listens = {}, set()
-    for path in Path("/proc").glob("[0-9]*/status"):  # none where the system has no /proc
-        with contextlib.suppress(OSError, KeyError, ValueError):  # the process has ended
-            fields = dict(line.split(":", 1) for line in path.read_text(errors="replace").splitlines() if ":" in line)
-            number = int(path.parent.name)
-            parent[number] = int(fields["PPid"])
-            if int(fields["SigCgt"], 16) >> (signal.SIGUSR1 - 1) & 1:
-                listens.add(number)
-    for number in listens:
-        above = parent[number]
-        while above not in (0, launcher):
-            above = parent.get(above, 0)
-        if above == launcher:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(number, signal.SIGUSR1)
-
-
-def _sleep_with(launcher: subprocess.Popen[bytes]) -> None:
-    """Suspends the run on Ctrl-Z until `fg` or `bg`."""
-    launcher.send_signal(signal.SIGTSTP)
-    os.kill(os.getpid(), signal.SIGSTOP)
-    launcher.send_signal(signal.SIGCONT)
-
-
-def _status_of_run(status: int, asked: int, after_loss: str) -> int:
-    """Returns the exit status of `tessera run` from that of the launcher. The launcher's is negative if it died of a
-    signal itself. If a rank died of a signal, it is 128 + signal under Open MPI and the signal under MPICH."""
-    if status in (0, *FAILURES, NOT_CONVERGED):
-        return status
-    if asked:
-        return 128 + asked
-    if status < 0:
-        return 128 - status
-    number = status - 128 if status > 128 else status
-    if number == 1 or number not in signal.valid_signals():
-        return status
-    echo(
-        f"tessera: error: a rank was ended by {signal.Signals(number).name}, and the launcher ended the others; "
-        f"{after_loss}",
-        err=True,
-    )
-    return 128 + number
-
-
 def start(
     arguments: Sequence[str],
     *,
@@ -487,8 +323,10 @@ def start(
     mpi: str = "auto",
     oversubscribe: bool = False,
     dry_run: bool = False,
+    after_loss: str = GO_ON,
 ) -> None:
-    """Runs the engine in place of this process (with several ranks, as its child), or prints the command."""
+    """Runs the engine in place of this process (with several ranks, as its child), or prints the command. `after_loss`
+    is as in `supervise`."""
     command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
         echo(shlex.join(command))
@@ -497,7 +335,7 @@ def start(
     if Path(command[0]) in engines().values():
         execute(command)
     else:
-        sys.exit(supervise(command))
+        sys.exit(supervise(command, after_loss))
 
 
 def tell_of_terminal() -> None:

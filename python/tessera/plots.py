@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
@@ -180,7 +181,9 @@ def save(figure: Figure, output: Path) -> None:
         raise PlotError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
     try:
         with replaced(output) as temporary:
-            figure.savefig(temporary, format=output.suffix[1:])
+            picture = io.BytesIO()  # where writers of formats can't write, some fail in ways of their own
+            figure.savefig(picture, format=output.suffix[1:])
+            temporary.write_bytes(picture.getvalue())
     except OSError as error:
         raise PlotError(f"can't write {output}: {error.strerror}; choose another place") from None
     except ValueError:

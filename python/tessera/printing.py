@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import click
@@ -20,6 +21,13 @@ def printable(text: str, lines: bool = False) -> str:
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
     """Prints a text of one or more lines to standard output, or to standard error."""
     click.echo(printable(text, lines=True), err=err, nl=nl)
+
+
+def told(error: Exception) -> str:
+    """Returns the message of an exception; of an error of a file its name, and what the system says."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return str(error)
 
 
 class Told(Exception):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,7 +17,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
-from tessera import flavours
+from tessera import flavours, stopping
 from tessera.machine.quantities import whole_of
 from tessera.printing import echo
 
@@ -69,8 +68,8 @@ class Ranks:
         """Returns the values of all ranks. Collective. Raises `EndedElsewhere`."""
         if self.size == 1:
             return [value]
-        if _is_asked_to_stop:
-            raise KeyboardInterrupt
+        if _asked_to_stop:
+            raise stopping.Stopped(_asked_to_stop)
         found = self._all(False, value)
         failures = [what for has_ended, what in found if has_ended]
         if failures:
@@ -120,13 +119,13 @@ def is_first(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 _of_launcher = ALONE
-_is_asked_to_stop = False
+_asked_to_stop = 0
 
 
-def _stop(*_: object) -> None:
-    """Notes the request for the next message: an exception at any other place could leave ranks in `all` for ever."""
-    global _is_asked_to_stop
-    _is_asked_to_stop = True
+def _stop(number: int) -> None:
+    """Notes the signal for the next message: an exception at any other place could leave ranks in `all` for ever."""
+    global _asked_to_stop
+    _asked_to_stop = number
 
 
 def of_launcher() -> Ranks:
@@ -146,7 +145,7 @@ def carry_out(command: Callable[[], int], flavour: str) -> NoReturn:
         sys.exit(2)
     _of_launcher = ranks = Ranks(world.rank, world.size, world.all_gather)
     ranks._world, ranks._flavour = world, flavour
-    signal.signal(signal.SIGUSR1, _stop)  # `launch.supervise` asks ranks so
+    stopping.listen(_stop)
     printed = io.StringIO()
     stderr = sys.stderr
     if not ranks.is_root:
@@ -199,7 +198,7 @@ def _exchange_as_root(ends: list[Connection], data: bytes) -> list[bytes]:
 
 
 def _in_fork(rank: int, count: int, ends: list[Connection], pairs: list[Any], work: Callable[[Ranks], None]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the root ends
+    stopping.ignore()  # the root ends
     for index, (end, other) in enumerate(pairs):
         end.close()
         if index > rank - 1:

@@ -33,12 +33,13 @@ def place(tmp_path_factory: pytest.TempPathFactory, run_program: Run) -> Path:
     (folder / "run.toml").write_text(
         '[input]\nsystem = "water.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n[dynamics]\nsteps = 5\n'
     )
+    os.mkfifo(folder / "pipe")
     (folder / "one").symlink_to("two")
     (folder / "two").symlink_to("one")
     return folder
 
 
-@pytest.mark.parametrize("path", ["one", "one/x", "run.toml/x", "a" * 300, "a" * 300 + "/x"])
+@pytest.mark.parametrize("path", ["one", "one/x", "pipe", "run.toml/x", "a" * 300, "a" * 300 + "/x"])
 @pytest.mark.parametrize(
     "words",
     [
@@ -55,6 +56,21 @@ def test_paths_that_nothing_can_be(run_program: Run, place: Path, words: list[st
     done = run_program([ENGINE, *(word.format(path) for word in words)], cwd=place, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"tessera-md: error: {path}: ")
+
+
+def test_closed_standard_files_get_nothing_of_the_output(place: Path, tmp_path: Path) -> None:
+    """Files that are opened next would have their numbers."""
+
+    def close() -> None:
+        for number in (0, 1, 2):
+            os.close(number)
+
+    command = [ENGINE, "run.toml", "--set", f"output.folder={tmp_path / 'closed'}"]
+    assert subprocess.run(command, cwd=place, preexec_fn=close, timeout=HANGS).returncode == 0
+    command[-1] = f"output.folder={tmp_path / 'open'}"
+    assert subprocess.run(command, cwd=place, capture_output=True, timeout=HANGS).returncode == 0
+    for name in ("energy.csv", "checkpoint.tck"):
+        assert (tmp_path / "closed" / name).read_bytes() == (tmp_path / "open" / name).read_bytes()
 
 
 @pytest.mark.parametrize(

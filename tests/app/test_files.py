@@ -11,7 +11,8 @@ import pytest
 from conftest import HANGS
 
 from tessera.build.water import make_water
-from tessera.files import replaced, write_text
+from tessera.files import named, replaced, write_text
+from tessera.printing import told
 from tessera.system import SystemFileError, read, write
 
 
@@ -56,6 +57,36 @@ def test_what_is_no_place_of_a_file(tmp_path: Path, name: str) -> None:
         write(make_water(24), tmp_path / name)
     assert name.split("/file")[0] in str(refusal.value) and len(str(refusal.value).splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before and Path("/dev/null").is_char_device()
+
+
+def test_messages_name_the_file(tmp_path: Path) -> None:
+    """The user does not know its temporary, which is gone by then."""
+    with pytest.raises(OSError) as refusal:
+        write_text("/proc/self/new", "x")
+    assert told(refusal.value).startswith("/proc/self/new: ") and "[Errno" not in told(refusal.value)
+    temporary = f"{tmp_path}/.tessera.my.host.17.0.part"
+    assert named(f"{temporary}: can't write", tmp_path / "CONFIG") == f"{tmp_path}/CONFIG: can't write"
+
+
+@pytest.mark.parametrize("ending", [".png", ".pdf", ".svg"])
+def test_no_room_for_a_picture(tmp_path: Path, ending: str) -> None:
+    """The writer of PDF fails in ways of its own where it can't write."""
+    code = f"""
+from pathlib import Path
+from matplotlib.figure import Figure
+from tessera import plots
+figure = Figure()
+figure.add_subplot().plot(range(100))
+try:
+    plots.save(figure, Path("p{ending}"))
+except plots.PlotError as error:
+    assert "File too large" in str(error)
+else:
+    raise AssertionError
+"""
+    command = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", sys.executable, "-c", code]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANGS)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("kib", [0, 1, 4, 8, 16, 32, 48, 64, 68])

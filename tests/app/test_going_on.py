@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +83,19 @@ def test_settings_that_others_remove_are_written_again(
     assert settings.read_bytes() == before[0]
     assert "settings.toml was removed or changed while the run wrote to its folder" in capfd.readouterr().err
     assert len(Trajectory(tmp_path / "out")) == 3
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_in_the_place_of_settings(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """To read a pipe would wait for ever, and a folder was an error that nobody expects."""
+    settings = tmp_path / "out/settings.toml"
+    sim = simulation(tmp_path / "out", 8)
+
+    def disturb(_: tessera.Simulation) -> None:
+        if settings.is_file():
+            settings.unlink()
+            make(settings)
+
+    sim.add_hook(disturb, every=4)
+    with pytest.raises(tessera.InputError, match=r"settings.toml: is "):
+        sim.run()

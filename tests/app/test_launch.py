@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -17,6 +18,8 @@ import pytest
 from conftest import HANGS
 
 from tessera import launch
+from tessera.stopping import STOP_SIGNALS
+from tessera.supervise import supervise
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 PYTHON = str(Path(__file__).parents[2] / "python")
@@ -359,8 +362,8 @@ def test_launchers_start_without_opencl(
     else:
         monkeypatch.setenv("HWLOC_COMPONENTS", own)
     show = str(script(tmp_path / "mpirun", f'echo "$HWLOC_COMPONENTS" > {tmp_path / "shown"}'))
-    before = {number: signal.getsignal(number) for number in launch.STOP_SIGNALS}
-    assert launch.supervise([show]) == 0
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    assert supervise([show]) == 0
     for number, handler in before.items():  # which supervise makes do nothing
         signal.signal(number, handler)
     assert (tmp_path / "shown").read_text() == expected + "\n"
@@ -368,7 +371,7 @@ def test_launchers_start_without_opencl(
 
 ENDS_UNSEEN = """
 import os, subprocess, sys, threading
-from tessera import launch
+from tessera.supervise import supervise
 
 class Popen(subprocess.Popen):
     "A child that ends just after it was found running."
@@ -380,7 +383,7 @@ class Popen(subprocess.Popen):
 
 subprocess.Popen = Popen
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-sys.exit(launch.supervise(["sh", "-c", "sleep 0.3; exit 3"]))
+sys.exit(supervise(["sh", "-c", "sleep 0.3; exit 3"]))
 """
 
 
@@ -389,18 +392,24 @@ def test_an_end_that_another_thread_is_told_of_is_seen(run_program: Run) -> None
     assert run_program([sys.executable, "-c", ENDS_UNSEEN], check=False).returncode == 3
 
 
-def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
+def test_too_many_ranks_are_refused_before_the_launcher_starts(tmp_path: Path, handler: signal.Handlers) -> None:
+    """Also where the parent ignores the ends of its children, which the kernel then forgets with their status."""
     environment, command = supervised(tmp_path, "echo started")
     script(tmp_path / "tessera-md-serial", 'echo "$@" >&2; exit 2')
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
+    ignore = functools.partial(signal.signal, signal.SIGCHLD, handler)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS, preexec_fn=ignore)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "a.toml --check --ranks 2\n"
 
 
+@pytest.mark.parametrize("said", [OPEN_MPI, MPICH], ids=["openmpi", "mpich"])
 @pytest.mark.parametrize(("limit", "refused"), [(1 << 20, True), (1 << 30, False)])
-def test_files_that_may_not_grow(place: Path, monkeypatch: pytest.MonkeyPatch, limit: int, refused: bool) -> None:
+def test_files_that_may_not_grow(
+    place: Path, monkeypatch: pytest.MonkeyPatch, limit: int, refused: bool, said: str
+) -> None:
     """Where its ranks can't make the files in which they share memory, Open MPI's mpirun waits for ever."""
-    script(place / "path" / "mpirun", OPEN_MPI)
+    script(place / "path" / "mpirun", said)
     monkeypatch.setattr(launch.resource, "getrlimit", lambda _: (limit, limit))
     if refused:
         with pytest.raises(launch.LaunchError, match=r"files may have at most 1,048,576 bytes here \(ulimit -f\)"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -179,8 +181,11 @@ def test_what_was_not_finished(folder: Path) -> None:
     assert len(Trajectory(folder)) == 8
 
 
-def test_files_that_are_gone(folder: Path) -> None:
+@pytest.mark.parametrize("instead", [None, os.mkdir, os.mkfifo])
+def test_files_that_are_gone(folder: Path, instead: Callable[[Path], None] | None) -> None:
     (folder / "segment-0001.part-0002").unlink()
+    if instead is not None:
+        instead(folder / "segment-0001.part-0002")
     assert "not there: segment-0001.part-0002" in run("verify", folder).output
     with pytest.raises(DamagedFileError, match=r"segment-0001.part-0002 is not there: put it back"):
         Trajectory(folder)[8]

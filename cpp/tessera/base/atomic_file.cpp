@@ -27,9 +27,9 @@ namespace {
 std::string temporary_prefix() { return fmt::format(".tessera.{}.", host_name()); }
 constexpr std::string_view temporary_ending = ".part";
 
-Descriptor create_temporary(const std::string& path) {
+Descriptor create_temporary(const std::string& place, const std::string& path) {
   for (int number = 0;; ++number)
-    if (auto file = Descriptor::create_if_absent(temporary_beside(path, number))) return std::move(*file);
+    if (auto file = Descriptor::create_if_absent(temporary_beside(place, number), path)) return std::move(*file);
 }
 
 /// The process whose temporary this is, where it is one of this host's.
@@ -91,7 +91,7 @@ std::string temporary_beside(const std::string& place, int number) {
   return (fs::path(place).parent_path() / name).string();
 }
 
-AtomicFile::AtomicFile(const std::string& path) : path_(place_of_file(path)), file_(create_temporary(path_)) {}
+AtomicFile::AtomicFile(const std::string& path) : path_(place_of_file(path)), file_(create_temporary(path_, path)) {}
 
 AtomicFile::~AtomicFile() {
   if (is_open_) std::remove(file_.path().c_str());

@@ -1,10 +1,12 @@
 #include "tessera/base/atomic_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -90,6 +92,20 @@ TEST_F(Place, OnlyRegularFilesAreReplaced) {
   }
   EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+}
+
+/// The user does not know the temporary, and it is gone when the message is read.
+TEST_F(Place, MessagesNameTheFile) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{16, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto message = message_of([&] { write_atomically(path("file"), std::string(100, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(message.find(path("file") + ": can't write: "), 0U) << message;
+  EXPECT_EQ(message.find(".part"), std::string::npos) << message;
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(Place, LinksStay) {

@@ -70,15 +70,17 @@ std::string system_error_text(int error) {
   return fmt::format("{}{}", std::strerror(error), mend);
 }
 
-std::optional<Descriptor> Descriptor::create_if_absent(const std::string& path) {
+std::optional<Descriptor> Descriptor::create_if_absent(const std::string& path, const std::string& shown) {
   const int handle = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (handle < 0 && errno == EEXIST) return std::nullopt;
-  if (handle < 0) fail(path, "make the file");
-  return Descriptor(path, handle);
+  if (handle < 0) fail(shown, "make the file");
+  Descriptor file(path, handle);
+  file.shown_ = shown;
+  return file;
 }
 
 Descriptor Descriptor::create(const std::string& path) {
-  auto file = create_if_absent(path);
+  auto file = create_if_absent(path, path);
   if (!file) throw RunError(fmt::format("{}: can't make the file: something has that name; move it away", path));
   return std::move(*file);
 }
@@ -92,7 +94,7 @@ Descriptor Descriptor::duplicate(const std::string& path, int handle) {
 std::optional<Descriptor> Descriptor::direct() const {
 #ifdef O_DIRECT
   struct stat status {};
-  if (::fstat(handle_, &status) != 0) fail(path_, "look at the file");
+  if (::fstat(handle_, &status) != 0) fail(shown(), "look at the file");
   // File systems of the network and those in memory have no device of their own.
   if (major(status.st_dev) == 0 || !has_large_pages()) return std::nullopt;
 #ifdef STATX_DIOALIGN
@@ -106,16 +108,20 @@ std::optional<Descriptor> Descriptor::direct() const {
   const int access = ::fcntl(handle_, F_GETFL) & O_ACCMODE;
   const int second = ::open(fmt::format("/proc/self/fd/{}", handle_).c_str(), access | O_DIRECT | O_CLOEXEC);
   if (second < 0) return std::nullopt;
-  return Descriptor(path_, second);
+  Descriptor found(path_, second);
+  found.shown_ = shown_;
+  return found;
 #else
   return std::nullopt;
 #endif
 }
 
-Descriptor Descriptor::open_to_change(const std::string& path) {
+Descriptor Descriptor::open_to_change(const std::string& path, const std::string& shown) {
   const int handle = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (handle < 0) fail(path, "open the file for writing");
-  return {path, handle};
+  if (handle < 0) fail(shown.empty() ? path : shown, "open the file for writing");
+  Descriptor file(path, handle);
+  file.shown_ = shown;
+  return file;
 }
 
 Descriptor Descriptor::open_to_read(const std::string& path) {
@@ -125,10 +131,11 @@ Descriptor Descriptor::open_to_read(const std::string& path) {
 }
 
 Descriptor::Descriptor(Descriptor&& other) noexcept
-    : path_(std::move(other.path_)), handle_(std::exchange(other.handle_, -1)) {}
+    : path_(std::move(other.path_)), shown_(std::move(other.shown_)), handle_(std::exchange(other.handle_, -1)) {}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(shown_, other.shown_);
   std::swap(handle_, other.handle_);
   return *this;
 }
@@ -140,13 +147,13 @@ Descriptor::~Descriptor() {
 bool Descriptor::is_in_place() const {
   struct stat ours {
   }, named{};
-  if (::fstat(handle_, &ours) != 0) fail(path_, "look at the file");
+  if (::fstat(handle_, &ours) != 0) fail(shown(), "look at the file");
   return ::stat(path_.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
 std::int64_t Descriptor::size() const {
   struct stat status {};
-  if (::fstat(handle_, &status) != 0) fail(path_, "look at the file");
+  if (::fstat(handle_, &status) != 0) fail(shown(), "look at the file");
   return status.st_size;
 }
 
@@ -158,7 +165,7 @@ std::size_t Descriptor::read_at(void* data, std::size_t bytes, std::int64_t offs
     if (n < 0 && errno == EINTR) continue;
     // Direct I/O has read up to the end, and refuses to go on from there.
     if (n < 0 && errno == EINVAL && done % page_bytes != 0) break;
-    if (n < 0) fail(path_, "read");
+    if (n < 0) fail(shown(), "read");
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
   }
@@ -188,20 +195,20 @@ void Descriptor::write_at(const void* data, std::size_t bytes, std::int64_t offs
     const ssize_t n =
         ::pwrite(handle_, static_cast<const char*>(data) + done, bytes - done, offset + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path_, "write");
+    if (n < 0) fail(shown(), "write");
     done += static_cast<std::size_t>(n);
   }
 }
 
 void Descriptor::truncate(std::int64_t bytes) const {
-  if (::ftruncate(handle_, bytes) != 0) fail(path_, "cut the file");
+  if (::ftruncate(handle_, bytes) != 0) fail(shown(), "cut the file");
 }
 
 void Descriptor::reserve(std::int64_t offset, std::int64_t bytes) const {
   // The system's call: where the file system knows none, posix_fallocate would write to every block.
   while (::fallocate(handle_, 0, offset, bytes) != 0) {
     if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) return;
-    if (errno != EINTR) fail(path_, "reserve room");
+    if (errno != EINTR) fail(shown(), "reserve room");
   }
 }
 
@@ -215,7 +222,7 @@ void Descriptor::start_synchronizing(std::int64_t offset, std::int64_t bytes) co
 
 void Descriptor::synchronize() const {
   // Some file systems know no fsync; what can't be had is not an error.
-  if (::fsync(handle_) != 0 && errno != EINVAL && errno != ENOTSUP) fail(path_, "bring the file to the disk");
+  if (::fsync(handle_) != 0 && errno != EINVAL && errno != ENOTSUP) fail(shown(), "bring the file to the disk");
 }
 
 }  // namespace tessera

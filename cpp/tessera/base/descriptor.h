@@ -15,11 +15,12 @@ constexpr std::int64_t whole_pages(std::int64_t bytes) { return (bytes + page_by
 class Descriptor {
  public:
   /// Throws RunError naming the file and the reason, like everything here.
-  static Descriptor create(const std::string& path);          // nothing may have the name, not even a link
-  static Descriptor open_to_change(const std::string& path);  // must exist
-  static Descriptor open_to_read(const std::string& path);    // throws InputError
-  /// As create(), but nothing where something has the name.
-  static std::optional<Descriptor> create_if_absent(const std::string& path);
+  static Descriptor create(const std::string& path);  // nothing may have the name, not even a link
+  /// Must exist. Messages name it `shown`, where that is given: of a temporary, what it is to become.
+  static Descriptor open_to_change(const std::string& path, const std::string& shown = "");
+  static Descriptor open_to_read(const std::string& path);  // throws InputError
+  /// As create(), but nothing where something has the name. Messages name the file `shown`.
+  static std::optional<Descriptor> create_if_absent(const std::string& path, const std::string& shown);
   /// A second handle of a file that another library has open.
   static Descriptor duplicate(const std::string& path, int handle);
   /// A second handle of this file for direct I/O, which moves bytes between the disk and the caller's memory without a
@@ -55,7 +56,9 @@ class Descriptor {
  private:
   Descriptor(std::string path, int handle) : path_(std::move(path)), handle_(handle) {}
 
-  std::string path_;
+  const std::string& shown() const { return shown_.empty() ? path_ : shown_; }
+
+  std::string path_, shown_;
   int handle_ = -1;
 };
 

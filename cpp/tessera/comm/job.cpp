@@ -1,6 +1,8 @@
 #include "tessera/comm/job.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,7 +14,21 @@
 
 namespace tessera::comm {
 
+namespace {
+
+/// Opens the null device in place of standard input, output and error where they are closed. Else the next file would
+/// get their number, and what is printed would go into it.
+void open_standard_files() {
+  int handle = 0;
+  do handle = ::open("/dev/null", O_RDWR);
+  while (handle >= 0 && handle <= STDERR_FILENO);
+  if (handle > STDERR_FILENO) ::close(handle);
+}
+
+}  // namespace
+
 int run_job(const std::string& program, const std::function<int(Communicator&)>& work) {
+  open_standard_files();
   std::optional<Communicator> comm;
   int status = 0;
   const auto report = [&](const char* what, int code) {

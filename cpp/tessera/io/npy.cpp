@@ -33,7 +33,7 @@ void write_npy(const comm::Communicator& comm, const std::string& path, std::spa
   comm::broadcast_resized(comm, temporary);
   on_each_rank(comm, [&] {
     const auto header = header_of(n, columns);
-    const auto shared = Descriptor::open_to_change(temporary);
+    const auto shared = Descriptor::open_to_change(temporary, path);
     if (comm.is_root()) shared.write_at(header.data(), header.size(), 0);
     const auto row_bytes = columns * static_cast<std::int64_t>(sizeof(double));
     shared.write_at(rows.data(), rows.size_bytes(), std::ssize(header) + first_row * row_bytes);

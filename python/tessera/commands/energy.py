@@ -45,4 +45,7 @@ def energy(
         arguments += ["--forces", str(forces)]
     for override in overrides:
         arguments += ["--set", override]
-    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)
+    launch.start(
+        arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run,
+        after_loss="nothing was written",
+    )  # fmt: skip

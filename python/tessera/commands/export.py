@@ -13,7 +13,7 @@ import click
 from tessera.machine.quantities import whole_of
 from tessera.prepare.errors import InputError
 from tessera.prepare.options import progress, way_options
-from tessera.printing import echo
+from tessera.printing import echo, told
 from tessera.ranks import of_launcher
 from tessera.system import SystemFileError
 from tessera.way import Way
@@ -110,7 +110,7 @@ def export(
             with libraries():
                 structure, files = write_all(configuration, outputs, select, wrap == "molecules", report, world, way)
     except (InputError, SystemFileError, OSError) as error:
-        echo(f"tessera: error: {error}", err=True)
+        echo(f"tessera: error: {told(error)}", err=True)
         raise SystemExit(2) from None
     facts = {
         "source": str(configuration.source),

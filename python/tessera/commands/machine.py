@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tessera import launch
 from tessera.files import write_text
 from tessera.machine.quantities import Bytes, Finite
 from tessera.printing import echo
+from tessera.supervise import supervise
 
 FILE = click.Path(path_type=Path)
 PROBE = "tessera-probe"
@@ -113,7 +115,7 @@ def measure(
     if dry_run:
         echo(shlex.join(command))
         return
-    launch.execute(command)
+    sys.exit(supervise(command, "nothing was written"))
 
 
 @machine.command()
@@ -150,7 +152,7 @@ def tune(
       tessera machine tune map.json -n 32 --hostfile hosts
       tessera machine tune map.json -n 32 --hostfile hosts --ops allreduce,bcast --sizes 1M --seconds 30
     """
-    arguments = ["tune", str(map_file)]
+    arguments = ["tune", launch.word_of(map_file)]
     if output is not None:
         arguments += ["-o", str(output)]
     if ops is not None:
@@ -166,7 +168,7 @@ def tune(
     if dry_run:
         echo(shlex.join(command))
         return
-    launch.execute(command)
+    sys.exit(supervise(command, "nothing was written"))
 
 
 @machine.command()

@@ -13,7 +13,8 @@ import click
 from tessera import launch
 from tessera.machine.quantities import Finite
 from tessera.prepare.options import memory_option
-from tessera.printing import echo
+from tessera.printing import echo, told
+from tessera.supervise import supervise
 
 if TYPE_CHECKING:
     from tessera.system import System
@@ -97,13 +98,13 @@ def minimize(
                 echo(shlex.join(command))
                 return
             launch.tell_of_terminal()
-            status = launch.supervise(command, "nothing was written")
+            status = supervise(command, "nothing was written")
             if positions.stat().st_size > 0:
                 notes = _write(system, positions, output, int(memory * 1e9))
                 if not as_json:
                     echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
     except (InputError, SystemFileError, OSError) as error:
-        echo(f"tessera: error: {error}", err=True)
+        echo(f"tessera: error: {told(error)}", err=True)
         raise SystemExit(2) from None
     sys.exit(status)
 

@@ -63,7 +63,7 @@ def run(
         return
     if run_file is None:
         raise click.UsageError("give a run file; `tessera run --print-defaults > run.toml` writes one to start from")
-    arguments = [str(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
+    arguments = [launch.word_of(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
     if max_hours is not None:
         arguments += ["--max-hours", str(max_hours)]
     for override in overrides:

@@ -19,7 +19,7 @@ from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.prepare.errors import InputError
 from tessera.prepare.options import way_options
-from tessera.printing import echo
+from tessera.printing import echo, told
 from tessera.ranks import of_launcher
 from tessera.system import SystemFileError
 from tessera.way import Way
@@ -409,7 +409,7 @@ def errors() -> Iterator[None]:
 
 
 def _end(error: Exception, status: int) -> NoReturn:
-    echo(f"tessera: error: {error}", err=True)
+    echo(f"tessera: error: {told(error)}", err=True)
     raise SystemExit(status) from None
 
 

@@ -13,7 +13,7 @@ from tessera.export.formats import FORMATS
 from tessera.export.psf import NAME as PSF
 from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, structure_of
-from tessera.files import replaced
+from tessera.files import named, real_path, replaced
 from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
@@ -40,7 +40,7 @@ def check_outputs(outputs: Sequence[Path], force: bool) -> None:
             raise InputError(f"the folder of {output} does not exist")
         if not force and (output.exists() or output.is_symlink()):
             raise InputError(f"{output} exists; --force replaces it")
-    if len({output.resolve() for output in outputs}) < len(outputs):
+    if len({real_path(output) for output in outputs}) < len(outputs):
         raise InputError("-o names the same file twice")
 
 
@@ -73,6 +73,8 @@ def write_all(
                     written.append(Written(output, dlpoly.NAME, notes))
                 else:
                     written.append(_write(configuration.system, structure, output, temporary))
+            except InputError as error:
+                raise InputError(named(str(error), output)) from None
             except OSError as error:
                 raise InputError(f"{output} can't be written: {error.strerror or error}") from None
     return structure, written

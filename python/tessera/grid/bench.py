@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 
 from tessera import launch
 from tessera.machine.change import change_map
+from tessera.supervise import output_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,13 +111,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
 def started(request: Request, ranks: int, threads: int) -> dict[str, Any]:
     """Runs one job. Returns what its ranks found (trial.py). Raises LaunchError."""
     line = command(request, ranks, threads)
-    environment = {**launch.environment_of_launchers(), "OMP_NUM_THREADS": "1"}
-    try:
-        done = subprocess.run(
-            line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
-        )
-    except OSError as error:
-        raise BenchError(f"can't start {line[0]}: {error.strerror}") from None
+    done = output_of(line, OMP_NUM_THREADS="1")
     said: list[dict[str, Any]] = [json.loads(one) for one in done.stdout.splitlines() if one.startswith("{")]
     complaint = next((one["error"] for one in said if "error" in one), "")
     if done.returncode != 0 or complaint or not said:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tessera import launch
 from tessera.machine.change import change_map
+from tessera.supervise import output_of
 
 PROGRAM = "tessera-io"
 METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw",
@@ -127,17 +128,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
         is_first = not runs or runs[-1]["ranks"] != ranks
         if is_first:
             tell(f"measuring with {ranks} {'rank' if ranks == 1 else 'ranks'} …")
-        try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                stdin=subprocess.DEVNULL,
-                check=False,
-                env=launch.environment_of_launchers(),
-            )
-        except OSError as error:
-            raise BenchError(f"can't start {command[0]}: {error.strerror}") from None
+        done = output_of(command)
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             said = [line.split(": error: ", 1)[1] for line in lines if ": error: " in line]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.files import real_path
 from tessera.prepare.assemble import check_box
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_stream import lines_of
@@ -120,7 +121,7 @@ class _Archive:
         once: dict[Path, Path] = {}
         for path in found:
             if path.is_dir():
-                once.setdefault(path.resolve(), path)
+                once.setdefault(real_path(path), path)
         return list(once.values())
 
     def label(self, path: str | Path) -> str:
@@ -194,7 +195,7 @@ class _Archive:
     def is_of_step(self, path: Path, psf: Path) -> bool:
         """Whether a file is a member of the archive and of the PSF's step, not what a run has written."""
         step, folders = _step(path), [folder.resolve() for folder in self.folders]
-        return path.resolve().parent in folders and step is not None and step == _step(psf)
+        return real_path(path).parent in folders and step is not None and step == _step(psf)
 
     def cells_of_run(self, coordinates: Path) -> list[_Cell]:
         """The box that NAMD writes beside its coordinates."""
@@ -226,7 +227,7 @@ def _is_archive(folder: Path) -> bool:
 
 
 def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
+    return real_path(one) == real_path(other)
 
 
 def _and(names: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tessera.files import real_path
 from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.text import read_text
 
@@ -140,7 +141,7 @@ class _Reader:
 
     def read(self, path: Path, asked: Line | None = None, kind: str | None = None, stops_at: int | None = None) -> None:
         """Reads a file of the kind that is asked for, else of the kind that it looks like."""
-        resolved = path.resolve()
+        resolved = real_path(path)
         if asked and resolved in self._open:
             raise asked.error(f"{path.name} reads itself: it is being read already")
         self.reading.files += 1

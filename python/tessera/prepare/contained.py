@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tessera import stopping
 from tessera.prepare.errors import InputError
 
 Result = TypeVar("Result")
@@ -71,7 +72,8 @@ def _child(sink: int, function: Callable[..., Any], arguments: Sequence[Any], se
         for stream in (0, 1, 2):
             os.dup2(nowhere.fileno(), stream)
         sys.stdin = sys.stdout = sys.stderr = nowhere
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in stopping.STOP_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _limit(resource.RLIMIT_CPU, int(seconds) + 1 + int(time.process_time()))
         # Memory that is only reserved, as for each thread's heap, counts in RLIMIT_AS but not in RLIMIT_DATA.

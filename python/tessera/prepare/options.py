@@ -22,8 +22,9 @@ from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.errors import InputError
 from tessera.prepare.peaks import Peaks, memory_facts
 from tessera.prepare.summary import describe, summary
-from tessera.printing import echo
+from tessera.printing import echo, told
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
+from tessera.supervise import supervise
 from tessera.system import System, SystemFileError, write
 from tessera.system.model import FloatArray
 from tessera.system.scratch import bounded
@@ -158,7 +159,7 @@ def _vectors(edges: Triple | None, angles: Triple | None) -> FloatArray | None:
 
 def end(error: Exception) -> SystemExit:
     """Prints what is wrong with the input. Returns what ends the program."""
-    echo(f"tessera: error: {error}", err=True)
+    echo(f"tessera: error: {told(error)}", err=True)
     return SystemExit(2)
 
 
@@ -176,7 +177,7 @@ def on_ranks(ranks: int | None, mpi: str, oversubscribe: bool) -> int:
     started = of_launcher().size
     if started == 1 and ranks is not None and ranks > 1:
         command = launch.tessera_command(sys.argv[1:], ranks=ranks, mpi=mpi, oversubscribe=oversubscribe)
-        sys.exit(launch.supervise(command, "nothing was written"))
+        sys.exit(supervise(command, "nothing was written"))
     if ranks is not None and ranks != started:
         raise click.UsageError(f"-n {ranks}, but the launcher started {started} ranks; leave -n away")
     return started

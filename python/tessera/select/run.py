@@ -32,9 +32,9 @@ def selection_arguments(
     A restart keeps the atoms and references that its run began with. Raises `LaunchError`.
     """
     try:
-        text = run_file.read_text(errors="replace")
+        text = run_file.read_text(errors="replace") if run_file.is_file() else ""
     except OSError:
-        return []  # the engine says what is wrong
+        text = ""  # the engine says what is wrong
     if not WORDS.search(text) and not any(WORDS.search(override) for override in overrides):
         return []
     asked = _ask_engine(run_file, overrides)
@@ -72,7 +72,7 @@ def selection_arguments(
 
 def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
     command = launch.single_engine()
-    words = [str(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
+    words = [launch.word_of(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
     done = subprocess.run([*command, *words], capture_output=True, text=True)
     if done.returncode != 0:
         sys.stderr.write(done.stderr)

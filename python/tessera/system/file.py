@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -171,9 +172,7 @@ def _check_room(path: Path, size: int) -> None:
     disk = os.statvfs(path)
     free = disk.f_bavail * disk.f_frsize
     if disk.f_blocks and size > free:  # a file in memory has no disk
-        raise SystemFileError(
-            f"the system file needs {size / 1e9:,.1f} GB, its disk has {free / 1e9:,.1f} GB free; choose another place"
-        )
+        raise OSError(errno.ENOSPC, f"it needs {size / 1e6:,.2f} MB, its disk has {free / 1e6:,.2f} MB free")
 
 
 def _parts_of(system: System) -> Parts:

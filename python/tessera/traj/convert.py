@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.export.structure import Structure, structure_of
-from tessera.files import replaced, replaced_folder
+from tessera.files import named, real_path, replaced, replaced_folder
 from tessera.prepare.constants import KJ_PER_KCAL
 from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
@@ -93,7 +93,7 @@ def check_output(path: Path, trajectory: Trajectory, force: bool) -> str:
     ending = ending_of(path)
     if not path.parent.is_dir():
         raise InputError(f"the folder of {path} does not exist")
-    if path.resolve() in [source.resolve() for source in trajectory.sources]:
+    if real_path(path) in [real_path(source) for source in trajectory.sources]:
         raise InputError(f"{path} is what is read: write to another place")
     is_there = path.exists() or path.is_symlink()
     if is_there and not force:
@@ -227,7 +227,7 @@ def convert(
                 write(frame)
                 progress(1)
     except InputError as error:
-        raise InputError(str(error).replace(str(place), str(output))) from None  # the user knows no other name
+        raise InputError(named(str(error), output)) from None
     except OSError as error:
         # Libraries of formats do not say why they can't write: "TRR write error = float".
         reason = error.strerror or f"the disk is full, or the file may not grow ({error})"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tessera.files import real_path
 from tessera.prepare.errors import InputError
 from tessera.traj.manifest import FOLDER, manifest_paths
 
@@ -33,8 +34,8 @@ def find(path: Path) -> list[Found]:
     if (path / FOLDER).is_dir():
         return [Found(path / FOLDER, path)]
     if path.suffix == ".segments" or manifest_paths(path):
-        is_of_run = path.suffix == ".segments" and (path.resolve().parent / SETTINGS).is_file()
-        return [Found(path, path.resolve().parent if is_of_run else None)]
+        is_of_run = path.suffix == ".segments" and (real_path(path).parent / SETTINGS).is_file()
+        return [Found(path, real_path(path).parent if is_of_run else None)]
     found = [Found(stage / FOLDER, stage) for stage in stages(path) if (stage / FOLDER).is_dir()]
     if not found:
         others = sorted(one.name for one in path.glob("trajectory.*"))
@@ -86,7 +87,7 @@ def _start(folder: Path, by_name: dict[str, Path]) -> Path | None:
     start = input_of(folder, "start")
     if not start:
         return None
-    place = (folder / start).resolve()
+    place = real_path(folder / start)
     return place if place.exists() else by_name.get(place.name)
 
 

@@ -9,7 +9,9 @@ moved      rows that have moved further than a distance since they were written 
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -41,7 +43,7 @@ class Descriptors:
         with self._lock:
             entry = self._open.get(path)
             if entry is None:
-                entry = self._open[path] = [os.open(path, os.O_RDONLY | os.O_CLOEXEC), 0]
+                entry = self._open[path] = [_opened(path), 0]
             self._open.move_to_end(path)
             entry[1] += 1
         try:
@@ -83,6 +85,15 @@ def _missing(part: Part) -> DamagedFileError:
     return DamagedFileError(
         f"{part.path} is not there: put it back, or leave its frames out by tessera traj repair {part.path.parent}"
     )
+
+
+def _opened(path: Path) -> int:
+    """Returns a descriptor to read from. Raises `OSError`, of a folder, a pipe or a device as if nothing were there."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # to open a pipe would wait for a writer
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(errno.ENOENT, "is no regular file", str(path))
+    return descriptor
 
 
 def read_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> bytes:

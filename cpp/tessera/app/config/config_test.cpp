@@ -189,7 +189,8 @@ TEST(Config, WrongTypesAndRangesAreRefused) {
 
 TEST(Config, ErrorsAreCollected) {
   const std::string message = message_of("[dynamics]\nsteps = -1\nseeed = 2\n[interactions]\nlj = 3\n");
-  expect_says(message, "run.toml: 3 errors");
+  expect_says(message, "run.toml: 3 errors: (1) run.toml:");
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   expect_says(message, "run.toml:4: dynamics.steps = -1");
   expect_says(message, "run.toml:5: unknown key dynamics.seeed; did you mean dynamics.seed?");
   expect_says(message, "run.toml:7: interactions.lj = 3");

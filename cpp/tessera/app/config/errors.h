@@ -18,14 +18,16 @@ class Errors {
   /// What is added from now on concerns this ("stage heat: "), which the messages say.
   void set_context(std::string context) { context_ = std::move(context); }
 
-  /// Throws InputError if there are any errors; the message lists the first of very many.
+  /// Throws InputError if there are any errors; the message lists the first of very many, in one line: line ends would
+  /// be printed as those of foreign text.
   void raise(const std::string& name) const {
     constexpr std::size_t most = 20;
     if (lines_.empty()) return;
     if (lines_.size() == 1) throw InputError(lines_.front());
     std::string text = fmt::format("{}: {} errors", name, lines_.size());
-    for (std::size_t i = 0; i < std::min(most, lines_.size()); ++i) text += "\n  " + lines_[i];
-    if (lines_.size() > most) text += "\n  …";
+    for (std::size_t i = 0; i < std::min(most, lines_.size()); ++i)
+      text += fmt::format("{} ({}) {}", i == 0 ? ':' : ';', i + 1, lines_[i]);
+    if (lines_.size() > most) text += "; …";
     throw InputError(text);
   }
 

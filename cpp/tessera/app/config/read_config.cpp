@@ -416,9 +416,10 @@ std::string text_of_run_file(const std::string& path) {
   const auto status = std::filesystem::status(path, error);
   if (error && status.type() != std::filesystem::file_type::not_found)  // a loop of links, a name too long
     throw InputError(fmt::format("{}: can't be read: {}", path, system_error_text(error.value())));
-  if (std::filesystem::is_directory(status))
-    throw InputError(
-        fmt::format("{}: is a folder, expected a run file (TOML); tessera run --print-defaults shows one", path));
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))  // a pipe can be read only once
+    throw InputError(fmt::format("{}: is a {}, expected a run file (TOML); tessera run --print-defaults shows one",
+                                 path,
+                                 std::filesystem::is_directory(status) ? "folder" : "pipe, a device or the like"));
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw InputError(fmt::format("{}: {}", path,

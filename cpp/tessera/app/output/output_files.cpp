@@ -46,8 +46,11 @@ void OutputFiles::write_settings(const std::string& text) {
 std::string OutputFiles::restore_settings() const {
   std::vector<std::string> restored;
   for (const auto& [path, content] : settings_) {
-    std::ifstream file(path, std::ios::binary);
-    if (std::string(std::istreambuf_iterator<char>(file), {}) == content) continue;
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored)) {  // a pipe in its place would never end
+      std::ifstream file(path, std::ios::binary);
+      if (std::string(std::istreambuf_iterator<char>(file), {}) == content) continue;
+    }
     write_atomically(path, content);
     restored.push_back(path);
   }

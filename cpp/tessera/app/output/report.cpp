@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "tessera/app/config/schema.h"
@@ -116,8 +117,10 @@ std::string restart_command(const std::string& run_file, const std::vector<std::
 }
 
 nlohmann::json read_legs(const std::string& path, std::string& note) {
-  std::ifstream file(path);
-  if (!file) {
+  std::error_code ignored;
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(path, ignored)) file.open(path);
+  if (!file.is_open()) {
     note = fmt::format("{} is missing, as after a kill: the report holds this leg of the run alone", path);
     return nlohmann::json::array();
   }

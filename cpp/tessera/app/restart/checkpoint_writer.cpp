@@ -234,7 +234,7 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
   std::optional<Descriptor> file, direct;
   const auto write_rows = [&](const Rows& rows, std::int64_t first) {
     if (!file) {
-      file = Descriptor::open_to_change(path);
+      file = Descriptor::open_to_change(path, unplaced_checkpoint(folder_));
       direct = file->direct();
     }
     std::int64_t first_piece = layout.regions[0].n_pieces();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,8 +48,10 @@ void check_done(const Stage& stage, const Checkpoint& checkpoint) {
 }
 
 std::optional<nlohmann::json> read_report(const Stage& stage) {
-  std::ifstream file(stage.config.output.folder + "/report.json");
-  if (!file) return std::nullopt;
+  const auto path = stage.config.output.folder + "/report.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  std::ifstream file(path);
   auto json = nlohmann::json::parse(file, nullptr, false);
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }

@@ -19,7 +19,7 @@ class NewFile {
 
   const std::string& temporary_path() const { return temporary_; }
   /// Opens the temporary on this rank.
-  Descriptor open() const { return Descriptor::open_to_change(temporary_); }
+  Descriptor open() const { return Descriptor::open_to_change(temporary_, job_.path()); }
   /// Brings a new file to the disk by something that can synchronize().
   template <class File>
   void synchronize(File& file) const {

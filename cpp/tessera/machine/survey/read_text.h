@@ -14,10 +14,10 @@ namespace tessera::machine {
 
 /// Throws InputError if the file can't be read.
 inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
   std::error_code ignored;
-  if (!file || std::filesystem::is_directory(path, ignored))
-    throw InputError(fmt::format("{}: can't be read; is it there, and a file?", path.string()));
+  std::ifstream file;
+  if (std::filesystem::is_regular_file(path, ignored)) file.open(path, std::ios::binary);  // a pipe may never end
+  if (!file.is_open()) throw InputError(fmt::format("{}: can't be read; is it there, and a file?", path.string()));
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
