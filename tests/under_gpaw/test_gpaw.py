@@ -73,7 +73,7 @@ def in_turns(*rows: tuple[str, int]) -> pytest.MarkDecorator:
 )
 def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, mpi: str, ranks: int) -> None:
     found = json.loads(run_with_gpaw(ranks, HERE / "seam_cases.py", mpi=mpi).stdout)
-    assert len(found) > 18
+    assert len(found) >= 18  # fewer on seven ranks, whose boxes are too thin for transfers of high order
     assert {name: one for name, one in found.items() if one > 4e-15} == {}
 
 
