@@ -59,15 +59,15 @@ def run_with_gpaw(run_program: Run) -> Callable[..., subprocess.CompletedProcess
     return run
 
 
-def in_turns(*rows: tuple[str, int]) -> pytest.MarkDecorator:
-    """Gives a test its `mpi` and `ranks`, all slow."""
+def runs_of(*rows: tuple[str, int]) -> pytest.MarkDecorator:
+    """Gives a test its `mpi` and `ranks`."""
     return pytest.mark.parametrize(("mpi", "ranks"), rows, indirect=["mpi"])
 
 
 @needs_gpaw
 @pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
-@in_turns(
+@runs_of(
     *(("openmpi", ranks) for ranks in (1, 3, 4, 7, 8)),
     *(("mpich", ranks) for ranks in (1, 2, 5, 6)),
 )
@@ -80,7 +80,7 @@ def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, mpi: str, ranks:
 @needs_gpaw
 @pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
-@in_turns(("openmpi", 1), ("mpich", 2), ("openmpi", 3), ("mpich", 3), ("openmpi", 4), ("mpich", 5), ("openmpi", 7))
+@runs_of(("openmpi", 1), ("mpich", 2), ("openmpi", 3), ("mpich", 3), ("openmpi", 4), ("mpich", 5), ("openmpi", 7))
 def test_potentials_are_those_of_gpaw(run_with_gpaw: Run, mpi: str, ranks: int) -> None:
     found = json.loads(run_with_gpaw(ranks, HERE / "poisson_cases.py", mpi=mpi).stdout)
     assert len(found) > 30
@@ -90,7 +90,7 @@ def test_potentials_are_those_of_gpaw(run_with_gpaw: Run, mpi: str, ranks: int) 
 @needs_gpaw
 @pytest.mark.slow(part="gpaw")
 @pytest.mark.mpi
-@in_turns(("openmpi", 1), ("mpich", 2), ("openmpi", 4))  # GPAW divides k-points over even numbers of ranks
+@runs_of(("openmpi", 1), ("mpich", 2), ("openmpi", 4))  # GPAW divides k-points over even numbers of ranks
 def test_energies_are_those_of_gpaw(run_with_gpaw: Run, mpi: str, ranks: int) -> None:
     found = json.loads(run_with_gpaw(ranks, HERE / "energy_cases.py", mpi=mpi).stdout)
     assert len(found) >= 4
@@ -303,7 +303,7 @@ assert not tessera.gpaw.is_enabled()
 
 @needs_gpaw
 @pytest.mark.slow(part="gpaw")
-@in_turns(("openmpi", 2), ("mpich", 3))
+@runs_of(("openmpi", 2), ("mpich", 3))
 def test_ranks_may_talk_by_mpi4py(run_with_gpaw: Run, mpi: str, ranks: int) -> None:
     text = """
 import numpy as np
