@@ -31,13 +31,19 @@ def module_of(part: str, comm: Any) -> ModuleType:
     return module_for(part, MPI.Get_library_version(), "mpi4py")
 
 
-def module_for(part: str, version: str, program: str) -> ModuleType:
+def module_for(part: str, version: str, program: str, mend: str = "load one MPI only") -> ModuleType:
     """Returns the module that is built for the MPI library that says `version` of itself, on which `program` runs.
-    Raises `ImportError`."""
+    Raises `ImportError`, which ends in how to mend where the module has found another library."""
     module = load(part, "openmpi" if version.startswith("Open MPI") else "mpich")
-    if not version.startswith(module.library().split(" v")[0].split(" ")[0]):
-        raise ImportError(f"{program} runs on {version.splitlines()[0]}, but {module.__name__} on {module.library()}")
+    found, expected = named(module.library()), named(version)
+    if found != expected:  # of two versions, too, one knows nothing of the other's communicators
+        raise ImportError(f"{program} runs on {expected}, but {module.__name__} on {found}; {mend}")
     return module
+
+
+def named(version: str) -> str:
+    """Returns the name and the version of an MPI library from what it says of itself."""
+    return " ".join(version.splitlines()[0].split(", ")[0].split()).replace("MPICH Version:", "MPICH")
 
 
 def handle_of(module: ModuleType, comm: Any) -> int | None:

@@ -69,7 +69,8 @@ def compare(differences: dict[str, float], periodic: tuple[int, int, int], charg
         assert len(poisson._solvers) == 0
         again = gd.zeros()
         made_before.solve(again, rho)
-        assert np.array_equal(again, expected)
+        # Not to the bit: MPICH takes another way to sum over a host's ranks after its first five calls.
+        assert np.abs(again - expected).max() < 1e-14
 
 
 def compare_dipole_layer(differences: dict[str, float]) -> None:

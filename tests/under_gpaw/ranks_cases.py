@@ -23,9 +23,9 @@ COEFFICIENTS = [-1.5, 0.5, 0.25, 2.0, -0.75, 1.25, -0.5]
 
 def stand_in() -> None:
     """Makes `gpaw.mpi` and `gpaw.cgpaw`, as far as Tessera asks them."""
-    world = SimpleNamespace(size=COMM.size, comm=SimpleNamespace(backend="mpi4py"), get_c_object=lambda: ADDRESS)
+    world = SimpleNamespace(size=COMM.size, backend="mpi4py", get_c_object=lambda: ADDRESS)
     gpaw, mpi, cgpaw = (ModuleType(name) for name in ("gpaw", "gpaw.mpi", "gpaw.cgpaw"))
-    mpi.world, cgpaw.have_mpi = world, COMM.size > 1  # type: ignore[attr-defined]
+    mpi.world, cgpaw.have_mpi = world, False  # type: ignore[attr-defined]
     gpaw.mpi, gpaw.cgpaw = mpi, cgpaw  # type: ignore[attr-defined]
     sys.modules.update({"gpaw": gpaw, "gpaw.mpi": mpi, "gpaw.cgpaw": cgpaw})
 

@@ -122,7 +122,7 @@ def compare_preconditioner(gd: GridDescriptor, dtype: type) -> None:
 def main() -> None:
     oblique = [[6, 0, 0], [1.5, 5, 0], [0, 0.5, 7.0]]
     for shape, cell, periodic in [
-        ((16, 20, 28), (4, 5, 6), (1, 1, 1)),
+        ((16, 20, 28), (4, 5, 7), (1, 1, 1)),  # seven ranks have a point each on the coarsest grid
         ((24, 32, 20), (4, 5, 6), (0, 1, 0)),
         ((48, 20, 24), (4, 5, 6), (0, 0, 0)),
         ((16, 16, 20), oblique, (1, 1, 1)),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tessera import flavours
 from tessera.gpaw.errors import GpawError
+from tessera.ranks import launched
 
 Integers = NDArray[np.int64]
 
@@ -34,10 +35,19 @@ def set_threads(threads: int) -> None:
 
 
 def check_modules() -> None:
-    """Raises ImportError where Tessera was not built for this process alone or for GPAW's MPI."""
+    """Raises ImportError where Tessera was not built for this process alone or for GPAW's MPI, and GpawError where that
+    MPI is not the one whose launcher started the ranks."""
+    from gpaw.mpi import world
+
     flavours.load("gpaw", "serial")
-    if _mpi_version():
+    if world.size > 1:
         _module_of_mpi()
+    elif _backend() != "serial" and (flavour := launched()):
+        launcher, name = {"openmpi": ("mpirun", "Open MPI"), "mpich": ("mpiexec", "MPICH or another with PMI")}[flavour]
+        raise GpawError(
+            f"the {launcher} of {name} started several processes, but GPAW runs on {flavours.named(_mpi_version())}, "
+            "whose ranks can't find each other there; start it with the launcher of that MPI"
+        )
 
 
 def check_machine() -> None:
@@ -109,16 +119,35 @@ def phases_of(phase_cd: NDArray[np.complex128]) -> list[complex]:
     return [complex(down) if down != 1 else complex(up).conjugate() for down, up in phase_cd]
 
 
+def _backend() -> str:
+    """Returns what GPAW's ranks talk by: "mpi4py", "serial", or another name for GPAW's compiled part."""
+    from gpaw.mpi import world
+
+    # In GPAW's debug mode `world` wraps the communicator that knows it.
+    return str(getattr(getattr(world, "comm", None), "backend", "") or getattr(world, "backend", "cgpaw"))
+
+
 def _mpi_version() -> str:
-    """Returns what the MPI library says that GPAW uses; empty if GPAW was built for one process."""
-    from gpaw import cgpaw, mpi
+    """Returns what the MPI library says of itself on which GPAW's ranks are. Raises GpawError where GPAW's compiled
+    part was built for another."""
+    from gpaw import cgpaw
 
-    if getattr(getattr(mpi.world, "comm", None), "backend", "") == "mpi4py":
-        from mpi4py import MPI
+    compiled = _compiled_version() if cgpaw.have_mpi else ""
+    if _backend() != "mpi4py":
+        return compiled
+    from mpi4py import MPI
 
-        return str(MPI.Get_library_version())
-    if not cgpaw.have_mpi:
-        return ""
+    version = str(MPI.Get_library_version()).rstrip("\0")
+    if compiled and version != compiled:
+        raise GpawError(
+            f"GPAW was built for {flavours.named(compiled)}, but mpi4py, by which its ranks talk, runs on "
+            f"{flavours.named(version)}; expected one MPI: {_MEND}, or choose GPAW_MPI_BACKEND=cgpaw"
+        )
+    return version
+
+
+def _compiled_version() -> str:
+    """Returns what the MPI library says of itself that GPAW's compiled part was linked with."""
     import _gpaw
 
     text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
@@ -126,5 +155,9 @@ def _mpi_version() -> str:
     return text.value.decode()
 
 
+#: GPAW loads the library GPAW_MPI for all to see, by itself libmpi.so, which may be that of another MPI.
+_MEND = "set GPAW_MPI and MPI4PY_LIBMPI to the file of GPAW's MPI library, which ldd tells of GPAW's _gpaw*.so"
+
+
 def _module_of_mpi() -> ModuleType:
-    return flavours.module_for("gpaw", _mpi_version(), "GPAW")
+    return flavours.module_for("gpaw", _mpi_version(), "GPAW", _MEND)
