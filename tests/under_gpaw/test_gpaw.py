@@ -69,7 +69,7 @@ def runs_of(*rows: tuple[str, int]) -> pytest.MarkDecorator:
 @pytest.mark.mpi
 @runs_of(
     *(("openmpi", ranks) for ranks in (1, 3, 4, 7, 8)),
-    *(("mpich", ranks) for ranks in (1, 2, 5, 6)),
+    *(("mpich", ranks) for ranks in (1, 2, 5, 6, 7)),
 )
 def test_operators_do_what_those_of_gpaw_do(run_with_gpaw: Run, mpi: str, ranks: int) -> None:
     found = json.loads(run_with_gpaw(ranks, HERE / "seam_cases.py", mpi=mpi).stdout)
