@@ -290,11 +290,12 @@ def test_another_mpi_than_that_of_gpaw_is_refused(
 ) -> None:
     """All ranks refuse it in the same words, and nothing is enabled."""
     text = """
+import sys
 import gpaw.mpi, tessera.gpaw
 try:
     tessera.gpaw.enable()
 except tessera.gpaw.GpawError as error:
-    print(error, flush=True)
+    sys.stdout.write(f"{error}\n")  # at once, so that ranks do not print into each other's lines
 assert not tessera.gpaw.is_enabled()
 """
     told = run_with_gpaw(2, "-c", text, mpi=mpi, launcher=launcher, env=env).stdout.splitlines()
