@@ -295,7 +295,7 @@ import gpaw.mpi, tessera.gpaw
 try:
     tessera.gpaw.enable()
 except tessera.gpaw.GpawError as error:
-    sys.stdout.write(f"{error}\n")  # at once, so that ranks do not print into each other's lines
+    sys.stdout.write(f"{error}\\n")  # at once, so that ranks do not print into each other's lines
 assert not tessera.gpaw.is_enabled()
 """
     told = run_with_gpaw(2, "-c", text, mpi=mpi, launcher=launcher, env=env).stdout.splitlines()
