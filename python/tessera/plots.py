@@ -282,9 +282,11 @@ def _plot_mean(axes: Axes, table: EnergyTable, name: str, colour: str) -> None:
         return
     mean, fluctuation = float(settled.mean()), float(settled.std())
     axes.plot(x[[begins, -1]], [mean, mean], color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    # Two digits of the fluctuation, but no more than four places.
-    places = min(4, max(1, 1 - math.floor(math.log10(fluctuation)))) if fluctuation > 0 else 1 if abs(mean) > 10 else 4
-    text = f"mean {mean:.{places}f} ± {fluctuation:.{places}f} {table.unit[name]}"
+    if fluctuation <= 1e-9 * abs(mean):  # the density where the box is constant
+        text = f"{mean:.5g} {table.unit[name]}"
+    else:  # two digits of the fluctuation, but no more than four places
+        places = min(4, max(1, 1 - math.floor(math.log10(fluctuation))))
+        text = f"mean {mean:.{places}f} ± {fluctuation:.{places}f} {table.unit[name]}"
     axes.set_title(text, loc="right", color=GREY, weight="normal")
     _plain(axes)
 
