@@ -28,7 +28,7 @@ from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
 
 NETWORKS = ("duo-100",)
-STARTS = 2
+STARTS = 4
 #: Grids cut into two boxes with faces of 32² points: from little computing beside their messages to much.
 SHAPES = ((1024, 32, 32), (3072, 32, 32), (6144, 32, 32))
 FLAT = (24, 96, 96)  # on one host, where messages are quick
