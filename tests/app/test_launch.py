@@ -388,7 +388,7 @@ sys.exit(supervise(["sh", "-c", "sleep 0.3; exit 3"]))
 
 
 def test_an_end_that_another_thread_is_told_of_is_seen(run_program: Run) -> None:
-    """A thread that has not blocked the signal of a child's end takes it: `tessera minimize` waited for an hour."""
+    """A thread that has not blocked the signal of a child's end takes it: `tessera minimize` could wait for an hour."""
     assert run_program([sys.executable, "-c", ENDS_UNSEEN], check=False).returncode == 3
 
 
