@@ -92,24 +92,25 @@ def supervise(command: Sequence[str], after_loss: str = GO_ON) -> int:
             _handle(before)
             raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
         output = _Output(launcher.stdout)
-        asked, requests, latest = 0, 0, -SAME_REQUEST
+        asked, requests, latest, again = 0, 0, -SAME_REQUEST, 0.0
         while launcher.poll() is None:
             awaited: list[Any] = [pipe, *output.open]
-            came = select.select(awaited, [], [], ASK_AGAIN if asked else None)[0]
+            # What is printed meanwhile does not put off asking again.
+            left = max(0.0, again - time.monotonic()) if asked else None
+            came = select.select(awaited, [], [], left)[0]
             output.hand_on(came)
             number = os.read(pipe, 1)[0] if pipe in came else 0
-            if came and not number:
-                continue
+            now = time.monotonic()
             if number == signal.SIGTSTP:
                 _sleep_with(launcher)
             elif number in stops:
                 asked = asked or number
-                now = time.monotonic()
                 if now - latest >= SAME_REQUEST:
                     requests += 1
-                latest = now
+                latest, again = now, now + ASK_AGAIN
                 _hand_on(launcher, requests)
-            elif asked and number == 0:
+            elif asked and now >= again:
+                again = now + ASK_AGAIN
                 _hand_on(launcher, requests)
                 _ask_listeners(launcher.pid)
     output.end()

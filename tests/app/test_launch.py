@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 import pytest
-from conftest import HANGS
+from conftest import HANGS, wait_until
 
 from tessera import launch
 from tessera.stopping import STOP_SIGNALS
@@ -348,6 +348,21 @@ def test_ranks_are_asked_where_the_launcher_does_not_react(tmp_path: Path) -> No
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "asked\n"
         assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
+
+
+def test_ranks_that_print_all_the_time_are_asked_too(tmp_path: Path) -> None:
+    """What a run prints into a file goes through `tessera run`, which must not wait for it to be silent."""
+    script(tmp_path / "rank", "trap 'echo asked; exit 0' USR1; while :; do echo step; sleep 0.2; done")
+    environment, command = supervised(tmp_path, f"trap '' USR1; env --default-signal=USR1 {tmp_path / 'rank'}; exit 5")
+    printed = tmp_path / "printed"
+    with printed.open("w") as file, subprocess.Popen(command, env=environment, stdout=file) as process:
+        try:
+            wait_until(lambda: "step\n" in printed.read_text())
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=HANGS) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+    assert printed.read_text().endswith("asked\n")
 
 
 @pytest.mark.parametrize(
