@@ -35,13 +35,13 @@ def module_for(part: str, version: str, program: str, mend: str = "load one MPI 
     """Returns the module that is built for the MPI library that says `version` of itself, on which `program` runs.
     Raises `ImportError`, which ends in how to mend where the module has found another library."""
     module = load(part, "openmpi" if version.startswith("Open MPI") else "mpich")
-    found, expected = named(module.library()), named(version)
+    found, expected = library_of(module.library()), library_of(version)
     if found != expected:  # of two versions, too, one knows nothing of the other's communicators
         raise ImportError(f"{program} runs on {expected}, but {module.__name__} on {found}; {mend}")
     return module
 
 
-def named(version: str) -> str:
+def library_of(version: str) -> str:
     """Returns the name and the version of an MPI library from what it says of itself."""
     return " ".join(version.splitlines()[0].split(", ")[0].split()).replace("MPICH Version:", "MPICH")
 

@@ -45,7 +45,7 @@ def check_modules() -> None:
     elif _backend() != "serial" and (flavour := launched()):
         launcher, name = {"openmpi": ("mpirun", "Open MPI"), "mpich": ("mpiexec", "MPICH or another with PMI")}[flavour]
         raise GpawError(
-            f"the {launcher} of {name} started several processes, but GPAW runs on {flavours.named(_mpi_version())}, "
+            f"the {launcher} of {name} started several processes, but GPAW runs on {flavours.library_of(_mpi_version())}, "
             "whose ranks can't find each other there; start it with the launcher of that MPI"
         )
 
@@ -140,8 +140,8 @@ def _mpi_version() -> str:
     version = str(MPI.Get_library_version()).rstrip("\0")
     if compiled and version != compiled:
         raise GpawError(
-            f"GPAW was built for {flavours.named(compiled)}, but mpi4py, by which its ranks talk, runs on "
-            f"{flavours.named(version)}; expected one MPI: {_MEND}, or choose GPAW_MPI_BACKEND=cgpaw"
+            f"GPAW was built for {flavours.library_of(compiled)}, but mpi4py, by which its ranks talk, runs on "
+            f"{flavours.library_of(version)}; expected one MPI: {_MEND}, or choose GPAW_MPI_BACKEND=cgpaw"
         )
     return version
 

@@ -37,6 +37,11 @@ Room room_of_process() {
   return room;
 }
 
+/// Returns how many of n[0] × n[1] × n[2] cells or points a rank has, which may be more than it can number.
+double share_of(const Index3& n, int ranks) {
+  return static_cast<double>(n[0]) * static_cast<double>(n[1]) * static_cast<double>(n[2]) / ranks;
+}
+
 void check(double bytes, const std::string& what, const std::string& mending) {
   const auto [most, limit] = room_of_process();
   if (bytes > most)
@@ -50,7 +55,7 @@ void check_room_for_cells(const domain::CellGrid& grid, int ranks) {
   if (!grid.is_periodic) return;        // cells without atoms are not there
   constexpr double bytes_of_cell = 50;  // its place, bounds and first slot
   const auto& n = grid.n;
-  const double share = static_cast<double>(n[0]) * static_cast<double>(n[1]) * static_cast<double>(n[2]) / ranks;
+  const double share = share_of(n, ranks);
   const auto what = fmt::format("the box is cut into {} × {} × {} cells", n[0], n[1], n[2]);
   const std::string mending = "take a smaller box, a longer interactions.cutoff or more ranks";
   check(bytes_of_cell * share, what, mending);
@@ -62,7 +67,7 @@ void check_room_for_mesh(const EngineSettings& settings, int ranks) {
   if (settings.pair.electrostatics != pair::Electrostatics::pme) return;
   const auto& n = settings.pme_grid;
   const double bytes_of_value = settings.precision == pair::Precision::double_precision ? 8 : 4;
-  const double share = static_cast<double>(n[0]) * static_cast<double>(n[1]) * static_cast<double>(n[2]) / ranks;
+  const double share = share_of(n, ranks);
   check(2 * bytes_of_value * share, fmt::format("the PME mesh has {} × {} × {} points", n[0], n[1], n[2]),
         "take a coarser mesh (pme.grid, pme.spacing), a longer cut-off or more ranks");
 }
