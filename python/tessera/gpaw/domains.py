@@ -44,9 +44,10 @@ def check_modules() -> None:
         _module_of_mpi()
     elif _backend() != "serial" and (flavour := launched()):
         launcher, name = {"openmpi": ("mpirun", "Open MPI"), "mpich": ("mpiexec", "MPICH or another with PMI")}[flavour]
+        of_gpaw = flavours.library_of(_mpi_version())
         raise GpawError(
-            f"the {launcher} of {name} started several processes, but GPAW runs on {flavours.library_of(_mpi_version())}, "
-            "whose ranks can't find each other there; start it with the launcher of that MPI"
+            f"the {launcher} of {name} started several processes, but GPAW runs on {of_gpaw}, whose ranks can't find "
+            "each other there; start it with the launcher of that MPI"
         )
 
 
