@@ -48,7 +48,7 @@ inline machine::Network network_of(const std::vector<Group>& groups, double rate
   return network;
 }
 
-/// A rank on every slot, host by host.
+/// Returns the wires of a job with a rank on every slot, host by host.
 inline machine::Wires wires_of(const machine::Network& network) {
   std::vector<int> host_of_rank;
   for (std::size_t host = 0; host < network.hosts.size(); ++host)
