@@ -42,7 +42,7 @@ class HaloExchange {
  public:
   static constexpr int n_slots = 2;
 
-  /// Collective.
+  /// Makes the messages of a halo. Collective.
   HaloExchange(const GridLayout& layout, const HaloShape& shape, const ExchangeOptions& options,
                const comm::Communicator& comm);
 
@@ -53,7 +53,7 @@ class HaloExchange {
   /// Tells whether this rank sends or receives messages, instead of reading faces in shared memory.
   bool sends_messages() const;
 
-  /// Phases of the next batches.
+  /// Sets the phases of the next batches.
   void set_phases(const std::array<std::complex<double>, 3>& phases);
 
   /// Sends the surfaces of fields, which lie one after the other. All ranks start, finish and release the same batches

@@ -85,7 +85,7 @@ class StencilOperator {
 
   const IndexBox& box() const { return box_; }
   std::int64_t values_of_field() const { return box_.size() * components_; }  // reals
-  /// HaloExchange::values_of_images
+  /// Returns what HaloExchange::values_of_images() does.
   std::int64_t values_of_images() const { return workers_.front().exchange->values_of_images(); }
   /// Returns the seconds of all calls so far, the mean of threads that communicate.
   std::array<double, n_grid_phases> seconds() const;

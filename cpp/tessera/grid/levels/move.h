@@ -46,8 +46,8 @@ struct MovedBoxes {
 template <class Real>
 class Move {
  public:
-  /// Both places have values of as many components. With `leaves_own`, values that are in this rank's boxes of both
-  /// layouts at the same point are not copied.
+  /// Makes a move between places whose values have as many components. With `leaves_own`, values that are in this
+  /// rank's boxes of both layouts at the same point are not copied.
   Move(const MovedBoxes& boxes, const Place& from, const Place& to, bool leaves_own, const comm::Communicator& comm,
        ThreadPool& threads);
 

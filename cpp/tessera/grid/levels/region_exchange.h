@@ -18,8 +18,8 @@ namespace tessera::grid {
 template <class Real>
 class RegionExchange {
  public:
-  /// `regions`: by rank. Values have one or two (complex) components. With `leaves_own`, those of the rank's own box
-  /// are not copied.
+  /// Makes an exchange with the region of each rank. Values have one or two (complex) components. With `leaves_own`,
+  /// those of the rank's own box are not copied.
   RegionExchange(const GridLayout& layout, const std::vector<IndexBox>& regions, int components, bool leaves_own,
                  const comm::Communicator& comm, ThreadPool& threads);
 
