@@ -11,8 +11,8 @@ void register_config(nanobind::module_& module);
 /// into its own.
 void register_machine(nanobind::module_& module);
 
-/// Plans of distributed transforms for any number of ranks, their messages, and the choice among them on the machine of
-/// a map.
+/// Adds plans of distributed transforms for any number of ranks, their messages, and the choice among them on the
+/// machine of a map.
 void register_fft_plans(nanobind::module_& module);
 
 /// Times of stencils on distributed grids, predicted for any number of ranks on the machine of a map.

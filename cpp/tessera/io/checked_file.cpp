@@ -290,7 +290,8 @@ class CheckedFile::Batches {
   std::span<const std::byte> bytes_in(std::size_t i) const {
     return std::span(buffers_[i / at_once % buffers_.size()]).subspan(place_[i], bytes_of(i));
   }
-  /// Whether a piece is that before it, of which another part was wanted, or comes next in the file.
+  /// Returns whether a piece is the one before it, of which another part was wanted; follows() whether it comes next in
+  /// the file.
   bool is_again(std::size_t i) const { return wanted_[i].piece_begin == wanted_[i - 1].piece_begin; }
   bool follows(std::size_t i) const { return wanted_[i].piece_begin == wanted_[i - 1].piece_end; }
 

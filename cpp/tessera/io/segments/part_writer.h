@@ -16,7 +16,7 @@ namespace tessera::io::segments {
 /// Not for several threads at once.
 class PartWriter {
  public:
-  /// Nothing may have the name. `encodings`: of each quantity. Throws RunError.
+  /// Creates a part; nothing may have the name. `encodings`: of each quantity. Throws RunError.
   PartWriter(const std::string& path, std::vector<Encoding> encodings, std::int64_t most_bytes_held);
 
   /// Hands the rows of a frame over, (rows,3) of each quantity. Waits while frames with more bytes than the bound are
