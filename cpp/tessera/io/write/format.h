@@ -36,7 +36,7 @@ struct Format {
   bool has_blocks = false;
 
   bool holds_frames() const { return file_header != nullptr; }
-  /// The records of a frame.
+  /// Returns the number of records of a frame.
   std::int64_t n_records(std::int64_t n_atoms) const { return has_blocks ? (level + 1) * n_atoms : n_atoms; }
 };
 
@@ -44,7 +44,7 @@ struct Format {
 /// atom i, of n in all, is that of the atom n + i.
 AtomRows in_blocks(const Atoms& atoms, int level, std::int64_t n_atoms);
 
-/// The registry: CONFIG, HISTORY, binary, XDR and NetCDF of the AMBER convention.
+/// Returns the registry: CONFIG, HISTORY, binary, XDR and NetCDF of the AMBER convention.
 std::span<const Format> formats();
 /// Finds a format by its name. Throws InputError, which names the nearest known one, where there is none.
 const Format& format(const std::string& name);

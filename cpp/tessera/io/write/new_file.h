@@ -71,7 +71,7 @@ class NewFolder {
   bool is_open_ = true;
 };
 
-/// The name of a piece: "00012".
+/// Returns the name of a piece: "00012".
 std::string piece_name(int piece);
 inline constexpr const char* manifest_name = "manifest";
 
