@@ -34,7 +34,7 @@ using namespace tessera;
 using nlohmann::json;
 using Shape = std::array<std::int64_t, 3>;
 
-/// As tessera.fft: the last direction is swept first, and halved.
+/// Returns the problem with the order of tessera.fft: the last direction is transformed first, and halved.
 fft::TransformProblem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input = {},
                                  const std::optional<Boxes>& output = {}) {
   fft::TransformProblem problem{
