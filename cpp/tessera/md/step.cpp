@@ -7,7 +7,7 @@
 
 namespace tessera::md {
 
-/// A phase of this rank's own atoms, in which it waits for nobody.
+/// Times a phase of this rank's own atoms, in which it waits for nobody.
 template <class Function>
 void Engine::work(Phase phase, Function&& function) {
   const double before = processor_seconds();

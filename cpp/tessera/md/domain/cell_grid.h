@@ -41,7 +41,7 @@ struct CellGrid {
             middle(cell[2] + first[2], cells[2])};
   }
   bool contains(const Index3& cell) const { return IndexBox{{0, 0, 0}, n}.contains(cell); }
-  /// Whether another part of the same cells of a frame lies within.
+  /// Returns whether another part of the same cells of a frame lies within.
   bool contains(const CellGrid& other) const {
     const auto part = [](const CellGrid& grid) {
       return IndexBox{grid.first, {grid.first[0] + grid.n[0], grid.first[1] + grid.n[1], grid.first[2] + grid.n[2]}};

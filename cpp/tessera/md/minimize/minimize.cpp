@@ -42,7 +42,7 @@ constexpr int most_trials = 8;
 namespace kept {
 constexpr std::size_t position = 0, force = 3, direction = 6, pairs = 9;  // of the lowest energy so far
 constexpr std::size_t width = pairs + 6 * Lbfgs::memory;
-/// Where a vector of the basis is; that of g is −force.
+/// Returns where a vector of the basis is; that of g is −force.
 constexpr std::size_t basis(std::size_t i) { return i == Lbfgs::g ? force : pairs + 3 * i; }
 }  // namespace kept
 
@@ -115,7 +115,8 @@ class Minimizer {
   Result result_;
 };
 
-/// Kept positions are fractions of the first box, as a vacuum's frame may double.
+/// Returns a kept position in the present box: kept ones are fractions of the first box, as a vacuum's frame may
+/// double.
 Fraction Minimizer::place_of(const double* values) const {
   const auto scale = vacuum::scale_between(first_box_, engine_.state().box);
   const auto component = [&](std::size_t d) { return static_cast<std::int32_t>(std::rint(scale[d] * values[d])); };
@@ -244,7 +245,7 @@ Strongest Minimizer::project_forces(bool with_pair) {
   return all;
 }
 
-/// The root's values: ranks compute the same, but processors of different kinds may round differently.
+/// Returns the root's values: ranks compute the same, but processors of different kinds may round differently.
 Lbfgs::Row Minimizer::share(Lbfgs::Row row) const {
   comm_.broadcast(std::as_writable_bytes(std::span(row)), 0);
   return row;

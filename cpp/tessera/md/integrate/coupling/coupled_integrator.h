@@ -25,7 +25,7 @@ class CoupledIntegrator : public Integrator {
 
  protected:
   Couplings& couplings() { return couplings_; }
-  /// What comes last in a step.
+  /// Does what comes last in a step.
   void finish_step(Motion& motion) {
     if (com_removal_every_ > 0 && motion.step() % com_removal_every_ == 0) motion.remove_centre_of_mass_motion();
     couplings_.after_step(motion);
