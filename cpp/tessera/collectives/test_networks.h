@@ -20,7 +20,8 @@ struct Group {
   machine::Medium medium = machine::Medium::fabric;
 };
 
-/// Groups of hosts under one switch at which every host has a port of `rate` Mbit/s; one group: that switch alone.
+/// Returns groups of hosts under one switch at which every host has a port of `rate` Mbit/s; one group: that switch
+/// alone.
 inline machine::Network network_of(const std::vector<Group>& groups, double rate) {
   constexpr double latency = 3.3e-4;
   machine::Network network;

@@ -23,7 +23,7 @@ namespace tessera::md {
 
 class Forces {
  public:
-  /// Keeps references to all arguments. Collective.
+  /// Keeps references, which must outlive this. Collective.
   Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
          const Topology& topology, const external::ExternalForces& external, const comm::Communicator& comm,
          ThreadPool& threads);
@@ -39,9 +39,9 @@ class Forces {
   /// Finds the atoms of external forces after some were added or removed.
   void follow_external() { external_.rebuild(); }
 
-  // Begins a step. The functions from here on are called in this order. Forces are complete after finish_return() and, where
-  // there are virtual sites, spread_virtual_sites(). Only the groups that are due are computed; the others keep the forces
-  // of the last step in which they were, up to the next rebuild().
+  /// Begins a step; the functions from here on are called in this order. Forces are complete after finish_return() and,
+  /// where there are virtual sites, spread_virtual_sites(). Only the groups that are due are computed; the others keep
+  /// the forces of the last step in which they were, up to the next rebuild().
   void clear(StepSums sums, GroupSet due = all_groups);
   /// Updates the coordinates of owned atoms for the pair kernels, as soon as these have moved.
   void update_owned() { pair_.update_owned(); }

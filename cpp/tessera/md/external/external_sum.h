@@ -13,7 +13,7 @@ namespace tessera::md::external {
 
 class ExternalSum {
  public:
-  /// Keeps references to all arguments.
+  /// Keeps references, which must outlive this.
   ExternalSum(const ExternalForces& forces, const domain::Domain& domain, const comm::Communicator& comm)
       : forces_(forces), domain_(domain), comm_(comm) {}
 

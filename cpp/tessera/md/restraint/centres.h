@@ -29,7 +29,7 @@ struct CentreGroup {
 
 class Centres {
  public:
-  /// Keeps references to all arguments.
+  /// Keeps references, which must outlive this.
   Centres(const std::vector<CentreGroup>& groups, const domain::Domain& domain, const comm::Communicator& comm);
 
   /// Finds this rank's atoms after a search.

@@ -21,7 +21,7 @@ const std::vector<double>& references_of(const State& state, const std::string& 
 
 class Positions {
  public:
-  /// Keeps references to all arguments.
+  /// Keeps references, which must outlive this.
   Positions(std::span<const RestraintSettings> settings, const domain::Domain& domain, ThreadPool& threads);
 
   /// Finds this rank's atoms after a search.

@@ -15,7 +15,7 @@ namespace tessera::md::restraint {
 
 class Restraints {
  public:
-  /// Keeps references to all arguments.
+  /// Keeps references, which must outlive this.
   Restraints(const EngineSettings& settings, const domain::Domain& domain, const comm::Communicator& comm,
              ThreadPool& threads);
 

@@ -33,7 +33,7 @@ Superposition superpose(const std::array<std::array<double, 3>, 3>& sums);
 
 class Deviations {
  public:
-  /// Keeps references to all arguments.
+  /// Keeps references, which must outlive this.
   Deviations(std::span<const RestraintSettings> settings, const domain::Domain& domain, const comm::Communicator& comm);
 
   /// Finds this rank's atoms after a search.

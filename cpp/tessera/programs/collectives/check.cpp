@@ -268,7 +268,7 @@ class Checker {
     return ours.are_guards_whole() ? "" : "memory outside of the receive buffer was changed";
   }
 
-  /// Sums of n numbers below one in any order differ by less than n ulp of n.
+  /// Compares sums of numbers below one: those of n such numbers in any order differ by less than n ulp of n.
   std::string compare_rounded(const std::vector<std::byte>& found, const std::vector<std::byte>& expected) const {
     const double tolerance = static_cast<double>(n_ranks_) * n_ranks_ * 2.3e-16;
     for (std::size_t at = 0; at < found.size(); at += sizeof(double)) {
