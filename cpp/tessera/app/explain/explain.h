@@ -18,7 +18,7 @@ struct ExplainRequest {
   int measured_steps = 10;  // of the short measurement; 0: none
 };
 
-/// The text for standard output. Plans for any number of ranks on this one. Throws InputError.
+/// Returns the text for standard output. Plans for any number of ranks on this one. Throws InputError.
 std::string explain(const ExplainRequest& request);
 
 /// Throws InputError where a run of this file on so many ranks would: before any coordinate is read, for launchers.

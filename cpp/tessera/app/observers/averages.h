@@ -64,7 +64,8 @@ class Averages {
     const double mean = late.sum[quantity] / late.n;
     return {origin_[quantity] + mean, std::sqrt(std::max(0.0, late.square[quantity] / late.n - mean * mean))};
   }
-  /// The slope of a line through the conserved energy, k_BT per nanosecond and degree of freedom. NaN: too few samples.
+  /// Returns the slope of a line through the conserved energy, k_BT per nanosecond and degree of freedom. NaN: too few
+  /// samples.
   double drift() const {
     const auto late = of_last_three_quarters();
     const double spread = late.n * late.tt - late.t * late.t;

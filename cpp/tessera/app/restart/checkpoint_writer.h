@@ -17,7 +17,7 @@ namespace tessera::app {
 /// All members are collective.
 class CheckpointWriter {
  public:
-  /// `comm` must outlive it.
+  /// Keeps a reference to `comm`.
   CheckpointWriter(std::string folder, const comm::Communicator& comm) : folder_(std::move(folder)), comm_(comm) {}
 
   const std::string& folder() const { return folder_; }
@@ -38,7 +38,7 @@ class CheckpointWriter {
   };
   std::vector<PieceSum> write_atoms(const CheckpointLayout& layout, const std::string& path, const md::Engine& engine,
                                     std::string& problem) const;
-  /// As reserve(), of the file that was begun, on the root alone.
+  /// Takes room as reserve() does, for the file that was begun, on the root alone.
   void take_room(std::int64_t bytes);
   void finish(const CheckpointLayout& layout, const std::string& header, const std::vector<PieceSum>& own);
 

@@ -38,7 +38,7 @@ class Selections {
   bool contains(const std::string& text) const { return by_text_.contains(text); }
 
   bool empty() const { return by_text_.empty(); }
-  /// The content of the file.
+  /// Returns the content of the file.
   std::string text() const;
   /// Returns a checksum of the atoms of each text.
   std::map<std::string, std::string> checksums() const;
