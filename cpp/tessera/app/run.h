@@ -39,7 +39,7 @@ struct RunInput {
   RunStart start;  // of a new run
 };
 
-/// Every rank reads alone, and all throw InputError where one does. Collective.
+/// Lets every rank read alone, and throws InputError on all where one does. Collective.
 RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm);
 
 /// Says on the root's terminal which interactions, baths and restraints a run has, with notes on its start. Collective.

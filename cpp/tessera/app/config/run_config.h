@@ -158,7 +158,7 @@ struct FrameContents {
   Compression compression = Compression::none;
   double precision = 0.01;  // Å
 
-  /// The positions count, too.
+  /// Counts the quantities of an atom, with its position.
   std::int64_t n_quantities() const { return 1 + (velocities ? 1 : 0) + (forces ? 1 : 0); }
 };
 

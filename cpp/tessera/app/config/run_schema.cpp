@@ -8,7 +8,8 @@ namespace tessera::app {
 namespace {
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
-/// Chains of the usual length are not named in checkpoints, which those of earlier versions do not do either.
+/// Returns whether the chain's length must be in checkpoints: the usual one is not, as in checkpoints of earlier
+/// versions.
 bool has_other_chain(const RunConfig& config) {
   return has_thermostat(config) && config.dynamics.thermostat == Thermostat::nose_hoover &&
          config.dynamics.chain != DynamicsConfig{}.chain;

@@ -37,9 +37,9 @@ class Trajectory {
   std::string go_on(std::int64_t step, std::optional<std::int64_t> frames);
   /// Waits until all frames are on the disk. Throws RunError.
   void synchronize();
-  /// Of the files, on the root.
+  /// Counts the frames of the files, on the root.
   std::int64_t n_frames() const { return sink_ ? sink_->n_frames() : 0; }
-  /// False once a file that this rank writes was removed, moved or replaced.
+  /// Returns false once a file that this rank writes was removed, moved or replaced.
   bool is_in_place() const { return !sink_ || sink_->is_in_place(); }
 
  private:
