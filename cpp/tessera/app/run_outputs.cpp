@@ -26,7 +26,7 @@ std::int64_t peak_bytes() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-/// Returns nothing on one host. Collective.
+/// Counts the cells that halos take from other hosts; returns nothing where there is one host. Collective.
 std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks, const md::EngineSettings& settings,
                                         const comm::Communicator& comm) {
   const auto host = comm::agree_on_line(comm, settings.machine_file).line.host_of_rank();

@@ -11,7 +11,7 @@ namespace tessera::app {
 /// Returns the columns of a table. `start`: the box that a run starts with; where it is triclinic, its angles are
 /// columns too.
 std::vector<Column> energy_columns(const Box& start);
-/// Returns one value a column.
+/// Returns the values of a row, one a column.
 std::vector<double> energy_values(const md::Energies& energies, const Box& start);
 
 }  // namespace tessera::app
