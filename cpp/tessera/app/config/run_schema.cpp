@@ -85,25 +85,24 @@ Schema make_run_schema() {
       add_section(schema, "pme", "Particle-mesh Ewald; of no effect with other electrostatics.", &RunConfig::pme);
   pme.key("order", &PmeConfig::order, "order of the B-splines").one_of({4, 6, 8}).decides_bits().used_where(has_mesh);
   pme.key("cutoff", &PmeConfig::cutoff,
-          "where the direct sum ends, at or beyond interactions.cutoff; 0: there. The further, the coarser a grid "
-          "serves")
+          "cut-off of the direct sum, at least interactions.cutoff; 0: equal to it. A longer one allows a coarser grid")
       .unit("Å")
       .range(0, 1e6)
       .decides_bits()
       .used_where(has_mesh);
   pme.key("spacing", &PmeConfig::spacing, "greatest distance of grid points").unit("Å").range(0.1, 10);
-  pme.key("tolerance", &PmeConfig::tolerance, "erfc(alpha·cutoff): what the direct sum leaves out").above(0, 0.1);
-  pme.key("alpha", &PmeConfig::alpha, "splitting parameter; 0: from the tolerance")
+  pme.key("tolerance", &PmeConfig::tolerance, "relative error of the direct sum at its cut-off, erfc(alpha·cutoff)")
+      .above(0, 0.1);
+  pme.key("alpha", &PmeConfig::alpha, "Ewald splitting parameter; 0: from the tolerance")
       .unit("1/Å")
       .range(0, 10)
       .decides_bits()
       .used_where(has_mesh);
   pme.key("lj_tolerance", &PmeConfig::lj_tolerance,
-          "of interactions.lj = \"pme\": the share of the dispersion at the cut-off that the direct sum leaves to the "
-          "mesh's "
-          "accuracy")
+          "with interactions.lj = \"pme\": relative error of the dispersion at the cut-off")
       .range(1e-4, 0.1);
-  pme.key("lj_alpha", &PmeConfig::lj_alpha, "splitting parameter of interactions.lj = \"pme\"; 0: from lj_tolerance")
+  pme.key("lj_alpha", &PmeConfig::lj_alpha,
+          "Ewald splitting parameter with interactions.lj = \"pme\"; 0: from lj_tolerance")
       .unit("1/Å")
       .range(0, 10)
       .decides_bits()
@@ -145,8 +144,7 @@ Schema make_run_schema() {
   dynamics
       .key("constraints", &DynamicsConfig::constraints,
            "bonds of fixed length; rigid waters are rigid unless this is none; h-bonds leaves bonds flexible that are "
-           "so "
-           "in the input of DL_POLY, GROMACS or OpenMM")
+           "so in the input of DL_POLY, GROMACS or OpenMM")
       .decides_bits();
   dynamics
       .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")
