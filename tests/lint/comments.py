@@ -1,5 +1,10 @@
-"""Checks that the comment above a C++ function is a sentence that begins with a verb: `// Returns the sum of …`."""
+"""Checks that the comment of a function is a sentence that begins with a verb: `// Returns the sum of …`.
 
+It looks at comments above functions in C++, and at docstrings of the package `tessera` but for those of properties,
+which name a thing, and of commands, which are help.
+"""
+
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -73,6 +78,23 @@ def is_function(declaration: str) -> bool:
     return name[1].startswith("operator") or "=" not in before
 
 
+def docstrings(text: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.FunctionDef) or not (docstring := ast.get_docstring(node)):
+            continue
+        if not any(re.search(r"property|command|group", ast.unparse(one)) for one in node.decorator_list):
+            yield node.lineno, docstring
+
+
+def comments_of_functions(path: Path) -> Iterator[tuple[int, str]]:
+    if path.suffix in (".h", ".cpp"):
+        for line, comment, declaration in blocks((ROOT / path).read_text()):
+            if is_function(declaration):
+                yield line, comment
+    elif path.suffix == ".py" and path.parts[:2] == ("python", "tessera"):
+        yield from docstrings((ROOT / path).read_text())
+
+
 def problem_with(comment: str, verbs: set[str]) -> str:
     first = re.match(r"\W*([\w'-]+)\b(?! of\b)", comment)  # "Sums of …" begins with a noun
     if not first or first[1].lower() not in verbs or not first[1][0].isupper():
@@ -85,14 +107,12 @@ def problem_with(comment: str, verbs: set[str]) -> str:
 
 def violations() -> list[str]:
     verbs = set(VERBS.read_text().split())
-    found = []
-    for path in house.files():
-        if path.suffix in (".h", ".cpp"):
-            for line, comment, declaration in blocks((ROOT / path).read_text()):
-                problem = problem_with(comment, verbs) if is_function(declaration) else ""
-                if problem:
-                    found.append(f"{path}:{line}: the comment of a function {problem}")
-    return found
+    return [
+        f"{path}:{line}: the comment of a function {problem}"
+        for path in house.files()
+        for line, comment in comments_of_functions(path)
+        if (problem := problem_with(comment, verbs))
+    ]
 
 
 if __name__ == "__main__":

@@ -241,3 +241,23 @@ def test_a_comment_without_a_verb_is_found(
     monkeypatch.setattr(comments, "ROOT", tmp_path)
     monkeypatch.setattr(house, "files", lambda: [Path("a.h")])
     assert len(comments.violations()) == is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ('def total(a, b):\n    """The sum of both."""', True),
+        ('def total(a, b):\n    """Returns the sum of both."""', False),
+        ('@property\ndef total(self):\n    """The sum of all."""', False),
+        ('@click.command()\ndef total():\n    """Print the sum."""', False),
+    ],
+)
+def test_a_docstring_without_a_verb_is_found(
+    text: str, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path("python/tessera/a.py")
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(text + "\n")
+    monkeypatch.setattr(comments, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "files", lambda: [path])
+    assert len(comments.violations()) == is_found
