@@ -40,7 +40,6 @@ class Descriptor {
   std::int64_t size() const;
   /// Returns the number of bytes read, which is smaller than `bytes` at the end of the file.
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
-  /// Returns the contents of the file.
   std::string read_all() const;
   /// Returns whether the system has these bytes in memory; also true where it doesn't tell. They begin at a page.
   bool is_in_memory(std::int64_t offset, std::int64_t bytes) const;

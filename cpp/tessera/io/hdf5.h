@@ -45,7 +45,6 @@ class Hdf5File {
   /// HDF5's own.
   std::vector<std::string> names() const;
 
-  /// Returns the extents of a dataset.
   std::vector<std::int64_t> shape(const std::string& dataset) const;
   /// Reads the whole dataset. Integers are converted to wider ones and to double; a conversion to a narrower type is an
   /// InputError.
@@ -93,7 +92,6 @@ class Hdf5File {
   template <class Value>
   void write_attribute(const std::string& object, const std::string& name, std::span<const Value> values);
   void write_text_attribute(const std::string& object, const std::string& name, const std::string& value);
-  /// Writes a list of texts.
   void write_text_attribute(const std::string& object, const std::string& name, const std::vector<std::string>& values);
 
   /// Lets datasets only grow from here on, and lets the file on disk be read at any moment, also after a kill: children

@@ -79,7 +79,6 @@ class Engine {
   void check() const { comm::agree_on_run(comm_, blow_up_); }
 
   const Energies& energies() const { return layout_->motion.energies(); }
-  /// Returns the step of energies().
   std::int64_t energies_step() const { return energies_step_; }
   /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const { return layout_->forces.find_clashes(); }

@@ -78,7 +78,6 @@ class Forces {
   /// Returns the forces of all groups together as they were last computed, (3·slots) in units of force_unit; those of
   /// owned slots are complete.
   const std::vector<std::int64_t>& total() const { return groups_.size() > 1 ? total_ : groups_.front().force; }
-  /// Returns the same of one group.
   const std::vector<std::int64_t>& of_group(std::size_t group) const { return groups_[group].force; }
   std::size_t n_groups() const { return groups_.size(); }
   /// Returns the force on an owned slot, kcal/mol/Å.

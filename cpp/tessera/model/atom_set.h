@@ -48,7 +48,6 @@ class AtomSet {
 
   friend bool operator==(const AtomSet&, const AtomSet&) = default;
 
-  /// Returns the atoms that are in both.
   friend AtomSet intersection(const AtomSet& p, const AtomSet& q) {
     std::vector<Range> both;
     for (auto i = p.ranges_.begin(), j = q.ranges_.begin(); i != p.ranges_.end() && j != q.ranges_.end();) {

@@ -156,7 +156,6 @@ class System {
 
   const std::vector<InstanceRun>& instances() const { return instances_; }
   const std::vector<Chain>& chains() const { return chains_; }
-  /// Returns the molecule of an atom.
   Molecule molecule_of(std::int64_t id) const;
   /// Returns the template of some consecutive instances as one molecule, without the terms that reach out of them.
   Template joined(std::int64_t first_instance, std::int64_t count) const;

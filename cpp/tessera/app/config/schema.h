@@ -107,7 +107,6 @@ struct Schema {
   const Key& key(std::string_view full_name) const;
 };
 
-/// Returns the schema of run files.
 const Schema& run_schema();
 
 /// A text of a run file that selects atoms, with the name of its key ("restraint.0.select").
@@ -124,7 +123,6 @@ std::string print_defaults(const Schema& schema = run_schema());
 /// Returns the table, for the Python package and the reference page.
 nlohmann::json schema_to_json(const Schema& schema = run_schema());
 
-/// Returns whether a value is "auto".
 bool is_auto(const Value& value);
 
 /// Describes what a key takes, for messages and documentation: "an integer", "one of cut, shift".
@@ -133,7 +131,6 @@ std::string describe_expected(const Key& key);
 /// Returns JSON on one line, or with this indent; bytes of paths that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = -1);
 
-/// Returns a value as TOML.
 std::string toml_text(const Value& value);
 
 }  // namespace tessera::app

@@ -20,7 +20,6 @@ class StatusLine {
   /// Returns whether a line is due `seconds` after the start: ask before composing it.
   bool is_due(double seconds) const { return seconds >= next_; }
   void show(std::string line, double seconds);
-  /// Ends the line.
   void finish();
 
  private:

@@ -39,7 +39,6 @@ class FrameShares {
   };
   Place find(std::int64_t id) const;
 
-  /// Returns how many atoms a share needs.
   std::int64_t n_needed(int share) const { return cuts_[at(share + 1)] - cuts_[at(share)]; }
   /// Returns the first row of frames that a share makes; n_rows() their number.
   std::int64_t first_row(int share) const { return rows_[at(share)]; }

@@ -27,7 +27,6 @@ class Lines {
   std::int64_t number() const { return number_; }
   std::string_view rest() const { return rest_; }                                            // of a text
   std::int64_t place() const { return read_to_ - static_cast<std::int64_t>(rest_.size()); }  // of a file: byte
-  /// Returns whether there is another line.
   bool has_next() { return !rest_.empty() || read_more(); }
 
   /// Goes to the next line, which stands until the one after it is asked for. Throws InputError at the end, like

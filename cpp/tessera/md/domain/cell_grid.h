@@ -29,7 +29,6 @@ struct CellGrid {
   std::int64_t size() const { return n[0] * n[1] * n[2]; }
   std::int64_t flat(const Index3& cell) const { return (cell[0] * n[1] + cell[1]) * n[2] + cell[2]; }
   Index3 unflat(std::int64_t index) const { return {index / (n[1] * n[2]), index / n[2] % n[1], index % n[2]}; }
-  /// Returns the cell that contains a position.
   Index3 cell_of(const Fraction& f) const {
     const auto cells = whole();
     return {along(f.x, cells[0]) - first[0], along(f.y, cells[1]) - first[1], along(f.z, cells[2]) - first[2]};
