@@ -65,7 +65,7 @@ struct Key {
   std::function<bool(const RunConfig&)> decides_bits_where;  // whatever `decides` says; empty: nowhere
   std::function<bool(const RunConfig&)> has_effect;          // whether the value is used at all; empty: always
 
-  // Of the row'th record of a section that is repeated.
+  // `row` is the number of the record, in a section that is repeated.
   std::function<void(RunConfig&, std::size_t row, const Value&)> store_in;  // of a checked value
   std::function<Value(const RunConfig&, std::size_t row)> load_from;
 
@@ -83,7 +83,7 @@ struct Section {
   std::string name;
   std::string documentation;  // one line
   std::vector<Key> keys;      // in the order of documentation
-  // Of a repeated section; otherwise empty.
+  // These belong to a repeated section, and are empty otherwise.
   std::function<std::size_t(const RunConfig&)> count;
   std::function<void(RunConfig&)> append;
   std::function<void(RunConfig&)> clear;

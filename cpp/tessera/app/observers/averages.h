@@ -74,7 +74,7 @@ class Averages {
     return (late.n * late.te - late.t * late.sum[conserved]) / spread * 1000 / thermal;
   }
 
-  /// All it knows, for a checkpoint, and back.
+  /// The whole state, as numbers that a checkpoint holds.
   static constexpr std::size_t n_blocks = 16, n_of_block = 4 + 2 * n_quantities;
   using State = std::array<double, 4 + n_quantities + n_blocks * n_of_block>;
   State state() const {

@@ -25,7 +25,7 @@ struct CheckpointNumbers {
   Averages::State averages{};
 };
 
-/// With what a run began that did not begin with the coordinates of its system file.
+/// The start of a run that did not begin with the coordinates of its system file.
 struct Origin {
   Box box;               // at step 0
   std::string checksum;  // of the checkpoint

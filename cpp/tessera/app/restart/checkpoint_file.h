@@ -25,7 +25,7 @@ std::string unplaced_checkpoint(const std::string& folder);
 /// Returns the bytes of the checkpoints in a folder.
 std::int64_t bytes_of_checkpoints(const std::string& folder);
 
-/// Of the first three arrays, in bytes; the fourth has the values of all fields.
+/// The bytes of a row of the first three arrays; the fourth has the values of all fields.
 constexpr std::int64_t row_bytes_of_triples = 12;
 
 /// Where a checkpoint has what. Everything begins at a multiple of 4096 bytes, so that no two ranks write to one page.

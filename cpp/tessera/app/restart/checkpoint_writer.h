@@ -31,11 +31,11 @@ class CheckpointWriter {
   void write(const Checkpoint& checkpoint, const md::Engine& engine);
 
  private:
-  /// Writes the atoms that are this rank's to write, and returns the checksums of their pieces.
   struct PieceSum {
     std::int64_t piece;  // of all regions
     std::uint64_t sum;
   };
+  /// Writes the atoms that are this rank's to write, and returns the checksums of their pieces.
   std::vector<PieceSum> write_atoms(const CheckpointLayout& layout, const std::string& path, const md::Engine& engine,
                                     std::string& problem) const;
   /// Takes room as reserve() does, for the file that was begun, on the root alone.

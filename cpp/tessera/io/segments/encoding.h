@@ -19,7 +19,7 @@ struct Encoding {
 
 nlohmann::json to_json(const Encoding& encoding);
 
-/// Of frames with the atoms that moved, each of so many holds all.
+/// Where frames hold the atoms that moved, one frame in so many holds all atoms.
 inline constexpr std::int64_t key_every = 64;
 
 /// Returns the bytes of (n,3) numbers, in all encodings but that of atoms that moved. Throws RunError where a number is

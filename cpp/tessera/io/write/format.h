@@ -21,12 +21,12 @@ struct Format {
   std::string (*header)(const Frame& frame, std::int64_t n_atoms);
   /// Writes the records of atoms, atom_bytes each.
   void (*encode)(const Frame& frame, const Atoms& atoms, char* out);
-  /// Of formats whose files hold frames one after the other, all of the same length, null in others: what stands before
-  /// the first of so many frames, and before the atoms of each.
+  /// These return what stands before the first of so many frames, and before the atoms of each, in formats whose files
+  /// hold frames of equal length one after the other; null in others.
   std::string (*file_header)(const Frame& frame, std::int64_t n_atoms, std::int64_t n_frames) = nullptr;
   std::string (*frame_header)(const Frame& frame, std::int64_t n_atoms) = nullptr;
-  /// Of formats whose files a run goes on with, null in others: whether a file that begins with this header has frames
-  /// of as many atoms, and of the same quantities. Its headers and frames end with a line end.
+  /// Returns whether a file that begins with this header has frames of as many atoms, and of the same quantities, in
+  /// formats whose files a restart continues; null in others. Headers and frames of these end with a line end.
   bool (*is_of)(std::string_view file_header, const Frame& frame, std::int64_t n_atoms) = nullptr;
   /// Another format of such records, whose measurements stand for this one's.
   const char* measured_as = nullptr;
