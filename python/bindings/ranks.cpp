@@ -67,7 +67,7 @@ write::Choice chosen(const comm::Communicator& world, const std::string& method,
   return choice;
 }
 
-/// Gives a frame a cell (3,3) Å, or zeros for none.
+/// Sets the cell of a frame (3,3) Å, or zeros for none.
 void set_cell(write::Frame& frame, const std::array<double, 9>& cell) {
   frame.cell = cell;
   frame.periodicity = io::text::periodicity_of(cell);

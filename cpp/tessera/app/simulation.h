@@ -30,16 +30,16 @@ class Simulation {
   /// Takes these rows of coordinates without velocities, and constrained distances as they are: for minimize(), which
   /// puts them right from anywhere. Throws InputError.
   void start_to_minimize(CoordinateBlock block, std::optional<Origin> origin = {});
-  /// Goes on from a checkpoint, of which it takes the state with whole hydrogen groups on each rank.
+  /// Continues from a checkpoint, of which it takes the state with whole hydrogen groups on each rank.
   void start(Checkpoint& checkpoint);
 
-  /// Puts atoms elsewhere, or gives them other velocities: each on any one rank, whole hydrogen groups together, their
-  /// constrained distances put right. Throws InputError.
+  /// Sets positions or velocities of atoms: each on any one rank, whole hydrogen groups together. Constrained distances
+  /// are corrected. Throws InputError.
   void place(md::Snapshot state);
 
   /// Changes the box, and the atoms with it (md::integrate::Motion::set_box). Throws InputError.
   void set_box(const Box& box);
-  /// Goes on with other settings of its baths (Engine::set_coupling), which `config` has, too.
+  /// Changes the settings of the baths (Engine::set_coupling), which `config` has, too.
   void set_baths(const RunConfig& config, const md::integrate::CouplingSettings& coupling);
   /// Takes the place of all external forces. They belong to no checkpoint.
   void set_external_forces(md::external::ExternalForces forces);
@@ -82,7 +82,7 @@ class Simulation {
   void save(CheckpointWriter& writer, Checkpoint checkpoint);
   /// Estimates how many bytes a checkpoint has, not less.
   std::int64_t checkpoint_bytes();
-  /// Gives cells to other ranks: a restart in memory, which changes no bit.
+  /// Moves cells to other ranks: a restart in memory, which changes no bit.
   void move_cells(md::domain::Decomposition decomposition);
 
  private:

@@ -51,7 +51,7 @@ std::string temporary_beside(const std::string& place, int number);
 /// Removes the temporaries in a folder that processes of this host left behind when they were killed.
 void remove_abandoned_temporaries(const std::string& folder);
 
-/// Brings a folder's entries (new names, renames) to the disk.
+/// Writes a folder's entries (new names, renames) to the disk.
 void synchronize_folder(const std::string& folder);
 
 /// Makes a folder and the ones above it. Throws InputError where the path can't be one (a file is in the way, links in

@@ -48,7 +48,7 @@ class Descriptor {
   /// Takes room on the disk for so many bytes, to whose end the file is long; does nothing where the file system
   /// can't.
   void reserve(std::int64_t offset, std::int64_t bytes) const;
-  /// Lets the system begin to bring these bytes to the disk, where it can; it does not wait.
+  /// Starts to write these bytes to the disk, where the system can; it does not wait.
   void start_synchronizing(std::int64_t offset, std::int64_t bytes) const;
   /// Waits until everything written is on the disk.
   void synchronize() const;

@@ -63,7 +63,7 @@ class HaloExchange {
   void finish(int slot, ThreadPool& threads, GridTimers& timers);
   /// Lets messages of a batch progress.
   void progress(int slot) const;
-  /// Says where the rows of one field of a finished batch are; the vector of `rows` is used again.
+  /// Finds where the rows of one field of a finished batch are; the vector of `rows` is used again.
   void place_rows(int slot, std::int64_t field, FieldRows<Real>& rows) const;
   /// Ends the use of a finished batch.
   void release(int slot);

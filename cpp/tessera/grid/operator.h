@@ -75,7 +75,7 @@ class StencilOperator {
              const AfterPlanes& after = {});
 
   /// Does what apply() does without double buffering: the halo of a batch is sent when the batch before is computed.
-  /// With an empty `to` halos are brought and nothing is computed. For the times that overlap is told by. Collective.
+  /// With an empty `to` halos are fetched and nothing is computed. It is for measurements of overlap. Collective.
   void apply_apart(std::span<const Real> from, std::span<Real> to, std::int64_t fields);
   /// Tells whether faces go to ranks of other hosts, or to any in messages.
   bool sends_messages() const { return workers_.front().exchange->sends_messages(); }

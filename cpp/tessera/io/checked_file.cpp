@@ -271,7 +271,7 @@ class CheckedFile::Batches {
     }
   }
 
-  /// Gives what is wanted of each piece.
+  /// Passes the wanted part of each piece to `take`.
   void use(std::size_t batch, std::span<const Range> ranges, const Take& take) const {
     for (auto i = at_once * batch; i < std::min(wanted_.size(), at_once * (batch + 1)); ++i) {
       const auto& [range, piece_begin, piece_end, begin, end, sum] = wanted_[i];

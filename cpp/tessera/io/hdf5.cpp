@@ -300,7 +300,7 @@ struct Rows {
 
   std::int64_t values_of_row() const { return static_cast<std::int64_t>(product(dimensions, 1)); }
 
-  /// Lets HDF5 read them.
+  /// Reads the selected rows by HDF5.
   void read(const std::string& path, const std::string& dataset, std::vector<Value>& values) const {
     const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);

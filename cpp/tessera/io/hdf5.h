@@ -53,8 +53,8 @@ class Hdf5File {
   /// Reads `count` rows (of the first dimension) from `begin`.
   template <class Value>
   std::vector<Value> read_rows(const std::string& dataset, std::int64_t begin, std::int64_t count) const;
-  /// Gives the numbers of rows, as `Value`s, some rows after some: large arrays need not stand in memory twice. What
-  /// was given before an error is right.
+  /// Calls a function with the numbers of rows, as `Value`s, part by part, so that large arrays need not stand in
+  /// memory twice. What was passed before an error is right.
   template <class Value>
   void for_rows(const std::string& dataset, std::int64_t begin, std::int64_t count,
                 const std::function<void(std::span<const std::byte>)>& take) const;

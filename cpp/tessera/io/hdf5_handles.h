@@ -29,7 +29,7 @@ class Handle {
   }
   operator hid_t() const { return id_; }
   bool is_valid() const { return id_ >= 0; }
-  /// Leaves it open: closing what can't be written crashes HDF5.
+  /// Gives up the handle without closing it: closing what can't be written crashes HDF5.
   void abandon() { id_ = -1; }
 
  private:

@@ -229,7 +229,7 @@ void Engine::follow_atoms_of_vacuum() {
   layout_->domain.distribute(std::move(static_cast<Particles&>(atoms)));
 }
 
-/// Lets the frame of a state be that of its last search. A checkpoint of this program needs no change.
+/// Sets the frame of a state to what it was at the last search. A checkpoint of this program needs no change.
 void Engine::fit_frame(Snapshot& snapshot) {
   auto own = vacuum::nowhere;
   for (const auto& atom : snapshot.atoms) own.add(atom.position);
@@ -291,8 +291,8 @@ bool Engine::needs_search_for(const Box& trial) {
   return greatest_scale * moved + change * 2 * plan().cells.group_radius >= allowed_displacement(trial);
 }
 
-/// Puts the system into another box, and back where the integrator does not accept the energy there. Forces are then
-/// those of the box that the system is in.
+/// Changes the box on trial, and back where the integrator does not accept the energy there. Forces are then those of
+/// the box that the system is in.
 void Engine::try_box(const Box& trial) {
   const bool is_searched = needs_search_for(trial);
   if (is_searched) timers_.time(Phase::search, [&] { search(); });
@@ -383,7 +383,7 @@ void Engine::measure() {
   sum_energies();
 }
 
-/// Keeps what an integrator failed on, to be told to all ranks by the next check.
+/// Records what an integrator failed on, which the next check tells to all ranks.
 void Engine::report(const integrate::Failure& failure) {
   if (failure.slot < 0 || !blow_up_.empty()) return;
   const auto atom = system_.describe(state_.id[at(failure.slot)]);
@@ -400,7 +400,7 @@ void Engine::move_virtual_sites() {
     blow_up_ = fmt::format("step {}: the run has blown up: {}", state_.step, describe_undetermined(slot));
 }
 
-/// Keeps a rank's trouble that names no atom, blamed on the fastest one.
+/// Records a failure of this rank that concerns no single atom, with the fastest atom as a likely cause.
 void Engine::report_blow_up(const std::string& problem) {
   if (problem.empty() || !blow_up_.empty()) return;
   std::int32_t fastest = 0;

@@ -34,11 +34,11 @@ class Engine {
   Snapshot snapshot() const { return snapshot(0, system_.n_atoms()); }
   const State& state() const { return state_; }
 
-  /// Gives cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
+  /// Moves cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
   void set_bricks(domain::Decomposition bricks);
 
-  /// Puts constrained distances right, velocities along them, and virtual sites in their places, as a start from
-  /// people's files needs. Throws InputError where that can't be. Collective.
+  /// Corrects constrained distances, velocities along them, and the places of virtual sites, as a start from people's
+  /// files needs. Throws InputError where that can't be. Collective.
   void constrain_start();
   /// Draws velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K).
   /// Collective.
@@ -46,7 +46,7 @@ class Engine {
 
   /// Removes the part of the velocities along constrained distances. Collective.
   void project_velocities();
-  /// Brings velocities that stand so long (ps) before the positions to whole steps. Collective.
+  /// Advances velocities that stand so long (ps) before the positions to whole steps. Collective.
   void advance_velocities(double time);
 
   /// Lets `move` displace this rank's owned atoms otherwise than by a step, each by less than the buffer, and computes
@@ -61,8 +61,8 @@ class Engine {
   /// Takes the place of all external forces. measure() comes next. Collective.
   void set_external_forces(external::ExternalForces forces);
 
-  /// Gives the baths other temperatures, pressures or times; what they hold stays. They are of the same kinds and have
-  /// the same atoms.
+  /// Changes temperatures, pressures or times of the baths, of which their variables stay. They are of the same kinds
+  /// and have the same atoms.
   void set_coupling(integrate::CouplingSettings coupling);
 
   /// Computes forces (and energies) at the current positions. Collective.

@@ -95,7 +95,7 @@ class Forces {
   Energies sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const;
   /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const;
-  /// Says which force acts most on an owned atom, for messages.
+  /// Describes which force acts most on an owned atom, for messages.
   std::string describe_strongest(std::int32_t slot) const;
 
   /// Forces as they were last computed, to be put back where the atoms return to where they were.

@@ -27,7 +27,7 @@ class FrameRecorder final : public Observer {
   void begin() {
     for (auto& one : trajectories_) one->begin();
   }
-  /// Goes on from a checkpoint that counts so many frames of each trajectory, by name. Returns a note for people.
+  /// Continues the trajectories of a checkpoint that counts so many frames of each, by name. Returns a note for people.
   std::string go_on(std::int64_t step, const std::map<std::string, std::int64_t>& frames) {
     has_start_ = true;
     std::string notes;

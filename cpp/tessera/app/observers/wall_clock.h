@@ -58,7 +58,7 @@ class WallClock final : public Observer {
   }
 
   void start(Simulation&) override { last_checkpoint_ = last_look_ = TimeLimit::Clock::now(); }
-  /// Lets the root decide, whom ranks ask, but not at every step.
+  /// Asks the root every few steps, whose clock alone decides, whether time is short or a checkpoint is due.
   void after_step(Simulation& simulation) override {
     constexpr std::int64_t ask_every = 5;
     const auto step = simulation.current_step();

@@ -65,7 +65,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const std::string& folder_or_file
 /// `problems` gets what is wrong with those that are passed over. A rank may call it alone.
 std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_file, std::string* problems = nullptr);
 
-/// Brings the atoms of each hydrogen group to one rank. Collective.
+/// Gathers the atoms of each hydrogen group on one rank. Collective.
 void join_groups(md::Particles& particles, const model::System& system, const comm::Communicator& comm);
 
 }  // namespace tessera::app

@@ -13,8 +13,8 @@ namespace tessera::app {
 Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
                   const comm::Communicator& comm, md::EngineSettings& settings, std::string& note);
 
-/// Says in which settings that decide bits a run differs from that of a checkpoint; empty where in none. `settings` get
-/// the choices that the other run made, as in resume(). A rank may call it alone.
+/// Describes in which settings that decide bits a run differs from that of a checkpoint; empty where in none.
+/// `settings` get the choices that the other run made, as in resume(). A rank may call it alone.
 std::string compare_settings(const Checkpoint& checkpoint, const RunConfig& config, const model::System& system,
                              md::EngineSettings& settings);
 

@@ -27,7 +27,7 @@ std::string read_selections_text(const std::string& path);
 class Selections {
  public:
   Selections() = default;
-  /// Understands the content of such a file; messages call it `name`. Throws InputError.
+  /// Parses the content of such a file; messages call it `name`. Throws InputError.
   static Selections parse(std::string_view text, const std::string& name);
 
   /// Tells whether the engine understands a text without the file.

@@ -32,7 +32,7 @@ class Trajectory {
   void record(const md::Engine& engine);
   /// Begins the files of a new run and writes what record() has kept. Throws RunError.
   void begin();
-  /// Goes on from a checkpoint, which counts so many frames if it counts these. Returns a note for people. Throws
+  /// Continues from a checkpoint, which counts so many frames if it counts these. Returns a note for people. Throws
   /// InputError, RunError.
   std::string go_on(std::int64_t step, std::optional<std::int64_t> frames);
   /// Waits until all frames are on the disk. Throws RunError.

@@ -17,7 +17,7 @@ struct BondTree {
   int n_fragments = 0;
 };
 
-/// Leaves out bonds to atoms of other units.
+/// Makes the tree of a template's bonds, without bonds to atoms of other units.
 BondTree make_bond_tree(const model::Template& molecule);
 
 /// Finds the atoms of a bond between two units of a chain that follow each other, if there is one: by distance from the

@@ -100,7 +100,7 @@ void Move<Real>::send(const Real* from, std::int64_t fields, const Phases& phase
   }
 }
 
-/// Puts the values of a piece to their place, times their phase.
+/// Writes the values of a piece, times their phase, to their place.
 template <class Real>
 void Move<Real>::put(const fft::MovedBox& piece, const Real* from, const Place& source, Real* to) {
   const auto target = shifted_back(to_, piece.shift);

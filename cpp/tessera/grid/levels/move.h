@@ -54,12 +54,12 @@ class Move {
   /// Moves `fields` fields, one after the other. Collective.
   void execute(const Real* from, Real* to, std::int64_t fields = 1);
 
-  /// Does so in two steps: sends fields, which stay where they are until each was placed; in(r + edge d) = phases[d] ·
-  /// in(r). What is beyond an edge along directions that `leaves_out` names, on all ranks the same, is not moved.
-  /// Collective.
+  /// Begins a move in two steps: sends fields, which stay where they are until each was placed; in(r + edge d) =
+  /// phases[d] · in(r). What is beyond an edge along directions that `leaves_out` names, on all ranks the same, is not
+  /// moved. Collective.
   void send(const Real* from, std::int64_t fields, const Phases& phases = {1, 1, 1},
             const std::array<bool, 3>& leaves_out = {});
-  /// Puts the values of one of these fields to their places.
+  /// Writes the values of one of these fields to their places.
   void place(std::int64_t field, Real* to);
 
  private:

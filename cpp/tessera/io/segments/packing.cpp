@@ -341,7 +341,7 @@ class Unpacker {
     return {static_cast<std::int64_t>(folded >> 1) ^ -static_cast<std::int64_t>(folded & 1), count + 1};
   }
 
-  /// Puts the differences of a place into rows a period apart. Returns how many rows back they are from.
+  /// Writes the differences of a place into rows a period apart. Returns how many rows back they are from.
   std::size_t unpack_place(Row* rows, std::size_t period, std::size_t n) {
     const auto first = byte();
     const auto back = first & 15;

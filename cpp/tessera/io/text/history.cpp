@@ -86,7 +86,7 @@ std::optional<HistoryFrame> read_header(const Descriptor& file, std::int64_t end
   return frame;
 }
 
-/// Goes to the atoms of a frame one after the other; `take` gets the place of each by its number, and reads the rest.
+/// Visits the atoms of a frame one after the other; `take` gets the place of each by its number, and reads the rest.
 template <class Take>
 void for_each_atom(Lines& lines, std::int64_t n_atoms, Take take) {
   std::vector<bool> is_there(static_cast<std::size_t>(n_atoms));

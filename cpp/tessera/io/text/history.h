@@ -43,7 +43,7 @@ class History {
   /// where there is no frame.
   Atoms atoms() const;
 
-  /// Puts a frame's numbers into `values` (n, level + 1, 3), Å, Å/ps, amu Å/ps², in the order of the atoms' numbers,
+  /// Reads a frame's numbers into `values` (n, level + 1, 3), Å, Å/ps, amu Å/ps², in the order of the atoms' numbers,
   /// which are 1 to n. Throws InputError as the constructor does. Threads may call it side by side.
   void read(std::int64_t frame, double* values) const;
 

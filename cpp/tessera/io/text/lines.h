@@ -29,10 +29,10 @@ class Lines {
   std::int64_t place() const { return read_to_ - static_cast<std::int64_t>(rest_.size()); }  // of a file: byte
   bool has_next() { return !rest_.empty() || read_more(); }
 
-  /// Goes to the next line, which stands until the one after it is asked for. Throws InputError at the end, like
-  /// everything here.
+  /// Reads the next line, which is valid until the one after it is read. Throws InputError at the end, like everything
+  /// here.
   std::string_view next(const char* expected);
-  /// Leaves out what stands behind a # or ! in the line.
+  /// Drops what stands behind a # or ! in the line.
   void leave_out_comment() { words_ = words_.substr(0, words_.find_first_of("#!")); }
   /// Returns whether the rest of the line begins with this, after blanks; goes behind it then.
   bool take(std::string_view beginning);

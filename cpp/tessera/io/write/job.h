@@ -45,9 +45,9 @@ class WriteJob {
   /// Returns the part that this rank writes; null where it writes none.
   const Part* mine() const { return plan_.of(comm_.rank()); }
 
-  /// Does what may fail on this rank alone. After the first failure, which agree() tells to all, nothing is done.
+  /// Runs work that may fail on this rank alone. After the first failure, which agree() tells to all, nothing is run.
   void attempt(const std::function<void()>& work);
-  /// Does the same for work in which all ranks take part: those that have failed do, too, and must add nothing to it.
+  /// Runs work in which all ranks take part: those that have failed do, too, and must add nothing to it.
   void attempt_together(const std::function<void(bool has_failed)>& work);
   bool has_failed() const { return !input_problem_.empty() || !run_problem_.empty(); }
   /// Throws on all ranks what has failed on the lowest one. Collective.
@@ -58,7 +58,7 @@ class WriteJob {
   void write_batches(const TakeBytes& take);
   /// Does the same with all atoms sent to one writer in turn; `take` is called there only. Collective.
   void write_in_turn(const TakeBytes& take);
-  /// Hands over atoms as they are: those of this rank's part, batch by batch, equally often on all ranks, or all to one
+  /// Passes on atoms as they are: those of this rank's part, batch by batch, equally often on all ranks, or all to one
   /// writer in turn. Collective.
   void take_batches(const TakeAtoms& take);
   void take_in_turn(const TakeAtoms& take);

@@ -29,7 +29,7 @@ class Domain {
   Domain(const model::System& system, Decomposition decomposition, State& state, const comm::Communicator& comm,
          ThreadPool& threads);
 
-  /// Gives every rank the atoms of its cells, from whichever rank has them now. Collective.
+  /// Sends the atoms of its cells to every rank, from whichever rank has them now. Collective.
   void distribute(Particles particles);
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, and rebuilds the halo. Collective.

@@ -149,7 +149,7 @@ class Mtk final : public Coupling {
     return 0.5 * static_cast<double>(settings_.every) * motion.timestep();
   }
 
-  /// Learns what momenta contribute to the pressure.
+  /// Measures the kinetic sums and counts by which momenta contribute to the pressure.
   void learn(Motion& motion, std::vector<double>& bath) const {
     const auto sums = motion.group_kinetic_sums();
     for (std::size_t d = 0; d < 3; ++d) bath[momenta + d] = sums.of_groups[d];
