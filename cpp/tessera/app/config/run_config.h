@@ -221,7 +221,7 @@ struct RunConfig {
   std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
 
   StageKind kind = StageKind::dynamics;  // of a stage; other runs are dynamics
-  Selections selections;                 // what the selections of MDAnalysis in the run file come to
+  Selections selections;                 // the atoms of selections of MDAnalysis in the run file
 };
 
 }  // namespace tessera::app

@@ -9,7 +9,7 @@ namespace tessera::app {
 struct ExplainRequest {
   std::string run_file;
   std::vector<std::string> overrides;  // "section.key=value"
-  std::string selections;              // path of what selections came to; empty: none
+  std::string selections;              // path of a file with the atoms of selections; empty: none
   int ranks = 1;
   int threads = 0;           // 0: as configured
   bool fills_cores = false;  // as many threads as a rank has cores where a map or cores_per_node says, else `threads`
