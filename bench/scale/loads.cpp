@@ -6,7 +6,8 @@ namespace {
 
 using Number = std::int64_t;
 
-/// (direction, ring, way, place): differences of loads from place to place along rings, cut open and repeated once.
+/// Adds the bytes of a message to `kept` (direction, ring, way, place): differences of loads from place to place along
+/// rings, cut open and repeated once.
 void route_torus(const Number* shape, Number nodes, Number a, Number b, double bytes, double* kept) {
   const Number strides[3] = {shape[1] * shape[2], shape[2], 1};
   Number at = a;
@@ -25,7 +26,7 @@ void route_torus(const Number* shape, Number nodes, Number a, Number b, double b
   }
 }
 
-/// Links of leaf switches up and down, of middle switches up and down.
+/// Adds the bytes of a message to `kept`: links of leaf switches up and down, of middle switches up and down.
 void route_tree(const Number* shape, Number nodes, Number a, Number b, double bytes, double* kept) {
   const Number down = shape[0], up = shape[1], leaves = (nodes + down - 1) / down;
   const Number low = leaves * up, high = (leaves + down - 1) / down * up * up;
@@ -42,8 +43,8 @@ void route_tree(const Number* shape, Number nodes, Number a, Number b, double by
 
 }  // namespace
 
-/// messages (n, 3): sender, receiver, bytes. Adds to counts of messages [sent, received][rank] between nodes and inside
-/// them, and to bytes inside nodes [node], of ports [out, in][node], and of links.
+/// Distributes messages (n, 3): sender, receiver, bytes. Adds to counts of messages [sent, received][rank] between
+/// nodes and inside them, and to bytes inside nodes [node], of ports [out, in][node], and of links.
 extern "C" void add_messages(const Number* messages, Number n, Number per_node, Number nodes, Number is_torus,
                              const Number* shape, Number* far, Number* near, double* inside, double* ports,
                              double* links) {

@@ -26,20 +26,20 @@ inline std::vector<tessera::IndexBox> boxes_of(const Boxes& array) {
   return boxes;
 }
 
-/// Rows of three numbers, as an array of that shape.
+/// Returns rows of three numbers, as an array of that shape.
 inline Rows matrix(std::vector<std::array<std::int64_t, 3>> rows, std::initializer_list<std::size_t> shape) {
   auto* kept = new std::vector<std::array<std::int64_t, 3>>(std::move(rows));
   const nanobind::capsule owner(kept, [](void* p) noexcept { delete static_cast<decltype(kept)>(p); });
   return {kept->data(), shape, owner};
 }
 
-/// (n, 3).
+/// Returns rows as an array (n, 3).
 inline Rows matrix(std::vector<std::array<std::int64_t, 3>> rows) {
   const std::size_t n = rows.size();
   return matrix(std::move(rows), {n, 3});
 }
 
-/// (n, 2, 3).
+/// Returns boxes as an array (n, 2, 3).
 inline Rows array_of(const std::vector<tessera::IndexBox>& boxes) {
   std::vector<std::array<std::int64_t, 3>> rows;
   for (const auto& box : boxes) rows.insert(rows.end(), {box.lower, box.upper});

@@ -60,7 +60,7 @@ void register_history(nb::module_& module) {
 
 namespace {
 
-/// The arrays stay in the memory of the configuration, which goes with the last of them.
+/// Makes arrays in the memory of the configuration, which goes with the last of them.
 nb::tuple in_python(Config&& found) {
   auto kept = std::make_unique<Config>(std::move(found));
   Config& config = *kept;

@@ -52,7 +52,7 @@ fft::TransformProblem problem_of(const std::array<std::int64_t, 3>& shape, bool 
   return {shape, is_real ? fft::TransformKind::real : fft::TransformKind::complex, order, ranks};
 }
 
-/// What one rank's system refuses, all ranks hear.
+/// Starts threads; what one rank's system refuses is raised on all ranks.
 std::unique_ptr<ThreadPool> start_threads(const comm::Communicator& comm, int n) {
   std::unique_ptr<ThreadPool> threads;
   std::string fault;
@@ -88,7 +88,7 @@ class DistributedTransform {
 
   const std::string& scheme() const { return agreed_.plan.scheme; }
   std::vector<std::string> exchanges() const { return transform_.exchanges(); }
-  /// Layout, largest boxes, and why.
+  /// Describes the layout and the largest boxes, and why they were chosen.
   std::string summary() const { return agreed_.plan.summary() + agreed_.reason; }
   Bounds input_bounds() const { return bounds_of(transform_.input_box()); }
   Bounds output_bounds() const { return bounds_of(transform_.spectrum_box()); }
@@ -104,7 +104,7 @@ class DistributedTransform {
     const nb::gil_scoped_release others;
     transform_.forward(std::span(input.data(), input.size()), std::span(spectrum.data(), spectrum.size()));
   }
-  /// The spectrum is only read (TransformOptions::spoils_spectrum).
+  /// Transforms back; the spectrum is only read (TransformOptions::spoils_spectrum).
   template <class Points>
   void backward(const Array<const Complex>& spectrum, const Array<Points>& output) {
     const nb::gil_scoped_release others;

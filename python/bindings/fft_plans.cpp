@@ -34,7 +34,7 @@ using namespace tessera;
 using nlohmann::json;
 using Shape = std::array<std::int64_t, 3>;
 
-/// As tessera.fft: the last direction is swept first, and halved.
+/// Returns the problem with the order of tessera.fft: the last direction is transformed first, and halved.
 fft::TransformProblem problem_of(const Shape& shape, bool is_real, int ranks, const std::optional<Boxes>& input = {},
                                  const std::optional<Boxes>& output = {}) {
   fft::TransformProblem problem{
@@ -83,8 +83,8 @@ std::vector<std::pair<fft::TransformPlan, double>> rank_schemes(const std::strin
 // Of so many ranks every message is counted, of more those of `counted_ranks`, spread evenly.
 constexpr int most_ranks_to_count = 16384, counted_ranks = 1024;
 
-/// Exchanges of forward: those in which anything moves. Of many ranks what some send stands for all: "messages" is then
-/// an estimate.
+/// Describes the exchanges of forward in which anything moves. Of many ranks what some send stands for all: "messages"
+/// is then an estimate.
 json exchanges_of(const fft::TransformPlan& plan, std::int64_t real_bytes) {
   const int n_ranks = plan.ranks();
   std::vector<int> senders;

@@ -56,7 +56,7 @@ std::span<double> doubles_of(const Out<Value>& array) {
   return {reinterpret_cast<double*>(array.data()), array.size() * sizeof(Value) / sizeof(double)};
 }
 
-/// Python gives the address of a communicator as a number.
+/// Returns a communicator's address, which Python gives as a number.
 const void* pointer_to(std::uintptr_t address) {
   return reinterpret_cast<const void*>(address);  // NOLINT(performance-no-int-to-ptr)
 }
@@ -108,7 +108,7 @@ class Operator {
   Operator(Ranks& ranks, const grid::GridLayout& layout, const Terms& terms, bool is_complex)
       : ranks_(ranks), layout_(layout), stencil_{terms.first, terms.second}, is_complex_(is_complex) {}
 
-  /// `to` may be `from`.
+  /// Applies the stencil; `to` may be `from`.
   template <class Value>
   void apply(const In<Value>& from, const Out<Value>& to, std::int64_t fields, const Phases& phases) {
     const nb::gil_scoped_release others;
@@ -136,7 +136,7 @@ class Operator {
     }
   }
 
-  /// `to` gets factor · addend + the stencil's sums. It is not `from`, and may be the addend.
+  /// Computes to = factor · addend + the stencil's sums. `to` is not `from`, and may be the addend.
   template <class Value>
   void apply_and_add(const In<Value>& from, const In<Value>& addend, double factor, const Out<Value>& to,
                      std::int64_t fields, const Phases& phases) {
@@ -154,8 +154,8 @@ class Operator {
   }
 
  private:
-  /// Approach, batch and slope are chosen for the number of fields, which is the same on all ranks, and again where a
-  /// call brings more fields than all before it.
+  /// Returns the operator with these phases. Approach, batch and slope are chosen for the number of fields, which is
+  /// the same on all ranks, and again where a call brings more fields than all before it.
   grid::StencilOperator<double>& with(const Phases& phases, std::int64_t fields) {
     constexpr std::int64_t most = grid::most_batch;
     if (!operator_ || std::min(fields, most) > chosen_for_) {

@@ -44,7 +44,8 @@ std::array<Vec3, 3> vectors(const Steps& steps) {
   return found;
 }
 
-/// An empty approach, a batch of 0 and a slope below 0 are chosen by the map of the machine and by its cores.
+/// Returns the options, of which an empty approach, a batch of 0 and a slope below 0 are chosen by the map of the
+/// machine and by its cores.
 template <class Real>
 grid::OperatorOptions options_of(const Grid& grid, const grid::Stencil& stencil, const std::string& approach,
                                  std::int64_t batch, int slope, bool is_complex,

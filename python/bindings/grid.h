@@ -38,7 +38,7 @@ class Grid {
   ThreadPool& threads() const { return *threads_; }
   const grid::DistributedLayout& distributed() const { return grid_; }
   Index3 processes() const { return grid_.layout.processes; }
-  /// (begin, end) along each edge of this rank's points.
+  /// Returns (begin, end) along each edge of this rank's points.
   std::vector<std::pair<std::int64_t, std::int64_t>> bounds() const {
     std::vector<std::pair<std::int64_t, std::int64_t>> found;
     const auto& box = grid_.layout.boxes[static_cast<std::size_t>(comm_.rank())];

@@ -65,7 +65,7 @@ json json_of(const grid::Choice& choice) {
   return found;
 }
 
-/// Flat approaches have a rank for each core, hybrid ones one for each `threads` of them.
+/// Predicts all approaches. Flat ones have a rank for each core, hybrid ones one for each `threads` of them.
 json explain(const std::optional<std::string>& path, const Index3& shape, const Periodic& periodic, int order,
              std::int64_t bytes, int cores, int threads, std::int64_t fields, const grid::CoreRates& rates) {
   const auto network = network_of(path, cores);

@@ -47,8 +47,8 @@ machine::MachineFile map_of(const std::string& path) {
   return file;
 }
 
-/// Hosts, their subnets by Figure 2 of Lowekamp and Beguelin (1995), and the whole tree with the least time between the
-/// parts of each.
+/// Returns hosts, their subnets by Figure 2 of Lowekamp and Beguelin (1995), and the whole tree with the least time
+/// between the parts of each.
 json partition_of(const std::string& path) {
   const auto [hosts, times] = machine::read_rtt_csv(path);
   machine::Network network;
@@ -91,7 +91,7 @@ std::vector<Rows> route_patterns(int n_hosts) {
   return patterns;
 }
 
-/// `slowdowns`: of the slowest flow of each pattern, beside one alone.
+/// Finds the routes of a network. `slowdowns`: of the slowest flow of each pattern, beside one alone.
 json find_routes(const std::string& path, const std::vector<double>& slowdowns) {
   auto network = machine::read_network(path);
   const auto patterns = machine::route_patterns(static_cast<int>(network.hosts.size()));
@@ -104,7 +104,7 @@ json find_routes(const std::string& path, const std::vector<double>& slowdowns) 
   return network.routes ? machine::to_json(network)["routes"] : json();
 }
 
-/// Ranks on each host: the same number on all, or one for each.
+/// Returns the number of ranks on each host: the same on all, or one for each.
 std::vector<int> ranks_on_hosts(const machine::Network& network, const std::vector<int>& given) {
   std::vector<int> ranks;
   if (given.empty())
@@ -145,7 +145,7 @@ std::string host_file(const std::string& path, const std::string& format, const 
   return machine::host_file(network, ranks_to_hosts, machine::host_file_format(format));
 }
 
-/// The wire that a plan keeps busy longest, and for how long (s).
+/// Returns the wire that a plan keeps busy longest, and for how long (s).
 std::pair<std::string, double> bound_of(const collectives::PlanPrediction& prediction, const machine::Wires& wires) {
   const auto most = std::ranges::max_element(prediction.wire_busy);
   if (most == prediction.wire_busy.end()) return {"", 0};
@@ -159,8 +159,8 @@ collectives::Operation operation_of(const std::string& name) {
   throw InputError(fmt::format("unknown operation {}", name));
 }
 
-/// A problem as benchmarks of MPI libraries count bytes: the whole vector, of which every rank has an equal share where
-/// the operation has shares; in an all-to-all the block of one pair.
+/// Returns a problem as benchmarks of MPI libraries count bytes: the whole vector, of which every rank has an equal
+/// share where the operation has shares; in an all-to-all the block of one pair.
 collectives::CollectiveProblem problem_of(collectives::Operation operation, std::int64_t bytes, int n_ranks) {
   using collectives::Operation;
   collectives::CollectiveProblem problem;

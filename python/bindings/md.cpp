@@ -69,20 +69,20 @@ Array<Value> array_of(std::vector<Value> values, std::initializer_list<std::size
   return {kept->data(), shape, owner};
 }
 
-/// (n,3).
+/// Returns an array (n,3).
 Array<double> rows_of(std::vector<double> values) {
   const std::size_t n = values.size() / 3;
   return array_of(std::move(values), {n, 3});
 }
 
-/// (3,3), rows are the box vectors.
+/// Returns an array (3,3), whose rows are the box vectors.
 Array<double> rows_of(const Box& box) {
   std::vector<double> rows;
   for (const auto& v : {box.a(), box.b(), box.c()}) rows.insert(rows.end(), {v.x, v.y, v.z});
   return rows_of(std::move(rows));
 }
 
-/// Settings that are wrong have none: the simulation says what is wrong with them.
+/// Lists the selections in settings, of which wrong ones have none: the simulation says what is wrong with them.
 std::vector<std::pair<std::string, std::string>> list_selections(const std::string& settings) {
   std::vector<std::pair<std::string, std::string>> found;
   try {
@@ -96,8 +96,8 @@ std::vector<std::pair<std::string, std::string>> list_selections(const std::stri
 /// A simulation and all that it refers to.
 class Session {
  public:
-  /// `settings`: a run file's text. `image`: the bytes of a system file; empty where input.system names one.
-  /// `selections`: the content of a file with what selections come to; empty where there are none.
+  /// Starts a simulation. `settings`: a run file's text. `image`: the bytes of a system file; empty where input.system
+  /// names one. `selections`: the content of a file with the atoms of each selection; empty where there are none.
   Session(const std::string& settings, const Image& image, const std::string& selections,
           std::optional<int> fortran_handle, int threads)
       : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
@@ -153,7 +153,7 @@ class Session {
     return {result.energy, result.max_force, result.steps, std::string(name_of(result.ending))};
   }
 
-  /// To dynamics.steps; with the output files of a run where `writes`.
+  /// Runs to dynamics.steps; with the output files of a run where `writes`.
   void run(bool writes) {
     if (!writes) return advance([&] { simulation_->step(simulation_->last_step() - simulation_->current_step()); });
     const bool goes_on = continued_ && continued_step_ == simulation_->current_step();
@@ -179,8 +179,8 @@ class Session {
         *hooks_.emplace_back(std::make_unique<Hook>(every, with_energies, std::move(function), raised_)));
   }
 
-  /// A force that Python computes, on the atoms with these ids or on each rank's own. What the function raises on any
-  /// rank is raised, and the force is not added.
+  /// Adds a force that Python computes, on the atoms with these ids or on each rank's own. What the function raises on
+  /// any rank is raised, and the force is not added.
   void add_force(ForceCall function, std::optional<std::vector<std::int64_t>> ids) {
     auto own = ids.value_or(std::vector<std::int64_t>{});
     own.push_back(ids ? 1 : 0);
@@ -241,7 +241,7 @@ class Session {
     return app::own_vectors(simulation_->engine(), quantity);
   }
 
-  /// (n,3) Å or Å/ps, the same on all ranks; either may be missing.
+  /// Sets positions and velocities (n,3) Å and Å/ps, the same on all ranks; either may be missing.
   void place(const std::optional<Rows>& positions, const std::optional<Rows>& velocities) {
     const auto row = [](const Rows& rows, std::int64_t id) {
       const double* at = rows.data() + 3 * id;
@@ -265,7 +265,7 @@ class Session {
     history_->record(*simulation_);
   }
 
-  /// Atoms go with the box. Throws InputError.
+  /// Changes the box, and the atoms with it (md::integrate::Motion::set_box). Throws InputError.
   void set_box(const Rows& rows) {
     const auto row = [&](std::int64_t i) {
       return Vec3{rows.data()[3 * i], rows.data()[3 * i + 1], rows.data()[3 * i + 2]};
@@ -274,10 +274,10 @@ class Session {
     history_->record(*simulation_);
   }
 
-  /// What the heat bath ("temperature", K) or the pressure bath ("pressure", bar) asks for now. Throws InputError where
-  /// there is none, or several that differ.
+  /// Returns what the heat bath ("temperature", K) or the pressure bath ("pressure", bar) asks for now. Throws
+  /// InputError where there is none, or several that differ.
   double bath(const std::string& key) const { return schedule_of(key).at(simulation_->time()); }
-  /// From now on it asks for this value of dynamics.temperature or dynamics.pressure, as TOML. Throws InputError.
+  /// Sets dynamics.temperature or dynamics.pressure from now on to this value, as TOML. Throws InputError.
   void set_bath(const std::string& key, const std::string& value) {
     std::string problem;
     auto config = config_;
@@ -320,7 +320,7 @@ class Session {
     return config_.baths.front().temperature;
   }
 
-  /// Ranks that ask for different things would wait for each other for ever.
+  /// Throws InputError where ranks have different settings, as they would wait for each other for ever.
   void check_same(const std::string& settings) const {
     auto first = settings;
     comm::broadcast_resized(comm_, first);
@@ -348,7 +348,7 @@ class Session {
     history_->record(*simulation_);
   }
 
-  /// After forces have been added or removed, or a state has been restored.
+  /// Applies forces after some have been added or removed, or a state has been restored.
   void use_forces() {
     simulation_->set_external_forces(forces_);
     is_half_way_ = false;
@@ -398,7 +398,7 @@ class Session {
 
 using Release = nb::call_guard<nb::gil_scoped_release>;
 
-/// Python's classes for our errors, which are the same for all modules: what it raises is what users catch.
+/// Translates our errors into Python's classes, which are the same for all modules: what is raised is what users catch.
 void register_errors() {
   nb::register_exception_translator(
       [](const std::exception_ptr& raised, void*) {

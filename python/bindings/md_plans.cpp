@@ -20,7 +20,8 @@ namespace {
 
 using namespace tessera;
 
-/// As md::Engine plans a system whose hydrogen groups reach `group_radius` from their key atoms, for ranks of one host.
+/// Plans as md::Engine does for a system whose hydrogen groups reach `group_radius` from their key atoms, for ranks of
+/// one host.
 md::Plan plan_md(const std::array<double, 3>& edges, const Index3& mesh, int ranks, double cutoff, double buffer,
                  double group_radius, int order, double tolerance) {
   md::EngineSettings settings;

@@ -120,7 +120,7 @@ class History final : public app::Observer {
   void after_step(app::Simulation& simulation) override {
     if (app::is_due(simulation.current_step(), every_)) record(simulation);
   }
-  /// The state as it is, where its step was not recorded yet.
+  /// Records the current state, in place of an earlier row of the same step.
   void record(const app::Simulation& simulation) {
     const auto step = static_cast<double>(simulation.current_step());
     if (!rows_.empty() && rows_.back().front() == step) rows_.pop_back();

@@ -67,7 +67,7 @@ write::Choice chosen(const comm::Communicator& world, const std::string& method,
   return choice;
 }
 
-/// Gives a frame a cell (3,3) Å, or zeros for none.
+/// Sets the cell of a frame (3,3) Å, or zeros for none.
 void set_cell(write::Frame& frame, const std::array<double, 9>& cell) {
   frame.cell = cell;
   frame.periodicity = io::text::periodicity_of(cell);
@@ -134,7 +134,7 @@ class Frames {
                   std::nullopt);
   }
 
-  /// `values`: positions, velocities and forces (levels,n,3) as far as the format holds them.
+  /// Adds a frame. `values`: positions, velocities and forces (levels,n,3) as far as the format holds them.
   void append(std::int64_t step, double time, const std::array<double, 9>& cell, const Values& values) {
     const auto n = atoms_.size();
     if (static_cast<int>(values.shape(0)) != atoms_.level() + 1 || values.shape(1) != n || values.shape(2) != 3)

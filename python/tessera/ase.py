@@ -35,7 +35,7 @@ KCAL = units.kcal / units.mol  # eV
 
 
 def make_atoms(system: str | os.PathLike[str] | System) -> Atoms:
-    """The atoms of a system, or of the system in a file, with its box."""
+    """Returns the atoms of a system, or of the system in a file, with its box."""
     if isinstance(system, str | os.PathLike):
         system = read(Path(system))
     return Atoms(

@@ -29,7 +29,8 @@ def without_lines() -> Iterator[None]:
 
 
 def sections_of(settings: Any) -> Settings:
-    """The sections that are given, or those of a run file, with its paths as seen from here. Raises `InputError`."""
+    """Returns the sections that are given, or those of a run file, with its paths as seen from here. Raises
+    `InputError`."""
     if settings is None or isinstance(settings, Mapping):
         return settings or {}
     if not isinstance(settings, str | os.PathLike):
@@ -55,7 +56,7 @@ def sections_of(settings: Any) -> Settings:
 
 
 def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
-    """The text of a run file, and the image of a system that is no file."""
+    """Returns the text of a run file, and the image of a system that is no file."""
     from tessera.system import System, SystemFileError, image
 
     sections: dict[str, Any] = {
@@ -87,7 +88,7 @@ def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | No
 
 
 def selections_of(system: Any, wanted: list[tuple[str, str]]) -> str:
-    """The content of a file with what these selections come to; empty where there are none."""
+    """Returns the content of a file with the atoms of these selections; empty where there are none."""
     from tessera.prepare.errors import InputError as PrepareError
     from tessera.select.resolve import file_text, resolve
     from tessera.system import System, SystemFileError, read
@@ -102,7 +103,7 @@ def selections_of(system: Any, wanted: list[tuple[str, str]]) -> str:
 
 
 def _is_repeated(keys: Any) -> bool:
-    """Whether a section is a list of tables."""
+    """Tells whether a section is a list of tables."""
     return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(row, Mapping) for row in keys)
 
 

@@ -73,7 +73,7 @@ class Energies(Mapping[str, float]):
         return f"<energies of step {self.step_number}: {self._values}>"
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The history as a table, by step."""
+        """Returns the history as a table, by step."""
         import pandas
 
         table = pandas.DataFrame(self.history, columns=self.columns)
@@ -103,7 +103,8 @@ class Atoms:
         self.step_number = step_number
 
     def nearest_image(self, vectors: ArrayLike) -> FloatArray:
-        """The vectors (…, 3) Å less whole box vectors, so that each is the shortest along every edge of the box."""
+        """Returns the vectors (…, 3) Å less whole box vectors, so that each is the shortest along every edge of the
+        box."""
         given = np.asarray(vectors, np.float64)
         if not self.box.any():
             return given
@@ -171,7 +172,7 @@ class Simulation:
         self._is_stepping = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """What a derived class sets in its `__init__`, or names in its body, is its own. Raises `TypeError` where it
+        """Leaves to a derived class what it sets in its `__init__`, or names in its body. Raises `TypeError` where that
         hides what can be set here."""
         super().__init_subclass__(**arguments)
         for name, value in vars(cls).items():
@@ -205,22 +206,22 @@ class Simulation:
         super().__setattr__(name, value)
 
     def step(self, n: int = 1) -> None:
-        """Advance n steps. Raises `RunError` where the system blows up, and what a hook raises."""
+        """Advances n steps. Raises `RunError` where the system blows up, and what a hook raises."""
         n = _whole(n, 0, "steps")
         with self._alone("step"):
             self._advance(self._native.step, n)
 
     def run(self) -> None:
-        """Advance to dynamics.steps. Where the settings name output.folder, it gets all that `tessera run` writes;
+        """Advances to dynamics.steps. Where the settings name output.folder, it gets all that `tessera run` writes;
         after `restore` from that folder, its files go on. Ctrl-C, and what a hook raises, end it with a checkpoint
         there."""
         with self._alone("run"):
             self._advance(self._native.run, self._writes)
 
     def minimize(self, max_force: float = 10.0, max_steps: int = 5000) -> Minimization:
-        """Move the atoms to a lower potential energy, until the force on every atom is below `max_force`
-        (kcal/mol/Å), in at most so many steps. Constraints are kept, velocities lose what is along them, and neither
-        step number nor time changes. Raises `InputError`."""
+        """Moves the atoms to a lower potential energy, until the force on every atom is below `max_force` (kcal/mol/Å),
+        in at most so many steps. Constraints are kept, velocities lose what is along them, and neither step number nor
+        time changes. Raises `InputError`."""
         with self._alone("minimize"):
             problem, asked = "", max_force
             try:
@@ -242,7 +243,7 @@ class Simulation:
     def add_hook(
         self, function: Callable[[Simulation], object], every: int = 1, energies: bool = False
     ) -> None:  # fmt: skip
-        """Call `function(simulation)` after every so many steps. It may read the state, not change it; with `energies`
+        """Calls `function(simulation)` after every so many steps. It may read the state, not change it; with `energies`
         it may read those of its step too, which take time to compute. What it raises ends the step: there, and as
         `RunError` on the other ranks."""
         every = _whole(every, 1, "steps between calls of a hook")
@@ -259,7 +260,7 @@ class Simulation:
             self._native.add_hook(every, energies, call)
 
     def add_force(self, function: Callable[[Atoms], Any], atoms: ArrayLike | None = None) -> None:
-        """Add a force that `function(atoms)` computes in every step, from now on.
+        """Adds a force that `function(atoms)` computes in every step, from now on.
 
         It is told of the atoms whose ids are listed in `atoms`, in that order, on every rank; without a list, on each
         rank of those that the rank owns. It returns the forces on them, (n, 3) kcal/mol/Å, or a tuple of these, the
@@ -297,7 +298,7 @@ class Simulation:
                 raise
 
     def remove_force(self, function: Callable[[Atoms], Any]) -> None:
-        """Take a force away that `add_force` has added. Raises `InputError` where it was not added."""
+        """Takes a force away that `add_force` has added. Raises `InputError` where it was not added."""
         with self._alone("remove_force"):
             functions = list(self._forces.values())
             problem = "" if function in functions else f"{_name(function)} is no force of this simulation"
@@ -346,16 +347,16 @@ class Simulation:
         return self._all("force")
 
     def forces_of(self, source: str) -> FloatArray:
-        """The forces of "bonded" terms, of the "direct" sum or of the "mesh" alone, (n_atoms, 3) kcal/mol/Å by atom id
-        on every rank. They are known where `dynamics.direct_every` and `mesh_every` let them act at different times;
-        sources that act together give the sum of theirs. Raises `InputError`."""
+        """Returns the forces of "bonded" terms, of the "direct" sum or of the "mesh" alone, (n_atoms, 3) kcal/mol/Å by
+        atom id on every rank. They are known where `dynamics.direct_every` and `mesh_every` let them act at different
+        times; sources that act together give the sum of theirs. Raises `InputError`."""
         sources = ("bonded", "direct", "mesh")
         if source not in sources:
             raise InputError(f"there are no forces of {source!r}, expected one of {', '.join(sources)}")
         return self._all(f"{source}_force")
 
     def own_share(self) -> Share:
-        """What this rank owns; no other is asked."""
+        """Returns what this rank owns; no other is asked."""
         with self._one_at_a_time:
             return Share(self._native, self._module.Quantity)
 
@@ -425,7 +426,7 @@ class Simulation:
             return str(self._native.state_hash())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write a checkpoint into a folder that is there, as `tessera run` does; the one before stays beside it."""
+        """Writes a checkpoint into a folder that is there, as `tessera run` does; the one before stays beside it."""
         with self._one_at_a_time:
             path, problem = _path(folder)
             if not problem and not Path(path).is_dir():
@@ -434,8 +435,8 @@ class Simulation:
             self._native.save(path)
 
     def restore(self, folder: str | os.PathLike[str]) -> None:
-        """Go on from the newest good checkpoint of a folder, bit for bit. Raises `InputError` where it is of another
-        system or of other settings."""
+        """Continues from the newest good checkpoint of a folder, bit for bit. Raises `InputError` where it is of
+        another system or of other settings."""
         with self._alone("restore"):
             path, problem = _path(folder)
             self._native.agree(problem)
@@ -480,7 +481,7 @@ class Simulation:
         return [int(i) for i in ids]
 
     def _alone(self, what: str) -> threading.RLock:
-        """The lock; a hook has it already, and may not change what is under way."""
+        """Returns the lock; a hook has it already, and may not change what is under way."""
         with self._one_at_a_time:
             if self._is_stepping:
                 raise RunError(f"{what} in a hook: a hook may read the state, not change it")
@@ -501,7 +502,7 @@ class Simulation:
 
 
 def _whole(value: Any, least: int, what: str) -> int:
-    """The value, if it is a whole number, not less than this. Raises `InputError`."""
+    """Returns the value, if it is a whole number, not less than this. Raises `InputError`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -514,7 +515,7 @@ def _whole(value: Any, least: int, what: str) -> int:
 
 
 def _path(folder: Any) -> tuple[str, str]:
-    """The path as text, and what is wrong with it."""
+    """Returns the path as text, and what is wrong with it."""
     try:
         text = os.fsdecode(folder)
         text.encode()
@@ -526,7 +527,7 @@ def _path(folder: Any) -> tuple[str, str]:
 
 
 def _can_be_set(owner: type, name: str) -> bool:
-    """Whether a property, or what else takes values, stands for the name."""
+    """Tells whether a property, or what else takes values, stands for the name."""
     found = getattr(owner, name, None)
     return hasattr(found, "__set__") and getattr(found, "fset", found) is not None
 
@@ -537,7 +538,8 @@ def _run_file_keys(module: Any) -> frozenset[str]:
 
 
 def _rows(values: ArrayLike, n: int, subject: str) -> tuple[FloatArray, str]:
-    """The values as (n, 3), and what is wrong with them, as a sentence that begins with the subject and its verb."""
+    """Returns the values as (n, 3), and what is wrong with them, as a sentence that begins with the subject and its
+    verb."""
     try:
         rows = real_values(values)
     except NO_NUMBERS as error:
@@ -552,7 +554,8 @@ def _name(function: Any) -> str:
 
 
 def _checked_force(function: Callable[[Atoms], Any], atoms: Atoms) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Forces (n, 3), parts of the energy (k,) and of the virial (m, 6). Raises `InputError` where it is not these."""
+    """Returns forces (n, 3), parts of the energy (k,) and of the virial (m, 6). Raises `InputError` where it is not
+    these."""
     returned = function(atoms)
     parts = returned if isinstance(returned, tuple) else (returned,)
     if not 1 <= len(parts) <= 3:

@@ -99,7 +99,7 @@ def verify(path: Path, progress: Progress = lambda _: None) -> Report:
 
 
 def _kind_of(path: Path) -> str:
-    """A damaged file is known by its name. Raises `InputError`."""
+    """Returns the kind of a file; a damaged one is known by its name. Raises `InputError`."""
     with open(path, "rb") as file:
         start = file.read(600)
     if path.suffix == ".tck" or start.startswith(b"tessera-checkpoint "):
@@ -145,7 +145,7 @@ def _system_of(folder: Path) -> Path | None:
 
 
 def _names_of(folder: Path) -> list[str]:
-    """What a run's folder has beside checkpoints."""
+    """Lists what a run's folder has beside checkpoints."""
     names = [name for name in (TABLE, *TRAJECTORIES) if (folder / name).is_file()]
     return [*names, *sorted(path.name for path in folder.glob("*.segments") if path.is_dir())]
 
@@ -155,7 +155,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _runs_of(folder: Path) -> list[Path]:
-    """A run's folder, or those of a protocol's stages."""
+    """Lists a run's folder, or those of a protocol's stages."""
     return [folder] if _is_run(folder) else stages(folder)
 
 
@@ -178,7 +178,7 @@ def _verify_runs(folder: Path, progress: Progress) -> Report:
 
 
 def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
-    """`known`: files that were checked already."""
+    """Verifies a run; `known`: files that were checked already."""
     report = Report()
     names, found = _names_of(folder), candidates(folder)
     for path in found:
@@ -217,7 +217,7 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
 
 
 def _table(path: Path, header: dict[str, Any] | None) -> File:
-    """The rows up to the checkpoint are whole and as many as it counts."""
+    """Checks that the rows up to the checkpoint are whole and as many as it counts."""
     file = File(path, "energy table", path.stat().st_size)
     last = int(header["state"]["step"]) if header else None
     lines = path.read_bytes().split(b"\n")
@@ -252,7 +252,7 @@ def _number(word: bytes) -> float | None:
 
 
 def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
-    """The frames that the checkpoint counts are there, as far as lengths and marks tell."""
+    """Checks that the frames that the checkpoint counts are there, as far as lengths and marks tell."""
     file = File(path, "trajectory", path.stat().st_size)
     try:
         read = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames}
@@ -271,7 +271,8 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
 
 
 def _frames(path: Path, progress: Progress) -> File:
-    """All frames are what was written, as far as the format can tell, and those are there that the run has written."""
+    """Checks that all frames are what was written, as far as the format can tell, and that those are there that the run
+    has written."""
     found = CHECKED[path.suffix](path, progress)
     note = "; ".join([f"{found.frames:,} frames", *found.notes])
     return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import circles
 import citations
+import comments
 import house
 import includes
 import mathematics
@@ -32,6 +33,10 @@ def test_no_library_decides_the_last_bit_of_a_result() -> None:
 
 def test_the_page_on_papers_is_right() -> None:
     assert not papers.violations()
+
+
+def test_comments_of_functions_begin_with_a_verb() -> None:
+    assert not comments.violations()
 
 
 def test_house_rules() -> None:
@@ -203,3 +208,56 @@ def test_a_wrong_page_on_papers_is_found(right: str, wrong: str, found: str) -> 
     text = (house.ROOT / papers.PAGE).read_text()
     assert text.count(right) == 1
     assert any(found in problem for problem in papers.violations(text.replace(right, wrong)))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("/// The sum of both.\nint sum(int a, int b);", True),
+        ("/// Whether there is one.\nbool is_there() const { return true; }", True),
+        ("/// Sums of both.\nint sum(int a, int b);", True),
+        ("/// Returns the sum\nint sum(int a, int b);", True),
+        ("/// returns the sum.\nint sum(int a, int b);", True),
+        ("class Sum {\n public:\n  /// Of both.\n  explicit Sum(std::span<int> all) : all_{all} {}\n};", True),
+        ("namespace a {\nstruct B {\n  /// A copy.\n  [[nodiscard]] B operator()() const;\n};\n}", True),
+        ("/// A copy.\ntemplate <class T>\nstd::function<T(T)> copy(const T& one);", True),
+        ('/// A copy.\nextern "C" void copy();', True),
+        ("/// Returns the sum of both.\nint sum(int a, int b);", False),
+        ("/// Returns the sum of both:\n///   a + b\nint sum(int a, int b);", False),
+        ("// Sums.\n\nint sum(int a, int b);", False),
+        ("// NOLINTNEXTLINE(misc)\nint sum(int a, int b);", False),
+        ("/// The sum.\nstruct alignas(64) Sum {};", False),
+        ("/// The sum.\nstd::function<int(int, int)> sum;", False),
+        ("/// The sum.\nint (*sum)(int a, int b);", False),
+        ("/// The sum.\nconstexpr int sum = add(1, 2);", False),
+        ("/// The sum.\nTEST(Sum, IsRight) {}", False),
+        ("int f() {\n  // The sum.\n  print(sum);\n}", False),
+    ],
+)
+def test_a_comment_without_a_verb_is_found(
+    text: str, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.h").write_text(text + "\n")
+    monkeypatch.setattr(comments, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "files", lambda: [Path("a.h")])
+    assert len(comments.violations()) == is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ('def total(a, b):\n    """The sum of both."""', True),
+        ('def total(a, b):\n    """Returns the sum of both."""', False),
+        ('@property\ndef total(self):\n    """The sum of all."""', False),
+        ('@click.command()\ndef total():\n    """Print the sum."""', False),
+    ],
+)
+def test_a_docstring_without_a_verb_is_found(
+    text: str, is_found: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path("python/tessera/a.py")
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(text + "\n")
+    monkeypatch.setattr(comments, "ROOT", tmp_path)
+    monkeypatch.setattr(house, "files", lambda: [path])
+    assert len(comments.violations()) == is_found

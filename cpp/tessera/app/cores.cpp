@@ -40,7 +40,7 @@ RankPlace unpacked(std::span<const std::byte> data) {
   return found;
 }
 
-/// "2 ranks × 3 threads", "3 threads".
+/// Describes the work on a host: "2 ranks × 3 threads", "3 threads".
 std::string describe_work(int ranks, int threads) {
   const auto counted = [](int n, const char* what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); };
   if (ranks == 1) return counted(threads, "thread");

@@ -15,11 +15,11 @@ struct RankPlace {
   int threads = 1;
 };
 
-/// One line where the threads of a rank, or of all ranks of a host, are more than their cores, or fewer than
+/// Returns one line where the threads of a rank, or of all ranks of a host, are more than their cores, or fewer than
 /// `cores_of_rank` that the job asked for (0: not known); empty where they are neither.
 std::string note_of_cores(const std::vector<RankPlace>& ranks, int cores_of_rank);
 
-/// The same for this job; on the root alone, empty elsewhere. Collective.
+/// Returns the same for this job; on the root alone, empty elsewhere. Collective.
 std::string note_of_cores(const comm::Communicator& comm, int threads);
 
 }  // namespace tessera::app

@@ -17,7 +17,7 @@ struct EnergyRequest {
   int threads = 0;     // 0: as configured
 };
 
-/// The text for standard output, on the root rank. Collective. Throws InputError.
+/// Returns the text for standard output, on the root rank. Collective. Throws InputError.
 std::string compute_energy(const EnergyRequest& request, const comm::Communicator& comm);
 
 }  // namespace tessera::app

@@ -24,13 +24,13 @@ namespace tessera::app {
 
 namespace {
 
-/// The steps from one action of the slowest forces to the next.
+/// Returns the steps from one action of the slowest forces to the next.
 std::int64_t outer_step(const RunConfig& config) {
   const bool has_mesh = config.interactions.electrostatics == Electrostatics::pme;
   return std::max(config.dynamics.direct_every, has_mesh ? config.dynamics.mesh_every : 1);
 }
 
-/// Energies between actions of the slower forces would be of velocities that lack a part of them.
+/// Throws InputError where something is due between actions of the slower forces, when velocities lack a part of these.
 void check_times(const RunConfig& config) {
   const auto& dynamics = config.dynamics;
   const auto outer = outer_step(config);
@@ -69,7 +69,7 @@ void check_leapfrog(const RunConfig& config) {
         names_of(dynamics.thermostat)[static_cast<std::size_t>(dynamics.thermostat)]));
 }
 
-/// A trial of another box must fit the buffer.
+/// Throws InputError where a trial of another box would not fit the buffer.
 void check_trials(const RunConfig& config) {
   constexpr double least = 0.2;  // Å
   if (config.parallel.buffer < least)

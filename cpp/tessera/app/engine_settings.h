@@ -16,10 +16,10 @@ struct SystemSource;
 /// Reads the system of a run, with the masses that the run file asks for. Throws InputError.
 model::System read_run_system(const SystemSource& source, const RunConfig& config);
 
-/// α, mesh, Coulomb constant and the rest. Throws InputError where the configuration does not fit the system.
+/// Plans α, mesh, Coulomb constant and the rest. Throws InputError where the configuration does not fit the system.
 md::EngineSettings plan_settings(const RunConfig& config, const model::System& system);
-/// The configuration with what these settings chose in place of "auto", and absolute paths: as a run file it gives the
-/// same run from anywhere.
+/// Returns the configuration with what these settings chose in place of "auto", and absolute paths: as a run file it
+/// gives the same run from anywhere.
 RunConfig in_effect(RunConfig config, const md::EngineSettings& settings);
 
 struct CoordinateBlock;
@@ -32,8 +32,8 @@ md::Velocity rounded_velocity(const model::System& system, std::int64_t atom, co
 /// Converts the position of an atom (Å) to a fraction of the box. Throws InputError where it is so far away that its
 /// place in the box is lost in rounding.
 Fraction wrapped_position(const model::System& system, std::int64_t atom, const Vec3& position, const Box& box);
-/// The state at step 0 with the atoms of a rank's coordinate rows, velocities rounded to the engine's unit (zero where
-/// the file has none). Throws InputError as rounded_velocity() does.
+/// Returns the state at step 0 with the atoms of a rank's coordinate rows, velocities rounded to the engine's unit
+/// (zero where the file has none). Throws InputError as rounded_velocity() does.
 md::Snapshot make_start(const model::System& system, const CoordinateBlock& block);
 
 }  // namespace tessera::app

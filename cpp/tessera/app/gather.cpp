@@ -38,7 +38,7 @@ md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& co
 
 namespace {
 
-/// The values of n atoms with ids from `first` on, (n,3).
+/// Returns the values of n atoms with ids from `first` on, (n,3).
 std::vector<double> by_id(const std::vector<std::vector<std::byte>>& received, std::int64_t first, std::int64_t n) {
   std::vector<double> values(3 * at(n));
   for (const auto& block : received)

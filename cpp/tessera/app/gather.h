@@ -11,8 +11,8 @@
 
 namespace tessera::app {
 
-/// The state with the atoms with ids from begin to end on the root, without atoms elsewhere: for a caller that needs
-/// all of them in turn but can't hold them at once. Collective.
+/// Returns the state with the atoms with ids from begin to end on the root, without atoms elsewhere: for a caller that
+/// needs all of them in turn but can't hold them at once. Collective.
 md::Snapshot gather_state(const md::Engine& engine, const comm::Communicator& comm, std::int64_t begin,
                           std::int64_t end);
 
@@ -41,9 +41,9 @@ struct AtomVector {
   Vec3 value;
 };
 
-/// Of this rank's atoms, in no particular order.
+/// Returns the vectors of this rank's atoms, in no particular order.
 std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity);
-/// Of all atoms by id, (n,3), on all ranks. Collective.
+/// Returns the vectors of all atoms by id, (n,3), on all ranks. Collective.
 std::vector<double> all_vectors(const md::Engine& engine, const comm::Communicator& comm, Quantity quantity);
 
 /// Writes those of all atoms by id, (n,3), as a NumPy file; each rank writes a share. Throws RunError on all ranks.

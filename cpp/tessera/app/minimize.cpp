@@ -34,7 +34,7 @@ namespace {
 
 using md::minimize::Ending;
 
-/// Tells of a minimisation that has not converged.
+/// Prints a note of a minimisation that has not converged.
 void print_note_of_ending(const md::minimize::Result& result, double max_force, const std::string& what_now) {
   comm::print_note("tessera-md",
                    fmt::format("not converged: {} at a greatest force of {:.4g} kcal/mol/Å, above {:.4g}{}",
@@ -96,7 +96,7 @@ nlohmann::json to_json(const md::minimize::Result& result, const md::Energies& e
           {"seconds", seconds}};
 }
 
-/// Energies by term at the start and the end, and where the time went.
+/// Writes energies by term at the start and the end, and where the time went.
 std::string to_text(const md::minimize::Result& result, const md::Engine& engine, const std::vector<Phase>& phases,
                     double seconds) {
   const auto& energies = engine.energies();
@@ -123,7 +123,7 @@ std::string to_text(const md::minimize::Result& result, const md::Engine& engine
   return text + "\n";
 }
 
-/// Seconds by phase of all ranks, the longest first. Collective.
+/// Returns the seconds by phase of all ranks, the longest first. Collective.
 std::vector<Phase> phases_of(const md::Timers& timers, const comm::Communicator& comm) {
   auto sum = timers.seconds();
   comm.all_reduce_sum_for_report(sum);
@@ -166,7 +166,7 @@ Input read_input(const MinimizeRequest& request, const comm::Communicator& comm)
   return input;
 }
 
-/// The settings in effect, as a run file of this stage alone.
+/// Returns the settings in effect, as a run file of this stage alone.
 std::string text_of_stage(const Simulation& simulation) {
   auto config = in_effect(simulation.config(), simulation.settings());
   const std::filesystem::path folder = config.output.folder;
@@ -195,7 +195,7 @@ nlohmann::json report_of_stage(const Simulation& simulation, const md::minimize:
           {"settings", to_json(in_effect(simulation.config(), simulation.settings()))}};
 }
 
-/// The checkpoint is written last: with it the stage is done.
+/// Writes the files of a stage, the checkpoint last: with it the stage is done.
 void write_stage(Simulation& simulation, const OutputFolder* folder, const nlohmann::json& report) {
   const auto& config = simulation.config();
   on_root(simulation.comm(), [&] {

@@ -6,13 +6,13 @@
 
 namespace tessera::app {
 
-/// "12 s", "1 min 20 s", "3 h 05 min", "2 d 4 h".
+/// Writes a duration: "12 s", "1 min 20 s", "3 h 05 min", "2 d 4 h".
 std::string duration_text(double seconds);
 
-/// 1234567 → "1,234,567".
+/// Writes 1234567 as "1,234,567".
 std::string grouped(std::int64_t number);
 
-/// "0.3 kB", "1.2 MB", "34.5 GB".
+/// Writes a number of bytes: "0.3 kB", "1.2 MB", "34.5 GB".
 std::string size_text(std::int64_t bytes);
 
 }  // namespace tessera::app

@@ -34,7 +34,7 @@ struct Trials {
   std::vector<SplitTrial> splits;
 };
 
-/// What is chosen decides bits, so it may not differ between ranks: trials do not.
+/// Chooses by trials. What is chosen decides bits, so it may not differ between ranks: trials do not.
 Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& comm, ThreadPool& threads) {
   auto& [system, settings, start] = input;
   const auto& block = start.block;

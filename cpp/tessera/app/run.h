@@ -19,7 +19,7 @@ struct RunRequest {
   std::vector<std::string> overrides;  // "section.key=value"
   bool restart = false;
   bool tune = false;       // choose the pair scheme by trial
-  std::string selections;  // path of what selections came to; empty: that of the folder in a restart, or none
+  std::string selections;  // path of a file with their atoms; empty: that of the folder in a restart, or none
   int threads = 0;         // 0: as configured
   double max_hours = 0;    // of wall-clock time; 0: any
 };
@@ -39,17 +39,18 @@ struct RunInput {
   RunStart start;  // of a new run
 };
 
-/// Every rank reads alone, and all throw InputError where one does. Collective.
+/// Reads the input on every rank alone, and throws InputError on all where one does. Collective.
 RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm);
 
-/// Says on the root's terminal which interactions, baths and restraints a run has, with notes on its start. Collective.
+/// Prints on the root's terminal which interactions, baths and restraints a run has, with notes on its start.
+/// Collective.
 void tell_what_runs(const Simulation& simulation, const std::string& start_note);
 
 /// Runs; says what runs on the root's terminal and writes the report into the folder of the run. Collective. Throws
 /// InputError, RunError.
 RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm);
 
-/// Says that a run was stopped, and why; empty where it was not.
+/// Describes why a run was stopped; empty where it was not.
 std::string describe_stop(const RunEnd& end, const RunRequest& request);
 
 }  // namespace tessera::app

@@ -19,14 +19,14 @@ namespace tessera::app {
 
 namespace {
 
-/// The greatest that this process has had in memory, bytes.
+/// Returns the greatest memory that this process has had, bytes.
 std::int64_t peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-/// Nothing on one host. Collective.
+/// Counts the cells that halos take from other hosts; returns nothing where there is one host. Collective.
 std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks, const md::EngineSettings& settings,
                                         const comm::Communicator& comm) {
   const auto host = comm::agree_on_line(comm, settings.machine_file).line.host_of_rank();
@@ -40,7 +40,7 @@ std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks,
   return HaloTraffic{hosts, sums[0], sums[1], sums[2]};
 }
 
-/// The settings in effect, as a run file.
+/// Returns the settings in effect, as a run file.
 std::string settings_text(const Simulation& simulation) {
   return to_toml(in_effect(simulation.config(), simulation.settings()));
 }
@@ -103,7 +103,7 @@ void RunOutputs::start(Simulation& simulation) {
   has_begun_ = true;
 }
 
-/// Until step 1 is done, a run may still fail on its input.
+/// Begins the files when step 1 is done: until then a run may still fail on its input.
 void RunOutputs::after_step(Simulation& simulation) {
   if (has_begun_) return;
   simulation.engine().check();

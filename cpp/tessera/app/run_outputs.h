@@ -24,13 +24,13 @@ class RunOutputs final : public Observer {
   /// Takes the output folder. `limit`: of the job's time; none where null. Throws InputError, RunError.
   RunOutputs(const RunConfig& config, const model::System& system, bool is_restart, const comm::Communicator& comm,
              TimeLimit* limit = nullptr);
-  /// A restart goes on with what its checkpoint counts.
+  /// Continues a restart with what its checkpoint counts.
   void go_on_from(const CheckpointNumbers& checkpoint);
   /// Attaches all that records the run, itself first.
   void attach_to(Simulation& simulation);
   void detach_from(Simulation& simulation);
 
-  /// What came of the run, `to_go_on` left out; `balancer` may be none.
+  /// Reports what came of the run, `to_go_on` left out; `balancer` may be none.
   Report report(Simulation& simulation, const CellBalancer* balancer) const;
 
   /// Tells whether the job's time was about to end, so that the run was stopped.

@@ -30,16 +30,16 @@ class Simulation {
   /// Takes these rows of coordinates without velocities, and constrained distances as they are: for minimize(), which
   /// puts them right from anywhere. Throws InputError.
   void start_to_minimize(CoordinateBlock block, std::optional<Origin> origin = {});
-  /// Goes on from a checkpoint, of which it takes the state with whole hydrogen groups on each rank.
+  /// Continues from a checkpoint, of which it takes the state with whole hydrogen groups on each rank.
   void start(Checkpoint& checkpoint);
 
-  /// Puts atoms elsewhere, or gives them other velocities: each on any one rank, whole hydrogen groups together, their
-  /// constrained distances put right. Throws InputError.
+  /// Sets positions or velocities of atoms: each on any one rank, whole hydrogen groups together. Constrained distances
+  /// are corrected. Throws InputError.
   void place(md::Snapshot state);
 
   /// Changes the box, and the atoms with it (md::integrate::Motion::set_box). Throws InputError.
   void set_box(const Box& box);
-  /// Goes on with other settings of its baths (Engine::set_coupling), which `config` has, too.
+  /// Changes the settings of the baths (Engine::set_coupling), which `config` has, too.
   void set_baths(const RunConfig& config, const md::integrate::CouplingSettings& coupling);
   /// Takes the place of all external forces. They belong to no checkpoint.
   void set_external_forces(md::external::ExternalForces forces);
@@ -47,7 +47,7 @@ class Simulation {
   /// Minimises the potential energy; no step passes (md/minimize/minimize.h). Throws InputError, RunError.
   md::minimize::Result minimize(const md::minimize::Settings& settings, const md::minimize::Watch& watch = {});
 
-  /// From now on the observer is told of every step, after those that came before it.
+  /// Tells the observer of every step from now on, after those that came before it.
   void attach(Observer& observer) { observers_.push_back(&observer); }
   void detach(const Observer& observer);
   /// Advances so many steps; the energies of the last are those of energies() unless they are not wanted. Throws
@@ -73,16 +73,16 @@ class Simulation {
   const ThreadPool& threads() const { return threads_; }
   md::Timers& timers() { return engine_->timers(); }
 
-  /// SHA-256 of positions and velocities by atom id, and of the box where it is not that of the system any more. The
-  /// same on any ranks.
+  /// Returns the SHA-256 of positions and velocities by atom id, and of the box where it is not that of the system any
+  /// more. The same on any ranks.
   std::string state_hash() const;
   /// Writes a checkpoint into a folder. Throws RunError.
   void save(const std::string& folder);
-  /// The same; how far output files and averages are stands in `checkpoint` already.
+  /// Writes the same; how far output files and averages are stands in `checkpoint` already.
   void save(CheckpointWriter& writer, Checkpoint checkpoint);
-  /// About how many bytes a checkpoint has, not less.
+  /// Estimates how many bytes a checkpoint has, not less.
   std::int64_t checkpoint_bytes();
-  /// Gives cells to other ranks: a restart in memory, which changes no bit.
+  /// Moves cells to other ranks: a restart in memory, which changes no bit.
   void move_cells(md::domain::Decomposition decomposition);
 
  private:

@@ -25,7 +25,7 @@ struct TrialTime {
 /// Runs so many steps from this rank's share of the start, with velocities drawn anew. Throws InputError and RunError
 /// where the atoms stand so that no step can be made. Collective.
 TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, int steps);
-/// The settings that simulations of trials have.
+/// Returns the settings that simulations of trials have.
 RunConfig config_of_trial(RunConfig config);
 /// Makes a simulation and does the same. Collective.
 TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
@@ -36,8 +36,8 @@ struct SchemeTrial {
   double ms_a_step;
 };
 
-/// A trial of every pair scheme that has the settings' precision and function, the fastest first. The same on all
-/// ranks. Collective.
+/// Tries every pair scheme that has the settings' precision and function, and returns the fastest first. The same on
+/// all ranks. Collective.
 std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
                                           md::EngineSettings settings, const CoordinateBlock& block,
                                           const comm::Communicator& comm, ThreadPool& threads);
@@ -47,13 +47,13 @@ struct SplitTrial {
   double ms_a_step;
 };
 
-/// True where the run file leaves the split between pairs and mesh to its spacing and tolerance.
+/// Returns whether the run file leaves the split between pairs and mesh to its spacing and tolerance.
 bool may_choose_split(const RunConfig& config);
-/// The settings with another split, and what follows from it.
+/// Returns the settings with another split, and what follows from it.
 md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split,
                               const std::string& pair_scheme);
-/// A trial of the settings' split and of ever coarser meshes as accurate, until one is clearly slower than the best or
-/// the box has no room; the fastest first. The same on all ranks. Collective.
+/// Tries the settings' split and ever coarser meshes as accurate, until one is clearly slower than the best or the box
+/// has no room; returns the fastest first. The same on all ranks. Collective.
 std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System& system,
                                    const md::EngineSettings& settings, const CoordinateBlock& block,
                                    const comm::Communicator& comm, ThreadPool& threads);

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Temporaries are ".tessera.HOST.PROCESS.NUMBER.part": short whatever the file is called, and anyone on HOST can tell
-// whether PROCESS still lives.
+// Returns what the names of this host's temporaries begin with: ".tessera.HOST.PROCESS.NUMBER.part" is short whatever
+// the file is called, and lets anyone on HOST find out whether PROCESS still lives.
 std::string temporary_prefix() { return fmt::format(".tessera.{}.", host_name()); }
 constexpr std::string_view temporary_ending = ".part";
 
@@ -32,7 +32,7 @@ Descriptor create_temporary(const std::string& place, const std::string& path) {
     if (auto file = Descriptor::create_if_absent(temporary_beside(place, number), path)) return std::move(*file);
 }
 
-/// The process whose temporary this is, where it is one of this host's.
+/// Returns the process that a temporary belongs to, if it is a process of this host.
 std::optional<pid_t> process_of(std::string_view name) {
   const auto prefix = temporary_prefix();
   if (!name.starts_with(prefix) || !name.ends_with(temporary_ending)) return std::nullopt;
@@ -47,7 +47,8 @@ std::optional<pid_t> process_of(std::string_view name) {
   return process;
 }
 
-/// Whether a process of this host runs. One that has ended counts as such even where nobody has asked for its status.
+/// Returns whether a process of this host runs. A process that has ended does not, even where its parent has not yet
+/// asked for its status.
 bool is_alive(pid_t process) {
   if (::kill(process, 0) != 0) return errno != ESRCH;
   std::ifstream file(fmt::format("/proc/{}/stat", process));
@@ -57,7 +58,8 @@ bool is_alive(pid_t process) {
   return name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] != 'Z';
 }
 
-/// Where the content of a file called `path` stands, or is to stand: what links lead to. Throws as check_place_of_file.
+/// Returns the place of the content of a file called `path`, which may be a symbolic link. Throws as
+/// check_place_of_file.
 std::string place_of_file(const std::string& path) {
   const auto refuse = [&](const std::string& reason) { throw InputError(fmt::format("{}: {}", path, reason)); };
   constexpr int most_links = 40;

@@ -27,8 +27,8 @@ class AtomicFile {
   ~AtomicFile();
 
   void append(std::span<const std::byte> content);
-  /// The temporary, for a caller that writes at places of its own, perhaps with others by the path, who must have
-  /// brought what they wrote to the disk before commit().
+  /// Returns the temporary, for a caller that writes at places of its own, perhaps with others by the path, who must
+  /// have brought what they wrote to the disk before commit().
   const Descriptor& file() const { return file_; }
   void commit();
   /// Renames only, for a caller that brings the file and its folder to the disk itself.
@@ -41,24 +41,24 @@ class AtomicFile {
   std::int64_t size_ = 0;
 };
 
-/// For what is written only after long work. Throws InputError where no file can be made or replaced at `path`: its
-/// folder is not there, or a folder, a device or a pipe has the name.
+/// Throws InputError where no file can be made or replaced at `path`: its folder is not there, or a folder, a device or
+/// a pipe has the name. For files that are written only after long work.
 void check_place_of_file(const std::string& path);
 
-/// The path beside `place` of temporary `number` of this process.
+/// Returns the path beside `place` of temporary `number` of this process.
 std::string temporary_beside(const std::string& place, int number);
 
 /// Removes the temporaries in a folder that processes of this host left behind when they were killed.
 void remove_abandoned_temporaries(const std::string& folder);
 
-/// Brings a folder's entries (new names, renames) to the disk.
+/// Writes a folder's entries (new names, renames) to the disk.
 void synchronize_folder(const std::string& folder);
 
 /// Makes a folder and the ones above it. Throws InputError where the path can't be one (a file is in the way, links in
 /// a circle, too long a name), RunError where the system refuses it.
 void make_folder(const std::string& folder);
 
-/// This host as the system names it, or "unknown".
+/// Returns the name that the system has for this host, or "unknown".
 std::string host_name();
 
 }  // namespace tessera

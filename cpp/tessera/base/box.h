@@ -30,7 +30,7 @@ struct Fraction {
   friend constexpr bool operator==(const Fraction&, const Fraction&) = default;
 };
 
-/// a − b in the nearest image (along each box vector), by integer overflow.
+/// Returns a − b in the nearest image (along each box vector), by integer overflow.
 constexpr Fraction operator-(const Fraction& a, const Fraction& b) {
   const auto subtract = [](std::int32_t p, std::int32_t q) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(p) - static_cast<std::uint32_t>(q));
@@ -38,7 +38,7 @@ constexpr Fraction operator-(const Fraction& a, const Fraction& b) {
   return {subtract(a.x, b.x), subtract(a.y, b.y), subtract(a.z, b.z)};
 }
 
-/// a + b, wrapped into the box.
+/// Returns a + b, wrapped into the box.
 constexpr Fraction operator+(const Fraction& a, const Fraction& b) {
   const auto add = [](std::int32_t p, std::int32_t q) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(p) + static_cast<std::uint32_t>(q));
@@ -96,7 +96,8 @@ class Box {
   double volume() const { return a_.x * b_.y * c_.z; }  // Å³
   bool is_orthorhombic() const { return b_.x == 0 && c_.x == 0 && c_.y == 0; }
   std::array<double, 3> edges() const { return {norm(a_), norm(b_), norm(c_)}; }  // Å
-  /// α between b and c, β between a and c, γ between a and b, degrees; 90 exactly where these are orthogonal.
+  /// Returns α between b and c, β between a and c, γ between a and b, in degrees; 90 exactly where these are
+  /// orthogonal.
   std::array<double, 3> angles() const {
     const auto degrees = [](const Vec3& p, const Vec3& q) {
       const double lengths = norm(p) * norm(q);
@@ -104,17 +105,18 @@ class Box {
     };
     return {degrees(b_, c_), degrees(a_, c_), degrees(a_, b_)};
   }
-  /// The distances of opposite faces, Å, in the order of the vectors that join them; edges where these are orthogonal.
+  /// Returns the distances of opposite faces, Å, in the order of the vectors that join them; edges where these are
+  /// orthogonal.
   std::array<double, 3> heights() const {
     const double bx = b_.x / b_.y, cy = c_.y / c_.z, cx = (b_.x * c_.y - b_.y * c_.x) / (b_.y * c_.z);
     return {a_.x / std::sqrt(1 + bx * bx + cx * cx), b_.y / std::sqrt(1 + cy * cy), c_.z};
   }
-  /// The matrix that turns units of a fraction into a Cartesian vector, Å.
+  /// Returns the matrix that turns units of a fraction into a Cartesian vector, Å.
   Triangular unit_vectors() const {
     constexpr double u = fraction_unit;
     return {u * a_.x, u * b_.y, u * c_.z, u * b_.x, u * c_.x, u * c_.y};
   }
-  /// The box of a cell where the box is cut into n cells along each vector.
+  /// Returns the box of one cell where this box is cut into n cells along each vector.
   Box divided(const std::array<std::int64_t, 3>& n) const {
     const auto part = [](const Vec3& v, std::int64_t by) {
       const auto count = static_cast<double>(by);
@@ -123,16 +125,16 @@ class Box {
     return {part(a_, n[0]), part(b_, n[1]), part(c_, n[2])};
   }
 
-  /// The Cartesian vector of a fraction, Å.
+  /// Returns the Cartesian vector of a fraction, Å.
   Vec3 cartesian(const Fraction& f) const {
     const double x = f.x * fraction_unit, y = f.y * fraction_unit, z = f.z * fraction_unit;
     return {a_.x * x + b_.x * y + c_.x * z, b_.y * y + c_.y * z, c_.z * z};
   }
 
-  /// The vector from `from` to `to` in the nearest image along each box vector, Å.
+  /// Returns the vector from `from` to `to` in the nearest image along each box vector, Å.
   Vec3 displacement(const Fraction& from, const Fraction& to) const { return cartesian(to - from); }
 
-  /// The fraction nearest to a Cartesian vector (Å), wrapped into the box.
+  /// Returns the fraction nearest to a Cartesian vector (Å), wrapped into the box.
   Fraction fraction(const Vec3& r) const {
     const double z = r.z / c_.z;
     const double y = (r.y - c_.y * z) / b_.y;
@@ -153,7 +155,7 @@ class Box {
   Vec3 a_{1, 0, 0}, b_{0, 1, 0}, c_{0, 0, 1};
 };
 
-/// The deformation that turns the vectors of a box into those of another.
+/// Returns the deformation that turns the vectors of a box into those of another.
 inline Triangular deformation(const Box& from, const Box& to) {
   const auto &a = from.a(), &b = from.b(), &c = from.c();
   Triangular m;
@@ -166,19 +168,19 @@ inline Triangular deformation(const Box& from, const Box& to) {
   return m;
 }
 
-/// The factor by which a deformation shortens vectors at most: the least diagonal element if nothing else is there, and
-/// at most too small by the size of the rest otherwise.
+/// Returns a lower bound of the factor by which a deformation changes a length. It is exact (the least diagonal
+/// element) for a diagonal matrix, and at most too small by the norm of the other elements.
 inline double least_stretch(const Triangular& m) {
   return std::min({m.xx, m.yy, m.zz}) - std::sqrt(m.xy * m.xy + m.xz * m.xz + m.yz * m.yz);
 }
 
-/// The box whose vectors are longer by a factor along each Cartesian axis.
+/// Returns a box whose vectors are those of `box`, stretched by a factor along each Cartesian axis.
 inline Box stretched(const Box& box, const std::array<double, 3>& by) {
   const auto stretch = [&](const Vec3& v) { return Vec3{by[0] * v.x, by[1] * v.y, by[2] * v.z}; };
   return {stretch(box.a()), stretch(box.b()), stretch(box.c())};
 }
 
-/// The box with edges x, y and z (Å) along the axes.
+/// Returns the box with edges x, y and z (Å) along the axes.
 inline Box orthorhombic(double x, double y, double z) { return {{x, 0, 0}, {0, y, 0}, {0, 0, z}}; }
 
 }  // namespace tessera

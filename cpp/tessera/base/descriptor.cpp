@@ -23,8 +23,8 @@ namespace {
   throw RunError(fmt::format("{}: can't {}: {}", path, what, system_error_text(errno)));
 }
 
-/// Whether the system gives large pages to those who ask. Without them a request to the disk is of a few hundred pages
-/// at most, and direct I/O is slower than through the system's memory.
+/// Returns whether the system gives large pages to those who ask. Without them a request to the disk is of a few
+/// hundred pages at most, and direct I/O is slower than through the system's memory.
 bool has_large_pages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;

@@ -9,23 +9,24 @@
 namespace tessera {
 
 constexpr std::int64_t page_bytes = 4096;  // of memory and disks, as direct I/O wants both
-/// So many bytes up to the end of their last page.
+/// Rounds a number of bytes up to whole pages.
 constexpr std::int64_t whole_pages(std::int64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
 class Descriptor {
  public:
   /// Throws RunError naming the file and the reason, like everything here.
   static Descriptor create(const std::string& path);  // nothing may have the name, not even a link
-  /// Must exist. Messages name it `shown`, where that is given: of a temporary, what it is to become.
+  /// Opens a file that must exist. Messages call it `shown` where that is given, as a temporary is named after the file
+  /// that it will become.
   static Descriptor open_to_change(const std::string& path, const std::string& shown = "");
   static Descriptor open_to_read(const std::string& path);  // throws InputError
-  /// As create(), but nothing where something has the name. Messages name the file `shown`.
+  /// Creates a file as create() does, but returns nothing where something has the name. Messages name the file `shown`.
   static std::optional<Descriptor> create_if_absent(const std::string& path, const std::string& shown);
-  /// A second handle of a file that another library has open.
+  /// Returns a second handle of a file that another library has open.
   static Descriptor duplicate(const std::string& path, int handle);
-  /// A second handle of this file for direct I/O, which moves bytes between the disk and the caller's memory without a
-  /// copy in the system's. Offsets, numbers of bytes and addresses must be multiples of page_bytes. Nothing where the
-  /// file is on no disk of this host, or where direct I/O does not work or would be slow
+  /// Returns a second handle of this file for direct I/O, which moves bytes between the disk and the caller's memory
+  /// without a copy in the system's. Offsets, numbers of bytes and addresses must be multiples of page_bytes. Returns
+  /// nothing where the file is on no disk of this host, or where direct I/O does not work or would be slow
   /// (docs/design/files.md#direct-io).
   std::optional<Descriptor> direct() const;
 
@@ -34,21 +35,20 @@ class Descriptor {
   ~Descriptor();
 
   const std::string& path() const { return path_; }
-  /// Whether its path still names this file: false once it was removed, moved or replaced.
+  /// Returns whether the path still names this file, which is false once it was removed, moved or replaced.
   bool is_in_place() const;
   std::int64_t size() const;
-  /// Bytes read: fewer than asked at the end of the file.
+  /// Returns the number of bytes read, which is smaller than `bytes` at the end of the file.
   std::size_t read_at(void* data, std::size_t bytes, std::int64_t offset) const;
-  /// The whole file.
   std::string read_all() const;
-  /// Whether the system has these bytes in memory; also true where it doesn't tell. They begin at a page.
+  /// Returns whether the system has these bytes in memory; also true where it doesn't tell. They begin at a page.
   bool is_in_memory(std::int64_t offset, std::int64_t bytes) const;
   void write_at(const void* data, std::size_t bytes, std::int64_t offset) const;
   void truncate(std::int64_t bytes) const;
   /// Takes room on the disk for so many bytes, to whose end the file is long; does nothing where the file system
   /// can't.
   void reserve(std::int64_t offset, std::int64_t bytes) const;
-  /// Lets the system begin to bring these bytes to the disk, where it can; it does not wait.
+  /// Starts to write these bytes to the disk, where the system can; it does not wait.
   void start_synchronizing(std::int64_t offset, std::int64_t bytes) const;
   /// Waits until everything written is on the disk.
   void synchronize() const;
@@ -62,7 +62,7 @@ class Descriptor {
   int handle_ = -1;
 };
 
-/// "No space left on device: free some, or write elsewhere": an errno and how to mend it.
+/// Describes an errno and how to mend it: "No space left on device: free some, or write elsewhere".
 std::string system_error_text(int error);
 
 }  // namespace tessera

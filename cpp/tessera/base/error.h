@@ -29,10 +29,10 @@ class InternalError : public std::logic_error {
 
 [[noreturn]] void fail_check(const char* condition, const char* file, int line);
 
-/// The entry of `known` with the least edit distance to `word`; empty where none is near enough to be meant.
+/// Returns the entry of `known` with the least edit distance to `word`; empty where none is similar enough.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& known);
 
-/// What follows a complaint about a word that is none of those known: `did you mean "auto"?`, or which there are.
+/// Returns the end of a message about a word that is none of those known: `did you mean "auto"?`, or which there are.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known);
 
 /// Throws the InputError that no `what` has this name, with a suggestion.

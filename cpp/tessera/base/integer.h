@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-/// All of `text` as a whole number; `where` stands for the place in messages. Throws InputError.
+/// Reads all of `text` as a whole number; `where` is the place that messages name. Throws InputError.
 template <class Integer>
 Integer integer_of(const std::string& text, const std::string& where) {
   Integer value{};

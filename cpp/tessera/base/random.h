@@ -21,7 +21,7 @@ enum class RandomStream : std::uint32_t {
   field = 6
 };
 
-/// Four uniform 32-bit words for this seed, stream, atom id and step.
+/// Returns four uniform 32-bit words for this seed, stream, atom id and step.
 inline std::array<std::uint32_t, 4> random_words(std::uint64_t seed, RandomStream stream, std::uint64_t id,
                                                  std::uint64_t step, std::uint32_t draw = 0) {
   const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
@@ -33,7 +33,7 @@ inline std::array<std::uint32_t, 4> random_words(std::uint64_t seed, RandomStrea
   return {words[0], words[1], words[2], words[3]};
 }
 
-/// Four standard normal deviates (Box–Muller).
+/// Returns four standard normal deviates (Box–Muller).
 inline std::array<double, 4> random_normals(std::uint64_t seed, RandomStream stream, std::uint64_t id,
                                             std::uint64_t step) {
   const auto words = random_words(seed, stream, id, step);

@@ -65,7 +65,7 @@ ThreadPool::~ThreadPool() { end(); }
 
 bool ThreadPool::is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
 
-/// Threads of another process can neither be joined nor detached, so what names them is kept for ever.
+/// Keeps the handles of threads of another process for ever, as these can neither be joined nor detached.
 void ThreadPool::forget_workers() {
   static auto& forgotten = *new std::vector<std::vector<std::thread>>;
   forgotten.push_back(std::exchange(workers_, {}));

@@ -14,7 +14,7 @@ class TimeSchedule {
   using Point = std::array<double, 2>;  // time (ps) and number
 
   TimeSchedule(double number) : points_{{0, number}} {}  // a number will do
-  /// At least one point, at increasing times.
+  /// Makes a schedule of one point or more, at increasing times.
   explicit TimeSchedule(std::vector<Point> points) : points_(std::move(points)) {}
 
   double at(double time) const {
@@ -34,7 +34,7 @@ class TimeSchedule {
   double greatest() const {
     return (*std::max_element(points_.begin(), points_.end(), [](auto& p, auto& q) { return p[1] < q[1]; }))[1];
   }
-  /// The same with all numbers multiplied.
+  /// Returns the same schedule with all numbers multiplied by a factor.
   TimeSchedule scaled(double factor) const {
     auto points = points_;
     for (auto& point : points) point[1] *= factor;

@@ -16,9 +16,9 @@ MessagePlan plan_direct_all_to_all(const CollectiveProblem& problem, const machi
 /// same time.
 bool floods_an_uplink(const CollectiveProblem& problem, const machine::Wires& wires);
 
-/// For each pair of hosts one rank collects the blocks of its host and sends them in pieces to one rank of the other
-/// host, which distributes them. The wires between hosts carry the same bytes in far fewer messages and connections:
-/// many small flows over one thin link lose frames, which costs time-outs.
+/// Plans that for each pair of hosts one rank collects the blocks of its host and sends them in pieces to one rank of
+/// the other host, which distributes them. The wires between hosts carry the same bytes in far fewer messages and
+/// connections: many small flows over one thin link lose frames, which costs time-outs.
 MessagePlan plan_gathered_all_to_all(const CollectiveProblem& problem, const machine::Wires& wires,
                                      std::int64_t segment);
 

@@ -104,7 +104,8 @@ class Corrections {
   std::vector<const machine::Trial*> found_;
 };
 
-/// Of those that are as fast as the first, puts the one with the fewest messages in front, unless the first was tried.
+/// Puts the candidate with the fewest messages in front of those that are as fast as the first, unless the first was
+/// tried.
 void prefer_few_messages(std::vector<PricedEntry>& candidates, const Corrections& corrections) {
   const auto& first = candidates.front();
   if (corrections.is_tried(text_of({first.entry->name, first.parameters}))) return;

@@ -115,7 +115,7 @@ class WirePaths {
     }
   }
 
-  /// The reference is valid as long as this object.
+  /// Returns the path of a message. The reference is valid as long as this object.
   const WirePath& operator()(const PlannedMessage& message) {
     const auto n_hosts = static_cast<std::int64_t>(wires_.network().hosts.size());
     const auto [found, is_new] =

@@ -156,8 +156,8 @@ class Pricing {
 
   std::vector<PricedEntry> candidates;
 
-  /// The first guess of each entry is priced first, then the rest entry by entry: where not all can be priced, some of
-  /// every entry are.
+  /// Prices the first guess of each entry first, then the rest entry by entry, so that where not all can be priced,
+  /// some of every entry are.
   void add(const std::vector<const Entry*>& chosen) {
     std::vector<std::vector<Parameters>> all;
     for (const auto* entry : chosen) {

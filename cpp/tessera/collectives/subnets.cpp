@@ -156,9 +156,9 @@ class Builder {
       add(edge->child, edge->parent, load.piece, Effect::combine_left);
   }
 
-  /// If all leaves sent at once, the fast levels would occupy the processors, and the slow levels would start only when
-  /// they are done. So messages are ordered as in the mirror image, read backwards: in the same trees with data flowing
-  /// down, slow links come first and fast ones follow as data arrives.
+  /// Sends all parts towards their roots. If all leaves sent at once, the fast levels would occupy the processors, and
+  /// the slow levels would start only when they are done. So messages are ordered as in the mirror image, read
+  /// backwards: in the same trees with data flowing down, slow links come first and fast ones follow as data arrives.
   void send_all_up(const std::vector<TreeLoad>& loads) {
     MessagePlan mirror;
     for (const auto& load : loads)
@@ -197,7 +197,7 @@ bool is_collected(const CollectiveProblem& problem) {
   return problem.operation == Operation::reduce || problem.operation == Operation::reduce_scatter;
 }
 
-/// Patterns differ only where some part has at least three parts.
+/// Returns whether some parts of three parts or more are buses and some are switches: only then do patterns differ.
 bool has_buses_and_switches(const machine::Network& network) {
   bool has_bus = false, has_switch = false;
   for (const auto& subnet : network.subnets)

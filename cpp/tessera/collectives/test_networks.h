@@ -20,7 +20,8 @@ struct Group {
   machine::Medium medium = machine::Medium::fabric;
 };
 
-/// Groups of hosts under one switch at which every host has a port of `rate` Mbit/s; one group: that switch alone.
+/// Returns groups of hosts under one switch at which every host has a port of `rate` Mbit/s; one group: that switch
+/// alone.
 inline machine::Network network_of(const std::vector<Group>& groups, double rate) {
   constexpr double latency = 3.3e-4;
   machine::Network network;
@@ -48,7 +49,7 @@ inline machine::Network network_of(const std::vector<Group>& groups, double rate
   return network;
 }
 
-/// A rank on every slot, host by host.
+/// Returns the wires of a job with a rank on every slot, host by host.
 inline machine::Wires wires_of(const machine::Network& network) {
   std::vector<int> host_of_rank;
   for (std::size_t host = 0; host < network.hosts.size(); ++host)

@@ -180,7 +180,7 @@ class Check {
     }
   }
 
-  /// Blocks stand in the opposite order of their ranks.
+  /// Checks all_to_all with blocks that stand in the opposite order of their ranks.
   void all_to_all_at_offsets(std::int64_t count) {
     const Values sizes(static_cast<std::size_t>(n_), 8 * count);
     Values offsets, outgoing(static_cast<std::size_t>(n_ * count)), incoming(outgoing.size()),

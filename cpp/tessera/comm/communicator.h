@@ -45,7 +45,7 @@ class Communicator {
   static void finalize();
   /// Ends the whole job at once with this exit status.
   [[noreturn]] static void abort(int status);
-  /// "Open MPI v4.1.4", "MPICH 5.0.2", "serial".
+  /// Returns the name and version of the library: "Open MPI v4.1.4", "MPICH 5.0.2", "serial".
   static std::string library_version();
   /// Tells whether every thread may send and receive at any time (MPI_THREAD_MULTIPLE), as where mpi4py starts MPI.
   static bool all_threads_may_communicate();

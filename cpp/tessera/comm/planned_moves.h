@@ -13,7 +13,7 @@ class PlannedMoves {
  public:
   struct Implementation;
 
-  /// Collective.
+  /// Makes an object without plans. Collective.
   explicit PlannedMoves(const Communicator& comm);
   PlannedMoves(PlannedMoves&&) noexcept;
   ~PlannedMoves();

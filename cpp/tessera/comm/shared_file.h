@@ -19,7 +19,7 @@ class SharedFile {
 
   /// Writes bytes at a place of the file, by this rank alone.
   virtual void write_at(std::span<const std::byte> data, std::int64_t offset) = 0;
-  /// The same by all ranks at once, which may put pieces together; a rank may have none. At most 2 GiB a rank.
+  /// Writes pieces of all ranks at once, which MPI may put together; a rank may have none. At most 2 GiB a rank.
   /// Collective.
   virtual void write_at_all(std::span<const std::byte> data, std::int64_t offset) = 0;
   /// Waits until what this rank has written is on the disk. Collective.
@@ -37,7 +37,7 @@ struct Hint {
 std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path,
                                              const std::vector<Hint>& hints = {});
 
-/// The file of backends without MPI: each rank writes by pwrite.
+/// Opens the file of backends without MPI, in which each rank writes by pwrite.
 std::unique_ptr<SharedFile> open_posix_file(const Communicator& comm, const std::string& path);
 
 }  // namespace tessera::comm

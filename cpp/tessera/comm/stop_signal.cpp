@@ -17,7 +17,8 @@ std::atomic<int> first_signal = 0, n_requests = 0;
 std::atomic<std::int64_t> latest = -same_request;  // ns
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
-/// Any thread may run this, several at once; only what POSIX allows in a handler is called.
+/// Records a signal, and ends the process at the third request to stop. Any thread may run this, several at once; only
+/// what POSIX allows in a handler is called.
 void remember(int signal) {
   int none = 0;
   first_signal.compare_exchange_strong(none, signal);

@@ -20,7 +20,7 @@ void listen_for_stop_signals();
 /// Returns the signal that asked some rank to stop, the same on all ranks; 0 where there was none. Collective.
 int agreed_stop_signal(const Communicator& comm);
 
-/// "SIGINT"
+/// Returns a signal's name, "SIGINT".
 const char* name_of_stop_signal(int signal);
 
 }  // namespace tessera::comm

@@ -75,7 +75,7 @@ Reshape::Reshape(const Index3& grid, const Redistribution& redistribution, int r
   }
 }
 
-/// Gives rank 0 all blocks, with the places where they would arrive, and returns the plan that it chooses.
+/// Sends all blocks, with the places where they would arrive, to rank 0, and returns the plan that it chooses.
 std::optional<collectives::MessagePlan> Reshape::agree_on_plan(const Exchanges& exchanges,
                                                                const MemoryPlan& memory) const {
   struct End {

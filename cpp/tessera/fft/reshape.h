@@ -36,7 +36,7 @@ class Reshape {
   Reshape(const Index3& grid, const Redistribution& redistribution, int rank, std::int64_t value_size, bool from_user,
           bool to_user, MemoryPlan& memory);
 
-  /// Learns where other ranks leave what they send to this one. Collective; must be called once, before all functions
+  /// Finds where other ranks leave what they send to this one. Collective; must be called once, before all functions
   /// below.
   void connect(Exchanges& exchanges, int tag, MemoryPlan& memory);
 

@@ -86,13 +86,13 @@ struct Workspace {
   std::unique_ptr<bool[]> streams;  // which of these are written past the caches
 };
 
-/// Whether what is sent forward and what is sent backward have places of their own.
+/// Returns whether what is sent forward and what is sent backward have places of their own.
 bool are_sent_apart(const TransformPlan& plan, const TransformOptions& options, std::size_t complex_size) {
   const Index3& n = plan.problem.grid;
   return n[0] * n[1] * n[2] * options.fields * static_cast<std::int64_t>(complex_size) <= apart_bytes * plan.ranks();
 }
 
-/// The reshapes before, between and after the stages, of forward or of backward.
+/// Makes the reshapes before, between and after the stages, of forward or of backward.
 template <class Real>
 std::vector<Reshape> make_reshapes(const TransformPlan& plan, std::size_t rank, bool is_forward, MemoryPlan& memory) {
   std::vector<Reshape> reshapes;
@@ -107,7 +107,8 @@ std::vector<Reshape> make_reshapes(const TransformPlan& plan, std::size_t rank, 
   return reshapes;
 }
 
-/// The passes of one stage, of which only directions and boxes are known yet; none where nothing is swept.
+/// Cuts one stage, of which only directions and boxes are known yet, into passes; none where no direction is
+/// transformed.
 template <class Real>
 std::vector<Pass<Real>> split_into_passes(const Stage& stage, std::size_t rank, bool is_forward) {
   std::vector<Pass<Real>> passes;
@@ -128,8 +129,8 @@ std::vector<Pass<Real>> split_into_passes(const Stage& stage, std::size_t rank, 
   return passes;
 }
 
-/// Where values, complex ones, stand after a pass that is not the last of its stage: in the caller's arrays if they fit
-/// there. `at`: which stage of forward or of backward.
+/// Returns where values, complex ones, stand after a pass that is not the last of its stage: in the caller's arrays if
+/// they fit there. `at`: which stage of forward or of backward.
 template <class Real>
 Block place_between_passes(const TransformPlan& plan, const TransformOptions& options, std::size_t rank,
                            bool is_forward, std::size_t at, const Pass<Real>& pass, MemoryPlan& memory) {
@@ -141,7 +142,7 @@ Block place_between_passes(const TransformPlan& plan, const TransformOptions& op
   return memory.take(pass.after, local, memory.local, static_cast<std::int64_t>(sizeof(std::complex<Real>)));
 }
 
-/// What a transform holds once the memory of both directions is planned.
+/// Returns the bytes of a transform's buffers once the memory of both directions is planned.
 std::int64_t bytes_of(const MemoryPlan& forward, const MemoryPlan& backward) {
   return std::max(forward.local, backward.local) + std::max(forward.incoming, backward.incoming) +
          std::max(forward.outgoing, backward.outgoing);

@@ -67,7 +67,7 @@ class Transform {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// What Transform::bytes() will be on a rank. `reads_from(peer)`: whether that rank is on its host, in whose memory it
+/// Predicts Transform::bytes() on a rank. `reads_from(peer)`: whether that rank is on its host, in whose memory it
 /// reads. Exchanges that a map of the machine decides count as those between pairs of ranks. Cost: O(ranks).
 template <class Real>
 std::int64_t planned_bytes(const TransformPlan& plan, int rank, const std::function<bool(int)>& reads_from,

@@ -114,8 +114,8 @@ TYPED_TEST(FftTransform, ThreadsDoNotChangeBits) {
   }
 }
 
-/// All lanes but the last have the same line, and the last has another: bits must depend neither on the lane nor on its
-/// neighbours. Returns the results, and compares them with the defining sum if requested.
+/// Transforms the same line in all lanes but the last, and another line in that: bits must depend neither on the lane
+/// nor on its neighbours. Returns the results, and compares them with the defining sum if requested.
 template <class Real>
 std::vector<Real> check_line(LineKind kind, std::int64_t n, bool streams, bool by_definition) {
   constexpr std::int64_t width = lanes<Real>;

@@ -24,7 +24,7 @@ IndexBox target_of(const HaloPiece& piece) {
   return target;
 }
 
-/// Lets other ranks that share this core run.
+/// Waits, and lets other ranks that share this core run meanwhile.
 template <class Ready>
 void wait_until(Ready&& is_ready) {
   while (!is_ready()) std::this_thread::yield();

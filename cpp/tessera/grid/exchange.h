@@ -42,7 +42,7 @@ class HaloExchange {
  public:
   static constexpr int n_slots = 2;
 
-  /// Collective.
+  /// Makes the messages of a halo. Collective.
   HaloExchange(const GridLayout& layout, const HaloShape& shape, const ExchangeOptions& options,
                const comm::Communicator& comm);
 
@@ -53,7 +53,7 @@ class HaloExchange {
   /// Tells whether this rank sends or receives messages, instead of reading faces in shared memory.
   bool sends_messages() const;
 
-  /// Phases of the next batches.
+  /// Sets the phases of the next batches.
   void set_phases(const std::array<std::complex<double>, 3>& phases);
 
   /// Sends the surfaces of fields, which lie one after the other. All ranks start, finish and release the same batches
@@ -63,7 +63,7 @@ class HaloExchange {
   void finish(int slot, ThreadPool& threads, GridTimers& timers);
   /// Lets messages of a batch progress.
   void progress(int slot) const;
-  /// Says where the rows of one field of a finished batch are; the vector of `rows` is used again.
+  /// Finds where the rows of one field of a finished batch are; the vector of `rows` is used again.
   void place_rows(int slot, std::int64_t field, FieldRows<Real>& rows) const;
   /// Ends the use of a finished batch.
   void release(int slot);

@@ -192,7 +192,7 @@ class RowComputer {
   hwy::AlignedFreeUniquePtr<Real[]> copies_;  // two for each neighbour
 };
 
-/// Goes through strips of rows whose planes stay in the second-level cache, as many planes at a time as Computer does.
+/// Computes strips of rows whose planes stay in the second-level cache, as many planes at a time as Computer does.
 template <class Computer, class Single, class Real>
 void Sweep(const RowStencil<Real>& stencil, const FieldRows<Real>& from, const Target<Real>& target) {
   constexpr std::int64_t kCacheBytes = 512 * 1024;

@@ -75,7 +75,7 @@ class StencilOperator {
              const AfterPlanes& after = {});
 
   /// Does what apply() does without double buffering: the halo of a batch is sent when the batch before is computed.
-  /// With an empty `to` halos are brought and nothing is computed. For the times that overlap is told by. Collective.
+  /// With an empty `to` halos are fetched and nothing is computed. It is for measurements of overlap. Collective.
   void apply_apart(std::span<const Real> from, std::span<Real> to, std::int64_t fields);
   /// Tells whether faces go to ranks of other hosts, or to any in messages.
   bool sends_messages() const { return workers_.front().exchange->sends_messages(); }
@@ -85,7 +85,7 @@ class StencilOperator {
 
   const IndexBox& box() const { return box_; }
   std::int64_t values_of_field() const { return box_.size() * components_; }  // reals
-  /// HaloExchange::values_of_images
+  /// Returns what HaloExchange::values_of_images() does.
   std::int64_t values_of_images() const { return workers_.front().exchange->values_of_images(); }
   /// Returns the seconds of all calls so far, the mean of threads that communicate.
   std::array<double, n_grid_phases> seconds() const;

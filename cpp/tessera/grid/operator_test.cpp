@@ -68,7 +68,7 @@ std::vector<Real> run(const Case& one, const Stencil& stencil, const std::vector
   return result;
 }
 
-/// The definition.
+/// Computes the result by the definition of the stencil.
 std::vector<std::complex<double>> by_loops(const Case& one, const Stencil& stencil,
                                            const std::vector<std::complex<double>>& fields) {
   const IndexBox whole{{0, 0, 0}, one.shape};

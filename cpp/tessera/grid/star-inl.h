@@ -264,9 +264,9 @@ class StarComputer {
     }
   }
 
-  /// The vector that holds the last numbers of a row and, where results are written past the caches, the first ones of
-  /// the next, until all are computed: stores into the same cache line in two ways would wait for memory. There is a
-  /// vector of space before and after.
+  /// Returns the vector that holds the last numbers of a row and, where results are written past the caches, the first
+  /// ones of the next, until all are computed: stores into the same cache line in two ways would wait for memory. There
+  /// is a vector of space before and after.
   Real* joint(int p) const { return joints_.get() + (3 * p + 1) * kLanes; }
 
   /// Computes a row, of which vectors begin at number `first` < kLanes. `continues`: the row before has just been

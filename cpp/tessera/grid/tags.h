@@ -3,9 +3,9 @@
 
 namespace tessera::grid {
 
-/// Of moves between layouts.
+/// The tag of moves between layouts.
 inline constexpr int move_tag = 70;
-/// Of halos, by the number of the thread that communicates.
+/// The first tag of halos, which are numbered by the thread that communicates.
 inline constexpr int first_halo_tag = 71;
 
 }  // namespace tessera::grid

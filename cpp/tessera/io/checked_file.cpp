@@ -271,7 +271,7 @@ class CheckedFile::Batches {
     }
   }
 
-  /// Gives what is wanted of each piece.
+  /// Passes the wanted part of each piece to `take`.
   void use(std::size_t batch, std::span<const Range> ranges, const Take& take) const {
     for (auto i = at_once * batch; i < std::min(wanted_.size(), at_once * (batch + 1)); ++i) {
       const auto& [range, piece_begin, piece_end, begin, end, sum] = wanted_[i];
@@ -290,7 +290,8 @@ class CheckedFile::Batches {
   std::span<const std::byte> bytes_in(std::size_t i) const {
     return std::span(buffers_[i / at_once % buffers_.size()]).subspan(place_[i], bytes_of(i));
   }
-  /// Whether a piece is that before it, of which another part was wanted, or comes next in the file.
+  /// Returns whether a piece is the one before it, of which another part was wanted; follows() whether it comes next in
+  /// the file.
   bool is_again(std::size_t i) const { return wanted_[i].piece_begin == wanted_[i - 1].piece_begin; }
   bool follows(std::size_t i) const { return wanted_[i].piece_begin == wanted_[i - 1].piece_end; }
 

@@ -24,14 +24,14 @@ struct Region {
   bool is_bulk;
 
   std::int64_t n_pieces() const { return (end - begin + piece_bytes - 1) / piece_bytes; }
-  /// From and to which byte of the file piece `index` of this region is.
+  /// Returns from which to which byte of the file piece `index` of this region is.
   std::pair<std::int64_t, std::int64_t> piece(std::int64_t index) const;
 };
 
-/// Of the table of so many checksums.
+/// Returns the bytes of a table of so many checksums.
 std::int64_t table_bytes(std::int64_t n_pieces);
 
-/// XXH3, 64 bits, seed 0.
+/// Returns the checksum of a piece: XXH3, 64 bits, seed 0.
 std::uint64_t piece_checksum(std::span<const std::byte> piece);
 
 /// Writes the table behind byte `end`, where the content ends, and then the header, which makes the file valid.
@@ -43,7 +43,7 @@ void write_checksums(const Descriptor& file, const std::vector<Region>& regions,
 /// how to mend it.
 class CheckedFile {
  public:
-  /// Whether a file begins as checked files do; false where it can't be read.
+  /// Returns whether a file begins as checked files do; false where it can't be read.
   static bool is_one(const std::string& path);
   static bool is_one(std::span<const std::byte> image);
   /// Opens a file, or the bytes of one, that begins as checked files do, and checks all but its bulk arrays; nothing
@@ -52,13 +52,13 @@ class CheckedFile {
   static std::optional<CheckedFile> find(const std::string& name, std::span<const std::byte> image);
   /// Checks the header and the file's size.
   static CheckedFile open(const std::string& path);
-  /// The bytes of a file in memory, which outlive this; `name` stands for it in messages.
+  /// Opens the bytes of a file in memory, which outlive this; messages call it `name`.
   static CheckedFile open_image(std::string name, std::span<const std::byte> image);
 
   const std::vector<Region>& regions() const { return regions_; }
-  /// Whether this byte is in a bulk array.
+  /// Returns whether this byte is in a bulk array.
   bool is_bulk(std::int64_t byte) const;
-  /// The checksums of all pieces, which identify the content.
+  /// Returns the checksums of all pieces, which identify the content.
   std::vector<std::uint64_t> table() const { return checksums(0, n_pieces_); }
   /// Checks what a reader parses before it reads rows.
   void check_all_but_bulk() const;
@@ -80,7 +80,7 @@ class CheckedFile {
   std::vector<std::byte> bytes(std::int64_t begin, std::int64_t end) const;
   /// Fills the span, and returns how many bytes there are.
   std::size_t fill(std::int64_t begin, std::span<std::byte> to) const;
-  /// The entries from `first` on of the table, checked.
+  /// Returns the entries from `first` on of the table, checked.
   std::vector<std::uint64_t> checksums(std::int64_t first, std::int64_t count) const;
   /// Of a piece, what is wanted of it for a range.
   struct Wanted {

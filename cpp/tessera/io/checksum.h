@@ -17,7 +17,7 @@ class Checksum {
   ~Checksum();
 
   Checksum& add(std::span<const std::byte> data);
-  /// 64 hexadecimal digits; call it once.
+  /// Returns 64 hexadecimal digits; call it once.
   std::string finish();
 
  private:

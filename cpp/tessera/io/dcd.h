@@ -47,7 +47,7 @@ class DcdWriter {
   void finish_frame(const Box& box);
   void skip_frame() { ++n_frames_; }
   std::int64_t n_frames() const { return n_frames_; }
-  /// False once the file was removed, moved or replaced.
+  /// Returns whether the path still names this file: not once it was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }
   /// Waits until all frames are on the disk.
   void synchronize() const { file_.synchronize(); }

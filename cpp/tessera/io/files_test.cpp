@@ -143,7 +143,7 @@ TEST(Checksum, KnownAnswers) {  // FIPS 180-4, examples
   EXPECT_EQ(Checksum().add(bytes.first(1)).add(bytes.subspan(1)).finish(), Checksum().add(bytes).finish());
 }
 
-/// Waters with jumps between them, which an XTC packs in several ways: small and large steps, both signs.
+/// Returns waters with jumps between them, which an XTC packs in several ways: small and large steps, both signs.
 std::vector<float> waters(int n_atoms, int number, float extent) {
   std::vector<float> values;
   std::uint32_t random = 12345u + static_cast<std::uint32_t>(number);

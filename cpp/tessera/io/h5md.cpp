@@ -22,7 +22,7 @@ const std::string position = root + "/position", velocity = root + "/velocity", 
 constexpr std::int64_t least_chunk_bytes = 64 << 10, most_chunk_bytes = 4 << 20, frames_per_chunk = 4;
 constexpr std::int64_t numbers_per_chunk = 1024;  // steps, times, boxes
 
-/// `unit` is H5MD's attribute, `units` mdtraj's.
+/// Writes `unit`, which is H5MD's attribute, and `units`, which is mdtraj's.
 void set_unit(Hdf5File& file, const std::string& dataset, const std::string& unit, const std::string& units) {
   file.write_text_attribute(dataset, "unit", unit);
   file.write_text_attribute(dataset, "units", units);
@@ -33,7 +33,7 @@ void make_frames(Hdf5File& file, const std::string& dataset, std::int64_t n_atom
   file.make_extendible<float>(dataset, {n_atoms, 3}, std::max<std::int64_t>(1, chunk_bytes / (12 * n_atoms)));
 }
 
-/// The datasets that grow by a row each frame.
+/// Returns the datasets that grow by a row each frame.
 std::vector<std::string> growing(const H5mdHeader& header) {
   std::vector<std::string> names = {position + "/value", edges + "/value",   "/cell_lengths",
                                     "/cell_angles",      position + "/time", position + "/step"};

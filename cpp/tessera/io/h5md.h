@@ -68,7 +68,7 @@ class H5mdWriter {
   /// Makes the frame, all rows of which are written, part of the file. Throws RunError.
   void finish_frame(std::int64_t step, double time, const Box& box);
   std::int64_t n_frames() const { return n_frames_; }
-  /// False once the file was removed, moved or replaced.
+  /// Returns whether the path still names this file: not once it was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }
   /// Waits until all frames are on the disk.
   void synchronize() const { file_.synchronize(); }

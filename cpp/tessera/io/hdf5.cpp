@@ -46,8 +46,8 @@ void check_type(const std::string& path, const std::string& what, hid_t stored) 
                            type_name<Value>()));
 }
 
-/// The number of elements of these dimensions. Refuses more than a file of this size can hold, even compressed, before
-/// memory is allocated.
+/// Allocates an array of these dimensions. Throws InputError first where a file of this size can't hold so many
+/// elements, even compressed.
 template <class Value>
 std::vector<Value> room_for(const std::string& path, const std::string& what, const std::vector<hsize_t>& dimensions) {
   constexpr double greatest_compression = 1100;  // deflate: 1032
@@ -63,7 +63,8 @@ std::vector<Value> room_for(const std::string& path, const std::string& what, co
   return zeros_in_large_pages<Value>(static_cast<std::size_t>(elements));
 }
 
-/// Without locks: a reader may look at a trajectory while it grows, and parallel file systems often have none.
+/// Returns properties without locks: a reader may look at a trajectory while it grows, and parallel file systems often
+/// have none.
 Handle access_properties() {
   const hid_t id = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_file_locking(id, 0, 1);
@@ -72,7 +73,7 @@ Handle access_properties() {
   return {id, H5Pclose};
 }
 
-/// Texts of either kind of HDF5 string, fixed or variable length; `read(type, buffer)` reads all of them.
+/// Reads texts of either kind of HDF5 string, fixed or variable length; `read(type, buffer)` reads all of them.
 template <class Read>
 std::vector<std::string> texts(hid_t type, hid_t space, Read&& read) {
   const auto n = static_cast<std::size_t>(std::max<hssize_t>(0, H5Sget_simple_extent_npoints(space)));
@@ -299,7 +300,7 @@ struct Rows {
 
   std::int64_t values_of_row() const { return static_cast<std::int64_t>(product(dimensions, 1)); }
 
-  /// Lets HDF5 read them.
+  /// Reads the selected rows by HDF5.
   void read(const std::string& path, const std::string& dataset, std::vector<Value>& values) const {
     const Handle memory(H5Screate_simple(static_cast<int>(dimensions.size()), dimensions.data(), nullptr), H5Sclose);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, dimensions.data(), nullptr);

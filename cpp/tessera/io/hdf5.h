@@ -40,27 +40,28 @@ class Hdf5File {
   bool is_checked() const { return checked_.has_value(); }
   /// Throws InputError where the file is too damaged to find out.
   bool has(const std::string& name) const;
-  /// The paths of all groups and datasets. Throws InputError where one can't be read from this file alone: it is a soft
-  /// or external link, its numbers are in another file, or a filter compressed them that is none of HDF5's own.
+  /// Returns the paths of all groups and datasets. Throws InputError where one can't be read from this file alone: it
+  /// is a soft or external link, its numbers are in another file, or it was compressed by a filter that is none of
+  /// HDF5's own.
   std::vector<std::string> names() const;
 
-  /// Extents of a dataset.
   std::vector<std::int64_t> shape(const std::string& dataset) const;
-  /// The whole dataset. Integers widen, and become double; nothing narrows: that is an InputError.
+  /// Reads the whole dataset. Integers are converted to wider ones and to double; a conversion to a narrower type is an
+  /// InputError.
   template <class Value>
   std::vector<Value> read(const std::string& dataset) const;
-  /// `count` rows (of the first dimension) from `begin`.
+  /// Reads `count` rows (of the first dimension) from `begin`.
   template <class Value>
   std::vector<Value> read_rows(const std::string& dataset, std::int64_t begin, std::int64_t count) const;
-  /// Gives the numbers of rows, as `Value`s, some rows after some: large arrays need not stand in memory twice. What
-  /// was given before an error is right.
+  /// Calls a function with the numbers of rows, as `Value`s, part by part, so that large arrays need not stand in
+  /// memory twice. What was passed before an error is right.
   template <class Value>
   void for_rows(const std::string& dataset, std::int64_t begin, std::int64_t count,
                 const std::function<void(std::span<const std::byte>)>& take) const;
   std::vector<std::string> read_text(const std::string& dataset) const;
 
   bool has_attribute(const std::string& object, const std::string& name) const;
-  /// All elements of a numeric attribute (one for a scalar).
+  /// Reads all elements of a numeric attribute (one for a scalar).
   template <class Value>
   std::vector<Value> attribute(const std::string& object, const std::string& name) const;
   std::string text_attribute(const std::string& object, const std::string& name) const;
@@ -70,7 +71,7 @@ class Hdf5File {
   template <class Value>
   void write(const std::string& dataset, std::span<const Value> values, const std::vector<std::int64_t>& shape);
   void write_text(const std::string& dataset, const std::vector<std::string>& values);
-  /// A dataset without rows that `append` lengthens; `row_shape` without the first dimension.
+  /// Makes a dataset without rows that `append` lengthens; `row_shape` is without the first dimension.
   template <class Value>
   void make_extendible(const std::string& dataset, const std::vector<std::int64_t>& row_shape,
                        std::int64_t rows_per_chunk);
@@ -85,16 +86,15 @@ class Hdf5File {
   void check_index(const std::string& dataset) const;
   /// Cuts an extendible dataset to its first `rows` rows.
   void truncate(const std::string& dataset, std::int64_t rows);
-  /// A second name of an object (hard link).
+  /// Gives an object a second name (hard link).
   void link(const std::string& existing, const std::string& name);
 
   template <class Value>
   void write_attribute(const std::string& object, const std::string& name, std::span<const Value> values);
   void write_text_attribute(const std::string& object, const std::string& name, const std::string& value);
-  /// A list of texts.
   void write_text_attribute(const std::string& object, const std::string& name, const std::vector<std::string>& values);
 
-  /// From here on datasets may only grow, and the file on disk can be read at any moment, also after a kill: children
+  /// Lets datasets only grow from here on, and lets the file on disk be read at any moment, also after a kill: children
   /// are written before what points at them (HDF5's single writer, multiple readers), and the mark that such a file is
   /// being written is taken off again after each flush, so that readers which know nothing of it open it too.
   void start_growing();
@@ -103,7 +103,7 @@ class Hdf5File {
   void flush();
   /// Waits until what was flushed of a growing file is on the disk.
   void synchronize() const { growing_->synchronize(); }
-  /// Whether the path of a growing file still names it.
+  /// Returns whether the path of a growing file still names it.
   bool is_in_place() const { return growing_->is_in_place(); }
 
  private:

@@ -29,7 +29,7 @@ class Handle {
   }
   operator hid_t() const { return id_; }
   bool is_valid() const { return id_ >= 0; }
-  /// Leaves it open: closing what can't be written crashes HDF5.
+  /// Gives up the handle without closing it: closing what can't be written crashes HDF5.
   void abandon() { id_ = -1; }
 
  private:
@@ -37,14 +37,15 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// Is called before every first call. Data that could not be written are not tried again when the program ends.
+/// Stops HDF5 from printing errors; every first call comes after it. Data that could not be written are not tried again
+/// when the program ends.
 inline void silence() {
   static const herr_t once = H5dont_atexit();
   static_cast<void>(once);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-/// The innermost descriptions of HDF5's last error.
+/// Returns the innermost description of HDF5's last error.
 inline std::string last_error() {
   std::string text;
   H5Ewalk2(
@@ -82,7 +83,7 @@ hid_t memory_type() {
   throw InputError(fmt::format("{}: {}", path, what));
 }
 
-/// Why the last write failed: the system's reason where HDF5's stack of errors names its number.
+/// Returns why the last write failed: the system's reason where HDF5's stack of errors holds its number.
 inline std::string write_error() {
   const std::string stack = stack_text(), mark = "errno = ";
   const auto at = stack.find(mark);
@@ -119,14 +120,14 @@ inline Handle link_properties() {
   return {id, H5Pclose};
 }
 
-/// Of the path of a group or dataset; empty: the root.
+/// Returns the path of the group that a group or dataset is in; empty: the root.
 inline std::string parent_of(const std::string& name) {
   const auto end = name.find_last_of('/');
   return end == std::string::npos ? "" : name.substr(0, end);
 }
 
-/// Properties of a new file, group or dataset: without the time of day, so that the same contents have the same bytes
-/// but for what HDF5 keeps in the file's first 108 bytes.
+/// Returns properties of a new file, group or dataset without the time of day, so that the same contents have the same
+/// bytes but for what HDF5 keeps in the file's first 108 bytes.
 inline Handle creation_properties(hid_t kind) {
   const hid_t id = H5Pcreate(kind);
   H5Pset_obj_track_times(id, false);

@@ -18,8 +18,8 @@ struct Found {
   std::string elsewhere;  // the first soft or external link
 };
 
-/// What is wrong with how a dataset is stored; empty where its numbers are in the file, plain or compressed by HDF5's
-/// own filters.
+/// Returns what is wrong with how a dataset is stored; empty where its numbers are in the file, plain or compressed by
+/// HDF5's own filters.
 std::string problem_of_dataset(hid_t dataset) {
   const hid_t properties = H5Dget_create_plist(dataset);
   std::string problem;

@@ -56,7 +56,6 @@ void reserve_in_large_pages(std::vector<Value>& values, std::size_t n) {
 #endif
 }
 
-/// So many zeros.
 template <class Value>
 std::vector<Value> zeros_in_large_pages(std::size_t n) {
   std::vector<Value> values;

@@ -20,8 +20,8 @@ class WriteBehind {
   /// Finishes what was handed over.
   ~WriteBehind();
 
-  /// Hands a task over that holds so many bytes. Waits while tasks with more bytes than the bound are held, unless none
-  /// is. Throws RunError where an earlier task did: no task runs after that one.
+  /// Queues a task that holds so many bytes. Waits while tasks with more bytes than the bound are held, unless none is.
+  /// Throws RunError where an earlier task did: no task runs after that one.
   void hand_over(std::int64_t bytes, std::function<void()> task);
   /// Tells whether all tasks are done. Throws RunError where one did.
   bool is_idle();

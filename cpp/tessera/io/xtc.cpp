@@ -79,7 +79,7 @@ Value read(const char* bytes) {
 /// Packs numbers of some bits, the highest bit first.
 class Bits {
  public:
-  /// Puts a number of up to 32 bits, the others of which are zero.
+  /// Appends a number of up to 32 bits, the others of which are zero.
   void put(int n, std::uint64_t value) {
     last_ = (last_ << n) | value;
     filled_ += n;
@@ -88,7 +88,7 @@ class Bits {
     const auto word = static_cast<std::uint32_t>(last_ >> filled_);
     for (const int shift : {24, 16, 8, 0}) bytes_.push_back(static_cast<std::uint8_t>(word >> shift));
   }
-  /// Puts a number of up to 72 bits, the lowest byte first.
+  /// Appends a number of up to 72 bits, the lowest byte first.
   void put_wide(int n, Wide value) {
     for (; n > 32; n -= 32, value >>= 32) put(32, swapped(static_cast<std::uint32_t>(value)));
     const auto rest = n % 8;

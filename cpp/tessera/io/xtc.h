@@ -33,7 +33,7 @@ class XtcWriter {
   /// Appends the bytes of a frame, which encode_xtc() has made. Throws RunError.
   void append_encoded(std::span<const char> bytes);
   std::int64_t n_frames() const { return n_frames_; }
-  /// False once the file was removed, moved or replaced.
+  /// Returns whether the path still names this file: not once it was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }
   /// Waits until all frames are on the disk.
   void synchronize() const { file_.synchronize(); }

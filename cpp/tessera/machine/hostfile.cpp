@@ -26,8 +26,9 @@ std::size_t period(const RankOrder& order) {
   return order.size();
 }
 
-/// MPICH's launcher goes around a list of hosts repeatedly. It treats a host that is listed twice as two nodes, whose
-/// ranks do not share memory. Therefore only one round is written if the order consists of rounds.
+/// Writes a host file for MPICH's launcher, which goes around a list of hosts repeatedly. It treats a host that is
+/// listed twice as two nodes, whose ranks do not share memory. Therefore only one round is written if the order
+/// consists of rounds.
 std::string mpich_file(const Network& network, const RankOrder& order) {
   std::string text = fmt::format("# MPICH: mpiexec -n {} -f THIS_FILE PROGRAM\n", order.size());
   std::string lines;

@@ -15,11 +15,11 @@ namespace tessera::machine {
 // These tell which numbers of a map may be those of a machine. Sums, products and quotients of such numbers are finite,
 // so that what is predicted and printed is, too. NaN is none of them.
 
-/// Bytes a second; messages say "from 1e-6 to 1e18".
+/// Returns whether a number may be a rate in bytes a second; messages say "from 1e-6 to 1e18".
 inline bool is_rate(double bytes_per_second) { return bytes_per_second >= 1e-6 && bytes_per_second <= 1e18; }
-/// Of a message without content, s; "from 0 to 1e6".
+/// Returns whether a number may be the latency of a message without content, s; "from 0 to 1e6".
 inline bool is_latency(double seconds) { return seconds >= 0 && seconds <= 1e6; }
-/// Of something measured or predicted, s, and ratios of such; "from 1e-15 to 1e15".
+/// Returns whether a number may be a time that was measured or predicted, s, or a ratio of such; "from 1e-15 to 1e15".
 inline bool is_time(double seconds) { return seconds >= 1e-15 && seconds <= 1e15; }
 
 /// Reads an object in a file and knows its place there, such as "map.json: network.subnets[2]".

@@ -44,7 +44,7 @@ std::vector<std::vector<int>> partition(const TimeMatrix& times, double toleranc
 /// between its parts is less, by more than the tolerance, than that between the parts of its parent.
 std::vector<Subnet> hierarchy(const TimeMatrix& times, double tolerance = 1.20);
 
-/// Do the same for times of several message sizes, each with its tolerance. The rule must hold at every size at which
+/// Does the same for times of several message sizes, each with its tolerance. The rule must hold at every size at which
 /// an edge is known, because a further switch shows in short messages and a thin link in long ones. Edges are sorted by
 /// the mean logarithm of their times, each relative to the least of its size.
 std::vector<std::vector<int>> partition(std::span<const TimeMatrix> by_size, std::span<const double> tolerances);

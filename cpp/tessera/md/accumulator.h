@@ -125,7 +125,7 @@ struct EnergyVirial {
     add_fixed(virial[component], value >> exact_virial_bits);
     add_fixed(virial_remainder[component], value & ((std::int64_t{1} << exact_virial_bits) - 1));
   }
-  /// kcal/mol.
+  /// Returns the energy of a term, kcal/mol.
   double operator[](Term term) const {
     const auto t = static_cast<std::size_t>(term);
     return from_fixed(energy[t], energy_unit) + from_fixed(energy_of_clashes[t], large_energy);
@@ -144,7 +144,7 @@ struct EnergyVirial {
   }
 
  private:
-  /// False where the value (or NaN) had to be limited.
+  /// Adds a value, and returns false where it (or NaN) had to be limited.
   static bool add_split(std::int64_t& sum, std::int64_t& of_clashes, double value) {
     if (std::abs(value) < large_energy) {
       add_fixed(sum, to_fixed(value, energy_unit));
@@ -172,7 +172,7 @@ class SparseForces {
   void clear() { std::fill(is_touched_.begin(), is_touched_.end(), std::uint8_t{0}); }
   std::size_t n_blocks() const { return is_touched_.size(); }
 
-  /// x y z of a slot, units of force_unit.
+  /// Returns x y z of a slot, units of force_unit.
   std::int64_t* of(std::int32_t slot) {
     const auto at = static_cast<std::size_t>(slot);
     if (!is_touched_[at / block_slots]) touch(at / block_slots);
@@ -184,7 +184,7 @@ class SparseForces {
     const std::size_t last = std::min(end, (block + 1) * block_values);
     for (std::size_t i = std::max(begin, block * block_values); i < last; ++i) add_fixed(total[i], force_[i]);
   }
-  /// Of the blocks in use now.
+  /// Returns the bytes of the blocks in use now.
   std::size_t bytes() const {
     const auto n = static_cast<std::size_t>(std::count(is_touched_.begin(), is_touched_.end(), std::uint8_t{1}));
     return n * block_values * sizeof(std::int64_t) + is_touched_.capacity();
@@ -203,7 +203,7 @@ class SparseForces {
 /// What one thread adds to: forces of every local slot (owned and halo), and energies where asked for.
 struct Accumulator {
   Accumulator() = default;
-  /// `own` null: only this thread adds to `total` meanwhile.
+  /// Adds to `total` alone where `own` is null: no other thread adds to it meanwhile.
   Accumulator(std::span<std::int64_t> all_threads, EnergyVirial* sums, SparseForces* of_thread = nullptr)
       : total(all_threads), own(of_thread), energies(sums) {}
 
@@ -218,7 +218,7 @@ struct Accumulator {
     return own != nullptr ? own->of(slot) : &total[3 * static_cast<std::size_t>(slot)];
   }
   void add_force(std::int32_t slot, const Vec3& f) { add_fixed_force(force_of(slot), f); }
-  /// The same where no other thread adds to this slot meanwhile.
+  /// Adds a force where no other thread adds to this slot meanwhile.
   void add_force_alone(std::int32_t slot, const Vec3& f) {
     add_fixed_force(&total[3 * static_cast<std::size_t>(slot)], f);
   }

@@ -142,14 +142,15 @@ void Engine::set_coupling(integrate::CouplingSettings coupling) {
   integrator_ = integrate::make_integrator(settings_);  // all that lasts from step to step is in the state
 }
 
-/// Every atom to the rank of its cell at the last search, and from there to where it is now.
+/// Sends every atom to the rank that owned its cell at the last search, and moves it from there to its present
+/// position.
 void Engine::place(Particles particles) {
   layout_->domain.distribute(std::move(particles));
   rebuild_lists();
   layout_->domain.apply_displacements();
 }
 
-/// Everything that follows from which atoms are in which slots.
+/// Rebuilds everything that depends on which atoms are in which slots.
 void Engine::rebuild_lists() {
   std::string torn;
   try {
@@ -163,7 +164,7 @@ void Engine::rebuild_lists() {
   ++n_searches_;
 }
 
-/// Atoms to the cells that they are in now, and all that follows from that.
+/// Moves atoms to the cells that they are in now, and rebuilds every list.
 void Engine::search() {
   state_.last_search = state_.step;
   if (!system_.is_periodic)
@@ -174,7 +175,7 @@ void Engine::search() {
   rebuild_lists();
 }
 
-/// The cell grid is that of the box at the search, whatever it was before.
+/// Makes the cell grid that of the present box, and plans anew where the number of cells or the mesh no longer fits it.
 void Engine::follow_box() {
   state_.search_box = state_.box;
   const auto in_this_box = [&](auto&& plan) {
@@ -202,7 +203,7 @@ Plan Engine::plan_for(const Box& box, std::optional<domain::Decomposition> brick
   return plan_for_ranks(system_, settings_, box, comm_, threads_, std::move(bricks), extent_);
 }
 
-/// In a vacuum frame and cells are those of where the atoms are, whatever they were before.
+/// Makes frame and cells those of the atoms' present positions in a vacuum, and plans anew where these have changed.
 void Engine::follow_atoms_of_vacuum() {
   auto own = vacuum::nowhere;
   for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s)
@@ -228,7 +229,7 @@ void Engine::follow_atoms_of_vacuum() {
   layout_->domain.distribute(std::move(static_cast<Particles&>(atoms)));
 }
 
-/// Lets the frame of a state be that of its last search. A checkpoint of this program needs no change.
+/// Sets the frame of a state to what it was at the last search. A checkpoint of this program needs no change.
 void Engine::fit_frame(Snapshot& snapshot) {
   auto own = vacuum::nowhere;
   for (const auto& atom : snapshot.atoms) own.add(atom.position);
@@ -268,8 +269,8 @@ std::string Engine::describe_outermost(const Snapshot& own) const {
       system_.describe(outermost.front().atom), outermost.front().distance);
 }
 
-/// Two atoms may have moved towards each other, and a box that shrinks brings cells together; a thousandth covers the
-/// list's single precision. Å.
+/// Returns how far an atom may move before a search is due, Å. Two atoms may have moved towards each other, and a box
+/// that shrinks brings cells together; a thousandth covers the list's single precision.
 double Engine::allowed_displacement(const Box& box) const {
   const double least_scale = std::min(1.0, least_stretch(deformation(state_.search_box, box)));
   const auto& [grid, range, group_radius, buffer] = plan().cells;
@@ -277,7 +278,7 @@ double Engine::allowed_displacement(const Box& box) const {
   return 0.5 * buffer - 1e-3 - 0.5 * (1 - least_scale) * furthest;
 }
 
-/// Whether a search would be due in another box: the same answer on all ranks, and after a restart.
+/// Returns whether a search would be due in another box: the same answer on all ranks, and after a restart.
 bool Engine::needs_search_for(const Box& trial) {
   double moved = std::sqrt(layout_->domain.greatest_displacement2()), greatest_scale = 1, change = 0;
   comm_.all_reduce_max(std::span(&moved, 1));
@@ -290,8 +291,8 @@ bool Engine::needs_search_for(const Box& trial) {
   return greatest_scale * moved + change * 2 * plan().cells.group_radius >= allowed_displacement(trial);
 }
 
-/// Puts the system into another box, and back where the integrator does not accept the energy there. Forces are then
-/// those of the box that the system is in.
+/// Changes the box on trial, and back where the integrator does not accept the energy there. Forces are then those of
+/// the box that the system is in.
 void Engine::try_box(const Box& trial) {
   const bool is_searched = needs_search_for(trial);
   if (is_searched) timers_.time(Phase::search, [&] { search(); });
@@ -312,7 +313,8 @@ void Engine::try_box(const Box& trial) {
     layout_->forces.put_back(std::move(forces));
 }
 
-/// A guess, by the last check: whether this step's will find that a search is due. An atom that goes far goes straight.
+/// Estimates from the last check whether this step's will find that a search is due: an atom that goes far goes
+/// straight.
 bool Engine::expects_search() const {
   const auto steps = static_cast<double>(state_.step - state_.last_search);
   const double moved = std::sqrt(std::bit_cast<double>(check_[displacement2]));
@@ -326,8 +328,8 @@ void Engine::start_check() {
   check_request_ = comm_.start_all_reduce_max(check_);
 }
 
-/// Whether cells may miss a pair, or a search is due: the same answer on all ranks. Throws RunError where a rank blew
-/// up.
+/// Returns whether cells may miss a pair, or a search is due: the same answer on all ranks. Throws RunError where the
+/// run has blown up on a rank.
 bool Engine::must_search() {
   comm::Communicator::wait_all(std::span(&check_request_, 1));
   if (check_[has_blown_up] != 0) comm::agree_on_run(comm_, blow_up_);
@@ -381,7 +383,7 @@ void Engine::measure() {
   sum_energies();
 }
 
-/// Keeps what an integrator failed on, to be told to all ranks by the next check.
+/// Records what an integrator failed on, which the next check tells to all ranks.
 void Engine::report(const integrate::Failure& failure) {
   if (failure.slot < 0 || !blow_up_.empty()) return;
   const auto atom = system_.describe(state_.id[at(failure.slot)]);
@@ -391,14 +393,14 @@ void Engine::report(const integrate::Failure& failure) {
                          layout_->forces.describe_strongest(failure.slot));
 }
 
-/// Virtual sites follow the atoms that have moved.
+/// Moves virtual sites with the atoms that they follow.
 void Engine::move_virtual_sites() {
   const auto slot = layout_->motion.place_virtual_sites();
   if (slot >= 0 && blow_up_.empty())
     blow_up_ = fmt::format("step {}: the run has blown up: {}", state_.step, describe_undetermined(slot));
 }
 
-/// Keeps a rank's trouble that names no atom, blamed on the fastest one.
+/// Records a failure of this rank that concerns no single atom, with the fastest atom as a likely cause.
 void Engine::report_blow_up(const std::string& problem) {
   if (problem.empty() || !blow_up_.empty()) return;
   std::int32_t fastest = 0;

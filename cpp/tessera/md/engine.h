@@ -29,29 +29,30 @@ class Engine {
   /// Throws InputError where its velocities stand half a step before and the integrator takes whole steps.
   /// Collective.
   void set_state(Snapshot snapshot);
-  /// This rank's atoms with ids from begin to end.
+  /// Returns this rank's atoms with ids from begin to end.
   Snapshot snapshot(std::int64_t begin, std::int64_t end) const;
   Snapshot snapshot() const { return snapshot(0, system_.n_atoms()); }
   const State& state() const { return state_; }
 
-  /// Gives cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
+  /// Moves cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
   void set_bricks(domain::Decomposition bricks);
 
-  /// Puts constrained distances right, velocities along them, and virtual sites in their places, as a start from
-  /// people's files needs. Throws InputError where that can't be. Collective.
+  /// Corrects constrained distances, velocities along them, and the places of virtual sites, as a start from people's
+  /// files needs. Throws InputError where that can't be. Collective.
   void constrain_start();
-  /// Velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K). Collective.
+  /// Draws velocities from a Maxwell distribution, keyed by seed and atom id, exactly at the temperature (K).
+  /// Collective.
   void generate_velocities(double temperature, std::uint64_t seed);
 
   /// Removes the part of the velocities along constrained distances. Collective.
   void project_velocities();
-  /// Brings velocities that stand so long (ps) before the positions to whole steps. Collective.
+  /// Advances velocities that stand so long (ps) before the positions to whole steps. Collective.
   void advance_velocities(double time);
 
   /// Lets `move` displace this rank's owned atoms otherwise than by a step, each by less than the buffer, and computes
   /// forces and energies where they are then. Slots may change. Collective. Throws RunError on blow-up.
   void displace(const std::function<void(State&)>& move);
-  /// The values that stay with their atoms. Callers may add and change their own, all ranks alike.
+  /// Returns the values that stay with their atoms. Callers may add and change their own, all ranks alike.
   std::vector<AtomField>& fields() { return state_.fields; }
 
   /// Changes the box, and the atoms with it (Motion::set_box), by any factor; a search follows. Throws InputError where
@@ -60,28 +61,26 @@ class Engine {
   /// Takes the place of all external forces. measure() comes next. Collective.
   void set_external_forces(external::ExternalForces forces);
 
-  /// Gives the baths other temperatures, pressures or times; what they hold stays. They are of the same kinds and have
-  /// the same atoms.
+  /// Changes temperatures, pressures or times of the baths, of which their variables stay. They are of the same kinds
+  /// and have the same atoms.
   void set_coupling(integrate::CouplingSettings coupling);
 
-  /// Forces (and energies) at the current positions. Collective.
+  /// Computes forces (and energies) at the current positions. Collective.
   void compute_forces(bool with_energies);
   /// Sums what compute_forces(true) left on threads and ranks into energies(). Collective.
   void sum_energies();
-  /// Forces and energies of a configuration that no step led to: the start of a run. Brings velocities of whole steps
-  /// to the times of the integrator. Collective.
+  /// Computes forces and energies of a configuration that no step led to: the start of a run. Brings velocities of
+  /// whole steps to the times of the integrator. Collective.
   void measure();
-  /// One step of the integrator; energies are summed where asked for. Collective. Throws RunError on blow-up.
+  /// Does one step of the integrator; energies are summed where asked for. Collective. Throws RunError on blow-up.
   void step(bool with_energies);
 
   /// Throws RunError where any rank has found the run blown up since the last step's check. Collective.
   void check() const { comm::agree_on_run(comm_, blow_up_); }
 
   const Energies& energies() const { return layout_->motion.energies(); }
-  /// The step of energies().
   std::int64_t energies_step() const { return energies_step_; }
-  /// The quantity that the integrator conserves, of the last energies, kcal/mol.
-  /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
+  /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const { return layout_->forces.find_clashes(); }
   std::int64_t current_step() const { return state_.step; }
   std::int64_t n_searches() const { return n_searches_; }
@@ -93,12 +92,12 @@ class Engine {
   const model::System& system() const { return system_; }
   const Forces& forces() const { return layout_->forces; }
   const Topology& topology() const { return topology_; }
-  /// Force on an owned slot, kcal/mol/Å.
+  /// Returns the force on an owned slot, kcal/mol/Å.
   Vec3 force(std::int32_t slot) const { return layout_->forces.on(slot); }
   Timers& timers() { return timers_; }
-  /// Processor time that this rank has spent on its own atoms, waits for others left out, s.
+  /// Returns the processor time that this rank has spent on its own atoms, waits for others left out, s.
   double work_seconds() const { return work_seconds_; }
-  /// What holds this rank's memory between steps.
+  /// Lists what holds this rank's memory between steps.
   std::vector<MemoryUse> memory() const;
   /// Says which atom has left the longest frame that a vacuum may have; empty where none has. The run can go on to the
   /// next search, and must end before.

@@ -94,7 +94,7 @@ void Forces::sum_threads(Group& group, std::int64_t begin, std::int64_t end) {
   });
 }
 
-/// The number of groups where none is due.
+/// Returns the last group that is due, or the number of groups where none is.
 std::size_t Forces::last_due_group() const {
   for (auto g = groups_.size(); g-- > 0;)
     if (due_[g]) return g;

@@ -23,40 +23,40 @@ namespace tessera::md {
 
 class Forces {
  public:
-  /// All that is referred to must outlive this. Collective.
+  /// Keeps references, which must outlive this. Collective.
   Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
          const Topology& topology, const external::ExternalForces& external, const comm::Communicator& comm,
          ThreadPool& threads);
 
-  /// After a search, when the topology knows the new slots.
+  /// Rebuilds lists by slot after a search, when the topology knows the new slots.
   void rebuild();
-  /// After the box of the state has changed from `before` without a search.
+  /// Adapts pair lists and mesh after the box of the state has changed from `before` without a search.
   void set_box(const Box& before);
 
-  /// How far an atom may go from where a pair list has it, at most, Å.
+  /// Sets the greatest distance that an atom may move from where a pair list has it, Å.
   void set_most_reach(double reach) { pair_.set_most_reach(reach); }
 
-  /// After external forces were added or removed.
+  /// Finds the atoms of external forces after some were added or removed.
   void follow_external() { external_.rebuild(); }
 
-  // One step in this order. Forces are complete after finish_return() and,
-  // where there are virtual sites, spread_virtual_sites(). Only the groups that are due are computed; the
-  // others keep the forces of the last step in which they were, up to the next rebuild().
+  /// Begins a step; the functions from here on are called in this order. Forces are complete after finish_return() and,
+  /// where there are virtual sites, spread_virtual_sites(). Only the groups that are due are computed; the others keep
+  /// the forces of the last step in which they were, up to the next rebuild().
   void clear(StepSums sums, GroupSet due = all_groups);
-  /// Coordinates of owned atoms for the pair kernels, as soon as these have moved.
+  /// Updates the coordinates of owned atoms for the pair kernels, as soon as these have moved.
   void update_owned() { pair_.update_owned(); }
-  /// While halo positions are on their way: the pairs that need none. `meanwhile` is called now and then.
+  /// Adds pairs without halo atoms while halo positions are on their way. `meanwhile` is called now and then.
   void add_inner_pairs(const std::function<void()>& meanwhile) {
     if (is_due(ForceSource::direct)) pair_.add_inner_forces(group_of(ForceSource::direct).accumulators, meanwhile);
   }
   void add_bonded();
   bool has_external() const { return !external_.is_empty(); }
-  /// Collective.
+  /// Adds the forces of external functions. Collective.
   void add_external() {
     if (is_due(ForceSource::external)) external_.add(group_of(ForceSource::external).accumulators.front());
   }
   bool has_restraints() const { return !settings_.restraints.empty(); }
-  /// Restraints act with the bonded terms. Collective.
+  /// Adds restraints, which act with the bonded terms. Collective.
   void add_restraints() {
     if (is_due(ForceSource::bonded)) restraints_.add(group_of(ForceSource::bonded).accumulators);
   }
@@ -64,7 +64,7 @@ class Forces {
   void add_pairs() {
     if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
   }
-  /// Forces on halo atoms leave for their owners.
+  /// Starts to send the forces on halo atoms to their owners.
   void start_return();
   /// Returns what went wrong on this rank; empty where nothing did.
   [[nodiscard]] std::string add_mesh(Timers& timers) {
@@ -72,31 +72,30 @@ class Forces {
   }
   void sum_threads_of_owned();
   void finish_return();
-  /// The parents of virtual sites get the forces on these.
+  /// Spreads the forces on virtual sites to their parents.
   void spread_virtual_sites();
 
-  /// Of all groups together as they were last computed, (3·slots) in units of force_unit; those of owned slots are
-  /// complete.
+  /// Returns the forces of all groups together as they were last computed, (3·slots) in units of force_unit; those of
+  /// owned slots are complete.
   const std::vector<std::int64_t>& total() const { return groups_.size() > 1 ? total_ : groups_.front().force; }
-  /// Of one group.
   const std::vector<std::int64_t>& of_group(std::size_t group) const { return groups_[group].force; }
   std::size_t n_groups() const { return groups_.size(); }
-  /// Force on an owned slot, kcal/mol/Å.
+  /// Returns the force on an owned slot, kcal/mol/Å.
   Vec3 on(std::int32_t slot) const { return value_of(total(), slot); }
-  /// The same of one group, as it was last computed.
+  /// Returns the same of one group, as it was last computed.
   Vec3 on(std::int32_t slot, std::size_t group) const { return value_of(of_group(group), slot); }
-  /// Where a thread adds the virial of constraint forces.
+  /// Returns the sums to which a thread adds the virial of constraint forces.
   EnergyVirial& constraint_virial(int thread) { return constraint_virial_[static_cast<std::size_t>(thread)]; }
-  /// Where a thread adds the part of the virial that is within constraint groups.
+  /// Returns the sums to which a thread adds the part of the virial that is within constraint groups.
   EnergyVirial& virial_within_groups(int thread) { return virial_within_groups_[static_cast<std::size_t>(thread)]; }
 
-  /// Energies and virial since clear(StepSums::energies) over all threads and ranks, with the terms that depend on the
-  /// composition and the box alone; `kinetic` is this rank's kinetic energy in energy units. After
+  /// Sums energies and virial since clear(StepSums::energies) over all threads and ranks, with the terms that depend on
+  /// the composition and the box alone; `kinetic` is this rank's kinetic energy in energy units. After
   /// clear(StepSums::virial) the energies of pairs are missing. Collective.
   Energies sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const;
-  /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
+  /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const;
-  /// Which force acts most on an owned atom, for messages.
+  /// Describes which force acts most on an owned atom, for messages.
   std::string describe_strongest(std::int32_t slot) const;
 
   /// Forces as they were last computed, to be put back where the atoms return to where they were.

@@ -84,7 +84,7 @@ struct End {
   double drift = 0;             // of the total energy, kcal/mol
 };
 
-/// 120 steps; energies, where asked for at other times than the slow forces', must change nothing.
+/// Runs 120 steps; energies, where asked for at other times than the slow forces', must change nothing.
 End run_two_times(int n_ranks, int energies_every) {
   const auto& sample = warm_water(false);
   End end;

@@ -19,7 +19,8 @@ constexpr double bonded_reach = 4.5;
 
 bool has_mesh(const EngineSettings& settings) { return settings.pair.electrostatics == pair::Electrostatics::pme; }
 
-/// What a search finds must hold until the next: atoms may come closer by the buffer meanwhile.
+/// Returns what cells must allow for: what a search finds must hold until the next, and atoms may come closer by the
+/// buffer meanwhile.
 domain::CellDemands cell_demands(const SystemSummary& system, const EngineSettings& settings, const Box& box,
                                  double range) {
   return {

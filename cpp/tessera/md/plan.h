@@ -38,7 +38,7 @@ struct CellPlan {
   double buffer = 0;  // Å: how far two atoms together may move between searches: what was asked for, and up to as much
                       // again where the cells have room for it
 
-  /// How far outside its cell an atom may be until the next search, Å.
+  /// Returns how far outside its cell an atom may be until the next search, Å.
   double margin() const { return group_radius + 0.5 * buffer; }
 };
 
@@ -56,13 +56,13 @@ using TransformPlanner = std::function<fft::TransformPlan(const fft::TransformPr
 /// Throws InputError where the box is too small for the cut-off or for two cells along a vector.
 CellPlan plan_cells(const SystemSummary& system, const EngineSettings& settings, const Box& box);
 
-/// The plan for ranks that stand in this line. `bricks`: those of another plan for the same cells, instead of bricks of
+/// Plans for ranks that stand in this line. `bricks`: those of another plan for the same cells, instead of bricks of
 /// equal cost. Throws InputError as plan_cells, domain::plan_decomposition and pme::plan_pme do. Cost: O(ranks).
 Plan make_plan(const SystemSummary& system, const EngineSettings& settings, const Box& box, const comm::RankLine& line,
                const TransformPlanner& plan_transform, std::optional<domain::Decomposition> bricks = std::nullopt);
 
-/// The same for the ranks of a communicator, by the map of the machine, and in a vacuum for atoms of this extent: one
-/// plan on all ranks. Throws InputError, also as comm::wires_of_ranks and memory/room.h do. Collective.
+/// Plans for the ranks of a communicator, by the map of the machine, and in a vacuum for atoms of this extent: one plan
+/// on all ranks. Throws InputError, also as comm::wires_of_ranks and memory/room.h do. Collective.
 Plan plan_for_ranks(const model::System& system, const EngineSettings& settings, const Box& box,
                     const comm::Communicator& comm, ThreadPool& threads,
                     std::optional<domain::Decomposition> bricks = std::nullopt,

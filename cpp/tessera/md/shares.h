@@ -13,7 +13,7 @@ namespace tessera::md {
 /// threads have left. Consecutive pieces read the same atoms, so a thread finds them in its own cache.
 class Shares {
  public:
-  /// Thread t's share is [begin[t], begin[t + 1]).
+  /// Gives thread t the share [begin[t], begin[t + 1]).
   explicit Shares(std::span<const std::int64_t> begin) : shares_(begin.size() - 1) {
     for (std::size_t t = 0; t < shares_.size(); ++t) {
       shares_[t].next = begin[t];

@@ -76,7 +76,7 @@ struct State : GlobalState {
   std::vector<AtomField> fields;
 
   std::size_t bytes() const;
-  /// The same with so many slots and no fields.
+  /// Returns what bytes() would be with so many slots and no fields.
   static std::size_t planned_bytes(std::int64_t slots, std::int64_t owned_slots);
 };
 

@@ -7,7 +7,7 @@
 
 namespace tessera::md {
 
-/// A phase of this rank's own atoms, in which it waits for nobody.
+/// Times a phase of this rank's own atoms, in which it waits for nobody.
 template <class Function>
 void Engine::work(Phase phase, Function&& function) {
   const double before = processor_seconds();
@@ -45,8 +45,8 @@ void Engine::compute_in(const Box& trial) {
   check();
 }
 
-/// Brings halo atoms to where their owners have moved them, and all atoms to their cells where a search is due. While
-/// ranks hear of each other's positions, it adds the forces of the pairs that need none of them.
+/// Fetches halo positions from their owners, and moves all atoms to their cells where a search is due. While the
+/// positions are on their way, it adds the forces of the pairs that need none of them.
 void Engine::follow_atoms(StepSums sums, GroupSet due) {
   if (topology_.has_virtual_sites()) work(Phase::virtual_sites, [&] { move_virtual_sites(); });
   const bool is_search_likely = expects_search();

@@ -41,7 +41,7 @@ class Topology {
   std::int64_t n_constraints() const { return n_constraints_; }  // of the whole system
   std::int64_t n_groups() const { return n_groups_; }            // of the whole system
   std::size_t bytes() const;
-  /// What is held of templates on every rank.
+  /// Returns the bytes of what is held of templates on every rank.
   std::int64_t index_bytes() const;
   /// What one molecule of a template adds to the lists.
   struct MoleculeSize {

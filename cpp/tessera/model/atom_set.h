@@ -17,7 +17,7 @@ class AtomSet {
   };
 
   AtomSet() = default;
-  /// The ranges may overlap and have any order.
+  /// Makes a set of ranges, which may overlap and have any order.
   explicit AtomSet(std::vector<Range> ranges) {
     std::sort(ranges.begin(), ranges.end(), [](const Range& p, const Range& q) { return p.first < q.first; });
     for (const auto& range : ranges) {
@@ -32,7 +32,7 @@ class AtomSet {
 
   std::int64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  /// In rising order, with a gap between each two.
+  /// Returns the ranges in rising order, with a gap between each two.
   const std::vector<Range>& ranges() const { return ranges_; }
   bool contains(std::int64_t id) const {
     if (empty() || id < ranges_.front().first || id > ranges_.back().last) return false;
@@ -48,7 +48,6 @@ class AtomSet {
 
   friend bool operator==(const AtomSet&, const AtomSet&) = default;
 
-  /// Returns the atoms that are in both.
   friend AtomSet intersection(const AtomSet& p, const AtomSet& q) {
     std::vector<Range> both;
     for (auto i = p.ranges_.begin(), j = q.ranges_.begin(); i != p.ranges_.end() && j != q.ranges_.end();) {

@@ -6,7 +6,7 @@
 namespace tessera::model {
 namespace {
 
-/// A unit of two atoms, the first of which is bonded to the first of the next unit if there is one.
+/// Returns a unit of two atoms, the first of which is bonded to the first of the next unit if there is one.
 Template unit(bool has_next, bool has_previous) {
   Template t;
   t.name = t.residue_name.emplace_back("U");
@@ -30,7 +30,7 @@ Template unit(bool has_next, bool has_previous) {
   return t;
 }
 
-/// Two single molecules, a chain of 1 + 3 + 1 units, one more single molecule.
+/// Returns a system of two single molecules, a chain of 1 + 3 + 1 units, and one more single molecule.
 System one_chain() {
   System system;
   system.templates = {unit(false, false), unit(true, false), unit(true, true), unit(false, true)};

@@ -10,11 +10,11 @@
 
 namespace tessera::model {
 
-/// Whether an atom's element is hydrogen: its bonds are held, and it is made heavy. Where an input has no elements,
-/// `tessera prepare` guesses them.
+/// Returns whether an atom's element is hydrogen, which decides whether its bonds are constrained and its mass is
+/// raised. Where an input has no elements, `tessera prepare` guesses them.
 bool is_hydrogen(const Template& molecule, std::int32_t atom);
 
-/// Gives every hydrogen this mass (amu), at the cost of the atom it is bonded to. Rigid waters keep their masses.
+/// Sets the mass of every hydrogen (amu), at the cost of the atom it is bonded to. Rigid waters keep their masses.
 /// Throws InputError that names an atom which would be left without mass.
 void repartition_hydrogen_mass(System& system, double mass);
 

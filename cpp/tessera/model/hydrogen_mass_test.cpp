@@ -7,7 +7,7 @@
 namespace tessera::model {
 namespace {
 
-/// CH3-OH, and a rigid water of the same elements.
+/// Returns a system of CH3-OH and a rigid water of the same elements.
 System methanol_and_water() {
   System system;
   Template methanol;

@@ -41,7 +41,7 @@ inline constexpr std::array<SourceProgram, 5> source_programs = {{
     {"dl_poly", "DL_POLY", {LjModifier::cut, 12, 0, true}},
 }};
 
-/// Nothing where the name is not one of them.
+/// Finds a program by its name; nullptr where there is none.
 constexpr const SourceProgram* find_source_program(std::string_view name) {
   for (const auto& program : source_programs)
     if (program.name == name) return &program;

@@ -32,7 +32,7 @@ PotentialAndForce morse(double depth, double r0, double k, double r) {
   return {depth * e * (e - 2), 2 * depth * k * e * (e - 1)};
 }
 
-/// Source: Ziegler et al. (1985).
+/// Returns the screened nuclear repulsion of Ziegler, Biersack and Littmark. Source: Ziegler et al. (1985).
 PotentialAndForce zbl(double strength, double a, double r) {
   constexpr double weight[] = {0.18175, 0.50986, 0.28022, 0.02817};
   constexpr double decay[] = {3.1998, 0.94229, 0.4029, 0.20162};
@@ -53,7 +53,7 @@ PotentialAndForce wca(double epsilon, double sigma, double shift, double r) {
   return {4 * epsilon * q6 * (q6 - 1) + epsilon, 24 * epsilon * q6 * (2 * q6 - 1) / s};
 }
 
-/// Source: Halgren (1992).
+/// Returns the buffered 14-7 potential. Source: Halgren (1992).
 PotentialAndForce buffered_14_7(double epsilon, double r0, double r) {
   const double x = r / r0, x6 = math::pow(x, 6);
   const double outer = math::pow(1.07 / (x + 0.07), 7), inner = 1.12 / (x6 * x + 0.12);

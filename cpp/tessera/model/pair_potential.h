@@ -79,9 +79,10 @@ class PairPotentialFunction {
   PairPotentialFunction(const PairPotential& potential, const std::vector<TabulatedPotential>& tables);
 
   PotentialAndForce operator()(double r) const;
-  /// Å; 0 where the formula holds at all distances.
+  /// Returns the distance of the greatest repulsion, Å, within which the force grows as r⁻¹³; 0 where the formula holds
+  /// at all distances.
   double core() const { return core_; }
-  /// Å: where a table ends; infinite for formulas.
+  /// Returns the distance where a table ends, Å; infinite for formulas.
   double end() const;
   /// Tells whether r³U and r³(−r dU/dr) have an integral to infinity.
   bool has_tail() const;

@@ -46,7 +46,7 @@ struct ForceField {
   std::vector<TabulatedPotential> pair_tables;
   ByKind<ParametersOf> parameters;
 
-  /// A and B of a pair of types: the rule, or the exception listed for the pair.
+  /// Returns A and B of a pair of types, by the combination rule or by the exception listed for the pair.
   LennardJonesAB lj(int type_a, int type_b) const;
 };
 
@@ -90,9 +90,9 @@ struct Template {
                                         [](const VirtualSite& site, std::int32_t value) { return site.atom < value; });
     return place != virtual_sites.end() && place->atom == atom;
   }
-  /// Whether an index is one of the template's own atoms.
+  /// Returns whether an index is one of the template's own atoms.
   bool has(std::int64_t atom) const { return atom >= 0 && atom < n_atoms(); }
-  /// The lowest and the highest index that a term or an exclusion names, and those of the own atoms.
+  /// Returns the lowest and the highest index that a term, an exclusion or an atom of its own has.
   std::array<std::int64_t, 2> reach() const;
   std::int64_t n_atoms() const { return static_cast<std::int64_t>(type.size()); }
 };
@@ -156,22 +156,21 @@ class System {
 
   const std::vector<InstanceRun>& instances() const { return instances_; }
   const std::vector<Chain>& chains() const { return chains_; }
-  /// Returns the molecule of an atom.
   Molecule molecule_of(std::int64_t id) const;
   /// Returns the template of some consecutive instances as one molecule, without the terms that reach out of them.
   Template joined(std::int64_t first_instance, std::int64_t count) const;
   std::int64_t n_atoms() const { return n_atoms_; }
   AtomReference find(std::int64_t id) const;
-  /// The bytes of templates and instances, which every rank holds.
+  /// Returns the bytes of templates and instances, which every rank holds.
   std::int64_t bytes() const;
   std::int64_t n_virtual_sites() const;
   double net_charge() const;              // e
   double total_mass() const;              // amu
   double sum_of_squared_charges() const;  // e²
-  /// Number of atoms of each Lennard-Jones type.
+  /// Returns the number of atoms of each Lennard-Jones type.
   std::vector<std::int64_t> type_counts() const;
-  /// "atom 4711 (TIP3 1203 H1)": for messages, with the input's residue number, or with the number of the molecule
-  /// where that is not known ("atom 4711 (TIP3 H1, molecule 1203)"); all count from 1.
+  /// Describes an atom for messages: "atom 4711 (TIP3 1203 H1)", with the input's residue number, or with the number of
+  /// the molecule where that is not known ("atom 4711 (TIP3 H1, molecule 1203)"); all count from 1.
   std::string describe(std::int64_t id) const;
 
  private:

@@ -29,7 +29,7 @@ struct VirtualSite {
   std::array<double, 3> position{};  // p in the frame: Å where it is orthonormal; plain: 1, 1, Å⁻¹
   std::vector<SiteParent> parents;
 
-  /// Whether the direction of Y is needed beside that of X.
+  /// Returns whether the direction of Y is needed beside that of X.
   bool has_plane() const { return position[1] != 0 || position[2] != 0; }
 };
 

@@ -324,7 +324,7 @@ def _find(paths: Sequence[Path]) -> list[Found]:
 
 
 def _open(paths: Sequence[Path]) -> Trajectory:
-    """Damaged entries are told of by the commands themselves."""
+    """Opens runs or HISTORY files as one; damaged entries are told of by the commands themselves."""
     from tessera.traj.history_reader import History, histories_of
     from tessera.traj.trajectory import Trajectory
 

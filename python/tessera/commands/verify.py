@@ -73,7 +73,7 @@ def verify(path: Path, as_json: bool) -> None:
 
 
 def _name(file: Path, run: Path) -> str:
-    """A file of a stage with the stage's name, any other without its folder."""
+    """Returns the name of a file of a stage with the stage's name, of any other without its folder."""
     return str(file.relative_to(run)) if file.is_relative_to(run) and file != run else file.name
 
 

@@ -230,7 +230,7 @@ def check_system(checkpoint: Checkpoint, system: System, path: Path) -> None:
 
 
 def _parts(system: System) -> dict[str, list[NDArray[Any]]]:
-    """Some of the parts that `cpp/tessera/app/restart/fingerprint.cpp` sums, by its names, as its lists."""
+    """Returns some of the parts that `cpp/tessera/app/restart/fingerprint.cpp` sums, by its names, as its lists."""
     parts: dict[str, list[NDArray[Any]]] = {"instances/runs": [system.runs.astype("<i8").reshape(-1)]}
     for template in system.templates:
         for name in ("atom_name", "residue_name", "segment_name"):

@@ -61,7 +61,7 @@ class Configuration:
 
 
 def read_configuration(source: Path, frame: int | None = None, system: Path | None = None) -> Configuration:
-    """The configuration of a system file or of the output folder of a run, or of a protocol's last stage.
+    """Reads the configuration of a system file or of the output folder of a run, or of a protocol's last stage.
 
     `frame`: of the folder's trajectory, from 0, or `LAST`; None: the newest good checkpoint. `system`: the system file
     of the run, where it is no longer where the run found it. Raises `InputError` and `SystemFileError`.
@@ -103,7 +103,7 @@ def _of_run(folder: Path, frame: int | None, system_path: Path | None) -> Config
 
 
 def _time(step: int, timestep: float) -> float:
-    """ps of a step, without the noise of its product."""
+    """Returns ps of a step, without the noise of its product."""
     return round(step * timestep / 1000, 9)
 
 

@@ -22,7 +22,7 @@ NAMES = ("CONFIG", "REVCON")
 
 
 def is_config(path: Path) -> bool:
-    """Whether a path is a CONFIG by its name: `CONFIG`, `REVCON`, `water.config`."""
+    """Tells whether a path is a CONFIG by its name: `CONFIG`, `REVCON`, `water.config`."""
     return path.name in NAMES or path.suffix.lower() in ENDINGS
 
 

@@ -79,7 +79,7 @@ def _again(structure: Structure, atoms: int, residues: int) -> list[str]:
 
 
 def write_rows(file: IO[str], pattern: str, *columns: NDArray[Any]) -> None:
-    """A line for each row of the columns."""
+    """Writes a line for each row of the columns."""
     for begin in range(0, len(columns[0]), _CHUNK):
         part = [column[begin : begin + _CHUNK].tolist() for column in columns]
         file.writelines(pattern % row for row in zip(*part))
@@ -124,7 +124,7 @@ def _write_gro(structure: Structure, path: Path) -> list[str]:
 
 
 def _cif_words(what: str, values: Iterable[str]) -> dict[str, str]:
-    """The values as mmCIF has them: quoted where a reader would take them for something else."""
+    """Returns the values as mmCIF has them: quoted where a reader would take them for something else."""
     words = {}
     for value in dict.fromkeys(values):
         if _CIF_PLAIN.fullmatch(value) and not _CIF_RESERVED.fullmatch(value):
@@ -168,7 +168,7 @@ def _write_cif(structure: Structure, path: Path) -> list[str]:
 
 
 def _write_rst7(structure: Structure, path: Path) -> list[str]:
-    """A title, a count and a time, coordinates as 6F12.7, then velocities and a box where there are any."""
+    """Writes a title, a count and a time, coordinates as 6F12.7, then velocities and a box where there are any."""
     name, advice = "AMBER's text restart", "write .ncrst instead"
     _check_range("coordinate", structure.position, -999, 9999, name, advice)
     blocks = [structure.position]
@@ -187,7 +187,7 @@ def _write_rst7(structure: Structure, path: Path) -> list[str]:
 
 
 def _write_ncrst(structure: Structure, path: Path) -> list[str]:
-    """AMBER's convention, version 1.0, with NetCDF's offsets of 64 bits."""
+    """Writes AMBER's convention, version 1.0, with NetCDF's offsets of 64 bits."""
     from scipy.io import netcdf_file
 
     memory = io.BytesIO()  # a file would be closed once more after an error, with a complaint of its own
@@ -229,7 +229,7 @@ def _write_ncrst(structure: Structure, path: Path) -> list[str]:
 
 
 def _write_crd(structure: Structure, path: Path) -> list[str]:
-    """`2I10,2X,A8,2X,A8,3F20.10,2X,A8,2X,A8,F20.10`: CHARMM's extended form, whatever the number of atoms."""
+    """Writes `2I10,2X,A8,2X,A8,3F20.10,2X,A8,2X,A8,F20.10`: CHARMM's extended form, whatever the number of atoms."""
     name = "CHARMM's extended CRD"
     check_words(name, "atom name", structure.name, 8, "write .cif instead")
     check_words(name, "residue name", structure.residue_name, 8, "write .cif instead")
@@ -256,7 +256,7 @@ def _write_crd(structure: Structure, path: Path) -> list[str]:
 
 
 def _cut_segments(segments: Texts, width: int, format_name: str) -> tuple[Texts, list[str]]:
-    """The names as they fit, which must tell segments apart as before, and a note where one is cut."""
+    """Returns the names as they fit, which must tell segments apart as before, and a note where one is cut."""
     check_words(format_name, "segment", segments)
     cut: dict[str, str] = {}
     for name in dict.fromkeys(segments.tolist()):
@@ -272,7 +272,7 @@ def _cut_segments(segments: Texts, width: int, format_name: str) -> tuple[Texts,
 
 
 def _write_coor(structure: Structure, path: Path) -> list[str]:
-    """The number of atoms as int32, coordinates as doubles."""
+    """Writes the number of atoms as int32, coordinates as doubles."""
     with path.open("wb") as file:
         file.write(np.array([structure.n_atoms], "<i4").tobytes())
         file.write(structure.position.astype("<f8").tobytes())

@@ -28,7 +28,7 @@ _SECTIONS = (
 
 
 def write_psf(structure: Structure, system: System, path: Path) -> list[str]:
-    """Bonds, angles, dihedrals, impropers and cross-terms among the atoms of the structure."""
+    """Writes bonds, angles, dihedrals, impropers and cross-terms among the atoms of the structure."""
     residue = structure.residue
     columns = {
         "segment": (structure.segment, 8),
@@ -77,7 +77,7 @@ def write_psf(structure: Structure, system: System, path: Path) -> list[str]:
 
 
 def _section(file: IO[str], head: str, rows: NDArray[Any], on_a_line: int) -> None:
-    """A head, the numbers of so many rows on a line, and a blank line."""
+    """Writes a head, the numbers of so many rows on a line, and a blank line."""
     width = rows.shape[1]
     whole = len(rows) // on_a_line * on_a_line
     file.write(head + "\n")

@@ -48,12 +48,12 @@ class Structure:
         return len(self.ids)
 
     def residue_labels(self) -> Texts:
-        """Numbers of residues (R,) with their insertion codes, as texts."""
+        """Returns numbers of residues (R,) with their insertion codes, as texts."""
         pairs = zip(self.residue_number.tolist(), self.insertion.tolist())
         return np.array([f"{number}{code}" for number, code in pairs], object)
 
     def subset(self, atoms: IdArray) -> Structure:
-        """These atoms (rows in order) with their residues."""
+        """Returns these atoms (rows in order) with their residues."""
         residues, residue = np.unique(self.residue[atoms], return_inverse=True)
         by_atom = ("ids", "name", "type", "charge", "mass", "atomic_number", "position")
         by_residue = ("residue_name", "residue_number", "insertion", "segment", "chain")
@@ -69,7 +69,7 @@ class Structure:
 
 
 def structure_of(system: System, title: str, time: float = 0.0, whole: bool = True) -> Structure:
-    """All atoms of a system.
+    """Returns all atoms of a system.
 
     `whole`: molecules are in one piece, each with its centre in the box; otherwise every atom is in the box on its own.
     Raises `InputError` where a molecule is bonded to its own image and can't be whole.
@@ -113,13 +113,13 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
 
 
 def _texts(values: Iterable[Any], blank: str = "") -> Texts:
-    """Systems that were read have texts, those just made may have bytes."""
+    """Returns values as texts: systems that were read have texts, those just made may have bytes."""
     texts = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
     return np.array([text.strip() or blank for text in texts], object)
 
 
 def _number_shifts(system: System, template: IdArray) -> IdArray:
-    """(instances,) what is added to a template's residue numbers.
+    """Returns what is added to a template's residue numbers, (instances,).
 
     Molecules of one residue to which the file gives no number, such as waters of `make` and `replicate`, are counted on
     from it. Larger ones have the numbers of the template: inputs that number them alike leave no others in the file.
@@ -139,7 +139,8 @@ def _number_shifts(system: System, template: IdArray) -> IdArray:
 
 
 def _chains(segments: Texts) -> Texts:
-    """A character for each segment: its own name where that is one, or the next that is free; after 62 they repeat."""
+    """Returns a character for each segment: its own name where that is one, or the next that is free; after 62 they
+    repeat."""
     names = list(dict.fromkeys(segments.tolist()))
     own = {name for name in names if len(name) == 1 and name in _CHAINS}
     free = [letter for letter in _CHAINS if letter not in own] or list(_CHAINS)
@@ -167,7 +168,8 @@ def _whole_positions(system: System) -> FloatArray:
 
 
 def _pieces(template: Template) -> tuple[IdArray, IdArray, IdArray]:
-    """Atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of each."""
+    """Returns atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of
+    each."""
     n, bonds = template.n_atoms, template.links()
     graph = sparse.csr_array((np.ones(len(bonds), np.int8), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
     _, label = csgraph.connected_components(graph, directed=False)
@@ -177,7 +179,8 @@ def _pieces(template: Template) -> tuple[IdArray, IdArray, IdArray]:
 
 
 def terms(system: System, ids: IdArray) -> dict[str, IdArray]:
-    """`bond` (·,2), `angle` (·,3), `dihedral`, `improper` (·,4) and `cmap` (·,8) among these atoms, as their rows.
+    """Returns `bond` (·,2), `angle` (·,3), `dihedral`, `improper` (·,4) and `cmap` (·,8) among these atoms, as their
+    rows.
 
     A dihedral of several cosines is there once.
     """

@@ -68,7 +68,7 @@ def eigenstates(
     max_iterations: int,
     guess: ArrayLike | None,
 ) -> Eigenstates:
-    """See `Grid.eigenstates`."""
+    """Computes what `Grid.eigenstates` describes."""
     complaint = ""
     values, first = np.empty(0), None
     points = int(np.prod(grid.shape))
@@ -186,7 +186,7 @@ class _Solver:
         return found
 
     def combine(self, rows: Matrix, coefficients: Matrix) -> None:
-        """The first rows become combinations: row j the sum over i of coefficients[i, j] times row i."""
+        """Combines the first rows: row j becomes the sum over i of coefficients[i, j] times row i."""
         n = coefficients.shape[1]
         turned = np.ascontiguousarray(coefficients.T)
         for part in self.pieces():
@@ -236,7 +236,7 @@ class _Solver:
         return len(rows)
 
     def start(self, grid: GridOnRanks, guess: Matrix | None) -> None:
-        """X becomes orthonormal: the guess, and smoothed noise."""
+        """Makes X orthonormal: the guess, and smoothed noise."""
         volume = float(np.prod(grid.shape)) * abs(np.linalg.det(grid.steps))
         # Of the highest one, if they were free.
         kinetic = 0.5 * (6 * np.pi**2 * self.size / volume) ** (2 / 3)
@@ -289,7 +289,7 @@ class _Solver:
     def minimise(
         self, values: NDArray[np.float64], inner: Matrix, active: NDArray[np.bool_], new: int
     ) -> tuple[NDArray[np.float64], Matrix]:
-        """One step: X and P from X, P and `new` rows of W. Returns energies and the products P* H P."""
+        """Does one step: X and P from X, P and `new` rows of W. Returns energies and the products P* H P."""
         size, p = self.size, self.directions
         space = self.space[: size + p + new]
         added = space[size + p :]
@@ -304,7 +304,7 @@ class _Solver:
         waves = vectors[:, :size]
 
         def steps() -> Sequence[Matrix]:
-            """What was added to waves that are not converged, orthogonal to the new X."""
+            """Returns what was added to waves that are not converged, orthogonal to the new X."""
             added = waves[:, active].copy()
             added[:size] = 0
             for _ in range(2):

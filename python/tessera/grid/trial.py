@@ -87,7 +87,7 @@ def trials(request: dict[str, Any], threads: int, comm: Any) -> dict[str, Any]:
     works: list[Timed] = []
 
     def add(work: Callable[[], object], packing: Callable[[], float] = float) -> Timed:
-        """Work is called so often that a turn takes about 50 ms; all ranks hear the same time."""
+        """Calls work so often that a turn takes about 50 ms; all ranks hear the same time."""
         seconds = timed(comm, work, 1)
         if seconds < TURN:
             seconds = timed(comm, work, 1)  # the first of short calls takes longer than the others

@@ -133,7 +133,7 @@ def recommendation(results: dict[str, Any], choices: dict[str, Any]) -> str:
 
 
 def is_chosen(trial: dict[str, Any], choice: dict[str, Any]) -> bool:
-    """Whether a trial was made as a map recommends it."""
+    """Tells whether a trial was made as a map recommends it."""
     return all(trial[key] == choice[key] for key in ("method", "writers", "batch", "buffer"))
 
 

@@ -32,7 +32,7 @@ class Definition:
         return self.where.rpartition(":")[0]
 
     def text(self, other: Definition) -> str:
-        """Where it is, and its numbers; of many numbers the first that is not the same in `other`."""
+        """Says where it is, and its numbers; of many numbers the first that is not the same in `other`."""
         if len(self.row) <= 6:
             return f"{self.where} ({', '.join(f'{value:g}' for value in self.row)})"
         pairs = zip(self.row, other.row)
@@ -49,7 +49,8 @@ class Used:
     mixed: dict[Key, dict[str, Definition]] = field(default_factory=dict)  # dihedrals' first lines by file
 
     def notes(self) -> list[str]:
-        """One line for each parameter that replaced another or was mixed, and a count of those that are too many."""
+        """Returns one line for each parameter that replaced another or was mixed, and a count of those that are too
+        many."""
         out = []
         shown: dict[tuple[str, str], int] = {}
         for (kind, key), (old, new) in self.replaced.items():
@@ -72,7 +73,7 @@ class Used:
         return out
 
     def between(self, one: str, other: str) -> int:
-        """How many parameters of two files replaced each other or were mixed."""
+        """Counts the parameters of two files that replaced each other or were mixed."""
         pair = {one, other}
         replaced = {
             (kind, key[:4] if kind == "dihedral" else key)
@@ -97,7 +98,7 @@ class Table:
         return min(key, key[::-1]) if self.either_way else key
 
     def put(self, key: Key, row: Row, line: Line, stops_at: int | None) -> None:
-        """`stops_at` is CHARMM's BOMLEV where it reads without FLEX, else None.
+        """Adds a row. `stops_at` is CHARMM's BOMLEV where it reads without FLEX, else None.
 
         Raises `InputError` where CHARMM itself would stop.
         """
@@ -114,7 +115,7 @@ class Table:
         self.rows[key] = new
 
     def get(self, key: Key, used: Used) -> Row | None:
-        """`used` takes a note where the row replaced another."""
+        """Finds a row; `used` takes a note where the row replaced another."""
         key = self.key(key)
         if key in self.replaced:
             used.replaced[self.kind, key] = self.replaced[key]
@@ -123,7 +124,8 @@ class Table:
 
 
 def generations(files: Iterable[str], used: Used) -> Iterator[str]:
-    """A warning for any two parameter files, in the order of reading, that are generations of one force field."""
+    """Yields a warning for any two parameter files, in the order of reading, that are generations of one force
+    field."""
     in_order = list(dict.fromkeys(reversed(list(files))))[::-1]  # a file that is read twice counts where it is last
     known = {name: match for name in in_order if (match := _GENERATION.match(name))}
     for (first, one), (last, other) in combinations(known.items(), 2):
@@ -139,7 +141,7 @@ def generations(files: Iterable[str], used: Used) -> Iterator[str]:
 
 
 def _name(key: Key) -> str:
-    """`A-B`, or `A-B-C-D (n = 3)` for one cosine of a dihedral."""
+    """Returns `A-B`, or `A-B-C-D (n = 3)` for one cosine of a dihedral."""
     *types, last = key
     return f"{'-'.join(types)} ({last})" if last.startswith("n = ") else "-".join(key)
 

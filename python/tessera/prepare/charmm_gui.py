@@ -66,7 +66,7 @@ def prepare_charmm_gui(
     report: Callable[[str], None] = lambda _: None,
     trust_order: bool = False,
 ) -> System:
-    """The system of an archive; members that are named are taken for those of the archive.
+    """Prepares the system of an archive; members that are named are taken for those of the archive.
 
     Raises `InputError` where a member is missing or could be several, and where members say different boxes.
     """
@@ -125,11 +125,12 @@ class _Archive:
         return list(once.values())
 
     def label(self, path: str | Path) -> str:
-        """The name from the folder that was given, or from the root where that is shorter."""
+        """Returns the name from the folder that was given, or from the root where that is shorter."""
         return min(os.path.relpath(path, self.folder), str(path), key=len)
 
     def psf(self) -> Path:
-        """The PSF of the newest step, in the folder that was given, else in the first folder for a program with one."""
+        """Finds the PSF of the newest step, in the folder that was given, else in the first folder for a program with
+        one."""
         searched = [self.folder, *self.folders] if _same(self.folder, self.top) else [self.folder]
         for folder in searched:
             found = sorted(folder.glob("*.psf"))
@@ -164,7 +165,7 @@ class _Archive:
                 )
 
     def _other_force_field(self) -> str:
-        """What to do with the inputs of another program."""
+        """Says what to do with the inputs of another program."""
         for path in sorted(self.folder.glob("*.parm7")):
             coordinates = path.with_suffix(".rst7").name
             return f", but AMBER's {path.name}: use `tessera prepare amber --prmtop {path.name} --coords {coordinates}`"
@@ -173,7 +174,7 @@ class _Archive:
         return ""
 
     def coordinates(self, psf: Path) -> Path:
-        """Those beside the PSF, with ten decimals rather than with three."""
+        """Finds the coordinates beside the PSF, those with ten decimals rather than with three."""
         name = psf.name.partition(".")[0]
         for suffix in (".crd", ".pdb"):
             path = psf.with_name(name + suffix)
@@ -193,17 +194,17 @@ class _Archive:
         )
 
     def is_of_step(self, path: Path, psf: Path) -> bool:
-        """Whether a file is a member of the archive and of the PSF's step, not what a run has written."""
+        """Tells whether a file is a member of the archive and of the PSF's step, not what a run has written."""
         step, folders = _step(path), [folder.resolve() for folder in self.folders]
         return real_path(path).parent in folders and step is not None and step == _step(psf)
 
     def cells_of_run(self, coordinates: Path) -> list[_Cell]:
-        """The box that NAMD writes beside its coordinates."""
+        """Reads the box that NAMD writes beside its coordinates."""
         cell = _from_xsc(coordinates.with_suffix(".xsc"), self.label)
         return [cell] if cell else []
 
     def cells(self, psf: Path, coordinates: Path) -> list[_Cell]:
-        """The boxes that the members of the PSF's step say, CHARMM's own first."""
+        """Lists the boxes that the members of the PSF's step say, CHARMM's own first."""
         return list(self._cells(psf, coordinates))
 
     def _cells(self, psf: Path, coordinates: Path) -> Iterator[_Cell]:
@@ -236,13 +237,13 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _step(path: Path) -> tuple[float, float] | None:
-    """`step2.1_waterbox` comes before `step2_solvator`, which is made of its parts."""
+    """Returns the number of a step: `step2.1_waterbox` comes before `step2_solvator`, which is made of its parts."""
     match = _STEP.match(path.name)
     return (float(match[1]), float(match[2] or math.inf)) if match else None
 
 
 def _agreed(cells: list[_Cell]) -> FloatArray | None:
-    """(3,3) Å of the first, where all say the same."""
+    """Returns the first cell, (3,3) Å, where all say the same."""
     if not cells:
         return None
     first = cells[0]
@@ -269,7 +270,7 @@ def _agreed(cells: list[_Cell]) -> FloatArray | None:
 
 
 def _cell(words: Sequence[object], where: str, expected: str) -> _Cell | None:
-    """Three edges and perhaps three angles; None where an edge is 0."""
+    """Reads three edges and perhaps three angles; None where an edge is 0."""
     try:
         numbers = tuple(float(str(word)) for word in words)
     except ValueError:
@@ -286,7 +287,7 @@ def _from_vectors(vectors: FloatArray, where: str) -> _Cell:
 
 
 def _from_stream(path: Path, label: Callable[[Path], str]) -> _Cell | None:
-    """`SET A = 78` of CHARMM, `set a 78` of NAMD, or `BOXLX = 78` of OpenMM's older inputs."""
+    """Reads `SET A = 78` of CHARMM, `set a 78` of NAMD, or `BOXLX = 78` of OpenMM's older inputs."""
     values: dict[str, tuple[str, str]] = {}
     for line in lines_of(path):
         words = " ".join(line.words).replace("=", " ").replace(";", " ").split()
@@ -311,7 +312,7 @@ def _from_stream(path: Path, label: Callable[[Path], str]) -> _Cell | None:
 
 
 def _from_sysinfo(path: Path, label: Callable[[Path], str]) -> _Cell | None:
-    """`{"dimensions": [a, b, c, α, β, γ]}`; some programs' hold other things only."""
+    """Reads `{"dimensions": [a, b, c, α, β, γ]}`; some programs' hold other things only."""
     where = f"{label(path)}:1"
     text = read_text(path)
     if not text.lstrip().startswith("{"):
@@ -327,7 +328,7 @@ def _from_sysinfo(path: Path, label: Callable[[Path], str]) -> _Cell | None:
 
 
 def _from_xsc(path: Path, label: Callable[[Path], str]) -> _Cell | None:
-    """The last line of NAMD's extended system: a step, three vectors and an origin."""
+    """Reads the last line of NAMD's extended system: a step, three vectors and an origin."""
     if not path.is_file():
         return None
     lines = read_text(path).rstrip().splitlines()
@@ -340,7 +341,7 @@ def _from_xsc(path: Path, label: Callable[[Path], str]) -> _Cell | None:
 
 
 def _from_gro(path: Path, label: Callable[[Path], str]) -> _Cell | None:
-    """The last line, three or nine numbers in nm: v1(x) v2(y) v3(z) v1(y) v1(z) v2(x) v2(z) v3(x) v3(y)."""
+    """Reads the last line, three or nine numbers in nm: v1(x) v2(y) v3(z) v1(y) v1(z) v2(x) v2(z) v3(x) v3(y)."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 400))
         lines = file.read().decode("latin-1").rstrip().splitlines()

@@ -65,7 +65,7 @@ class CharmmParameters:
         return [*self._used.notes(), *self._endings]
 
     def warnings(self) -> list[str]:
-        """What is likely to be a mistake in the choice of files, one line each."""
+        """Returns what is likely to be a mistake in the choice of files, one line each."""
         return [*self._reading_warnings, *generations(self._files, self._used)]
 
     @property
@@ -73,7 +73,7 @@ class CharmmParameters:
         return "geometric" if self._geometric and self._geometric[0] else "lorentz-berthelot"
 
     def electrostatic_14_scale(self) -> float:
-        """The factor E14FAC of 1-4 electrostatics."""
+        """Returns the factor E14FAC of 1-4 electrostatics."""
         return 1.0 if self._scale_14 is None else self._scale_14[0]
 
     # reading

@@ -87,7 +87,7 @@ class Reading:
 
 
 def read_cards(paths: Sequence[str | Path]) -> Reading:
-    """All cards of the files, and of those that they read, in order.
+    """Reads all cards of the files, and of those that they read, in order.
 
     Raises `InputError` that names the file, and the line by which another file reads it.
     """
@@ -302,7 +302,7 @@ class _Reader:
             self.read(self._find(line, name), line, kind, stops_at)
 
     def _options(self, line: Line) -> int | None:
-        """`flex` and `append` of `read para`; returns BOMLEV where CHARMM stops at parameters that differ."""
+        """Reads `flex` and `append` of `read para`; returns BOMLEV where CHARMM stops at parameters that differ."""
         options = [self._value(word) for word in line.words[2:]]
         words = {option[:4].upper() for option in options if option is not None}
         known = None not in options
@@ -333,7 +333,7 @@ def _is_number(text: str) -> bool:
 
 
 def _kind(lines: list[Line]) -> str:
-    """`stream`, `rtf`, `para` or `list`, by the first line that is not a comment; a list by all of them."""
+    """Returns `stream`, `rtf`, `para` or `list`, by the first line that is not a comment; a list by all of them."""
     first = lines[0]
     word = first.words[0].upper()
     if word.isdigit() or first.command in _TOPOLOGY:
@@ -351,7 +351,7 @@ def _kind(lines: list[Line]) -> str:
 
 
 def _card(kind: str, name: str, lines: Iterator[Line], stops_at: int | None) -> Card:
-    """The lines up to END, which a parameter file must have: without it the file may have been cut."""
+    """Takes the lines up to END, which a parameter file must have: without it the file may have been cut."""
     out: list[Line] = []
     for line in lines:
         if line.command == "END" and len(line.words) == 1:

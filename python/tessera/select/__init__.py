@@ -1,4 +1,4 @@
-"""Selections of atoms in the language of MDAnalysis, and what they come to in a run.
+"""Selections of atoms in the language of MDAnalysis, for runs too.
 
 `universe` finds the atoms of a selection, `resolve` those of all selections of a run file, `run` hands them to the
 engine.

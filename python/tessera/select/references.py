@@ -36,7 +36,7 @@ def with_coordinates(system: System, path: Path) -> System:
 
 
 def _topology(system: System) -> FlatTopology:
-    """The atoms with their names, without terms."""
+    """Returns the atoms with their names, without terms."""
     structure = structure_of(system, "references", whole=False)
     residue = structure.residue
 

@@ -25,7 +25,7 @@ WORDS = re.compile(r"select|groups|fixed|reference")
 def selection_arguments(
     run_file: Path, overrides: Sequence[str], restart: bool = False, folder: Path | None = None
 ) -> list[str]:
-    """Returns arguments of the engine: the file with what the selections of a run file come to, and system files in
+    """Returns arguments of the engine: the file with the atoms of the selections of a run file, and system files in
     place of other files of references; none where the engine needs none. Files are written into `folder`, or into the
     run's output folder.
 

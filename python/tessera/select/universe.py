@@ -16,7 +16,7 @@ from tessera.system.model import IdArray
 
 
 def universe_of(structure: Structure) -> Any:
-    """An MDAnalysis Universe; it keeps positions in single precision."""
+    """Returns an MDAnalysis Universe; it keeps positions in single precision."""
     import MDAnalysis
     from MDAnalysis.guesser.tables import Z2SYMB
     from MDAnalysis.lib.mdamath import triclinic_box
@@ -68,8 +68,8 @@ def _advice(reason: str) -> str:
 
 
 def selected(structure: Structure, text: str, system: System | None, key: str = "--select") -> IdArray:
-    """Rows of the atoms that an MDAnalysis selection names; messages call it `key`. Raises `InputError` where it is
-    none, names no atom, or needs bonds without a system."""
+    """Returns rows of the atoms that an MDAnalysis selection names; messages call it `key`. Raises `InputError` where
+    it is none, names no atom, or needs bonds without a system."""
     return Selector(structure, system).rows(text, key)
 
 
@@ -86,7 +86,7 @@ class Selector:
         self._has_bonds = False
 
     def rows(self, text: str, key: str) -> IdArray:
-        """See `selected`."""
+        """Returns what `selected` does."""
         from MDAnalysis.exceptions import NoDataError, SelectionError
 
         with warnings.catch_warnings():

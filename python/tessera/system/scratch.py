@@ -118,7 +118,7 @@ def scratch() -> Scratch:
 
 @contextlib.contextmanager
 def bounded(memory: int, folder: Path) -> Iterator[None]:
-    """Within it, work on atoms takes about so many bytes of memory, and files in `folder` as needed."""
+    """Lets work on atoms take about so many bytes of memory within it, and files in `folder` as needed."""
     token = _current.set(Scratch(memory, folder))
     try:
         yield

@@ -83,8 +83,8 @@ def check(folder: Path, progress: Progress = lambda _: None) -> Checked:
 
 
 def _tell_of_frames(result: Checked, manifest: Manifest, whole: NDArray[np.bool_], is_taken: NDArray[np.bool_]) -> None:
-    """Frames that a later leg calculated again, and that never came to the disk whole, are what a machine leaves that
-    stops: they are no damage."""
+    """Notes frames that were not finished and are there again later, and reports damaged ones. What never came to the
+    disk whole and a later leg calculated again is what a machine leaves that stops, and no damage."""
     name = manifest.path.name.removesuffix(".manifest")
     never_whole = ~whole & ~is_taken & _is_beyond(manifest)
     if never_whole.any():
@@ -100,7 +100,7 @@ def _tell_of_frames(result: Checked, manifest: Manifest, whole: NDArray[np.bool_
 
 
 def _is_beyond(manifest: Manifest) -> NDArray[np.bool_]:
-    """Which frames (n,) have numbers behind the end of a part that is there."""
+    """Returns which frames (n,) have numbers behind the end of a part that is there."""
     beyond = np.zeros(len(manifest.entries), np.bool_)
     for index, part in enumerate(manifest.parts):
         if part.path.is_file():
@@ -160,12 +160,12 @@ def _without_hint(error: DamagedFileError, folder: Path) -> str:
 
 
 def whole_frames(manifest: Manifest, progress: Progress = lambda _: None) -> NDArray[np.bool_]:
-    """Which frames (n,) are what was written, in all parts. Raises `OSError`."""
+    """Returns which frames (n,) are what was written, in all parts. Raises `OSError`."""
     whole = np.ones(len(manifest.entries), np.bool_)
     files = Descriptors()
 
     def check_batch(batch: tuple[int, int, int]) -> int:
-        """Of one part, the frames from `begin` to `end - 1`."""
+        """Checks the frames of one part from `begin` to `end - 1`."""
         index, begin, end = batch
         done = 0
         for frame in range(begin, end):
@@ -184,8 +184,8 @@ def whole_frames(manifest: Manifest, progress: Progress = lambda _: None) -> NDA
 
 
 def readable(manifest: Manifest, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which frames (n,) can be read where these are whole: of atoms that moved, a frame needs those before it, back to
-    one that holds all. Raises `OSError`."""
+    """Returns which frames (n,) can be read where these are whole: of atoms that moved, a frame needs those before it,
+    back to one that holds all. Raises `OSError`."""
     if not manifest.depends:
         return whole
     found, files = whole.copy(), Descriptors()

@@ -72,7 +72,7 @@ def compress_rows(values: Floats, encoding: dict[str, Any]) -> bytes:
 
 
 def _bytes_of(rows: int) -> int:
-    """Bytes of the integers of a chunk; Blosc shuffles the bits of eight together."""
+    """Returns the bytes of the integers of a chunk; Blosc shuffles the bits of eight together."""
     return -(-3 * rows // 8) * 32
 
 
@@ -107,7 +107,7 @@ def _folded(differences: Integers) -> Integers:
 
 
 def _best_period(integers: Integers) -> int:
-    """The period with the fewest bits in a sample of groups."""
+    """Returns the period with the fewest bits in a sample of groups."""
 
     def bits(period: int) -> float:
         groups = len(integers) // period

@@ -83,7 +83,7 @@ def ending_of(path: Path) -> str:
 
 
 def needs_names(ending: str) -> bool:
-    """Whether the format has names of atoms."""
+    """Tells whether the format has names of atoms."""
     return ending in _NEED_NAMES
 
 
@@ -282,7 +282,7 @@ class _Job:
         return self.structure.subset(self.ids)
 
     def universe(self, with_names: bool) -> Any:
-        """An MDAnalysis Universe of the atoms whose frame is set anew for each that is written."""
+        """Returns an MDAnalysis Universe of the atoms whose frame is set anew for each that is written."""
         import MDAnalysis
 
         from tessera.select.universe import universe_of

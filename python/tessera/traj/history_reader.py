@@ -32,7 +32,8 @@ PARALLELEPIPED = 3  # the largest imcon of a cell that is one
 
 
 def is_history(path: Path) -> bool:
-    """Whether a path is a HISTORY by its name, `HISTORY`, `HISTORY.1`, `water.history`, or an XDR file, `water.xdr`."""
+    """Tells whether a path is a HISTORY by its name, `HISTORY`, `HISTORY.1`, `water.history`, or an XDR file,
+    `water.xdr`."""
     name = path.name.lower()
     return (name.startswith("history") or name.endswith((".history", ENDING))) and not path.is_dir()
 
@@ -73,7 +74,7 @@ def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Check
 
 
 def is_xdr(path: Path) -> bool:
-    """Whether a path is an XDR file by its name."""
+    """Tells whether a path is an XDR file by its name."""
     return path.suffix.lower() == ENDING
 
 
@@ -219,7 +220,7 @@ class History(Trajectory):
         return len(self)
 
     def close(self) -> None:
-        """Nothing is to be closed: files close with the trajectory."""
+        """Does nothing: files close with the trajectory."""
 
     def box(self, index: int) -> FloatArray | None:
         """Returns the box (3,3) of a frame in Å. Raises `InputError` where it is no parallelepiped."""

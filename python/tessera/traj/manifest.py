@@ -98,7 +98,7 @@ class Manifest:
         return self.size + sum(part.path.stat().st_size for part in self.parts if part.path.is_file())
 
     def unfinished(self) -> int:
-        """Bytes behind the last frame, in the manifest and in the parts. Raises `OSError`."""
+        """Counts the bytes behind the last frame, in the manifest and in the parts. Raises `OSError`."""
         rest = self.torn
         for index, part in enumerate(self.parts):
             if part.path.is_file():
@@ -279,7 +279,7 @@ def _parts(path: Path, description: dict[str, Any]) -> list[Part]:
 
 
 def _whole(content: memoryview, entries: NDArray[np.void], after_step: int) -> NDArray[np.bool_]:
-    """Which entries are what was written: by their checksums and numbers, and with steps that rise."""
+    """Returns which entries are what was written: by their checksums and numbers, and with steps that rise."""
     size = entries.dtype.itemsize
     found = np.array([checksum(content[at : at + size - 8]) for at in range(0, len(entries) * size, size)], np.uint64)
     whole = (found == entries["checksum"]) & (entries["number"] == np.arange(len(entries)))
@@ -313,7 +313,7 @@ def blocks_of(ids: NDArray[np.integer[Any]]) -> list[list[int]]:
 
 
 def taken(runs: Sequence[Segments]) -> list[list[NDArray[np.bool_]]]:
-    """For each run and each of its segments, which frames readers take: those that no later segment has again.
+    """Returns for each run and each of its segments which frames readers take: those that no later segment has again.
 
     A run whose first segment begins at a step above 0 goes on from the run before it; other runs begin anew.
     """
@@ -331,5 +331,5 @@ def taken(runs: Sequence[Segments]) -> list[list[NDArray[np.bool_]]]:
 
 
 def begins_anew(run: Segments) -> bool:
-    """Whether the run begins at step 0."""
+    """Tells whether the run begins at step 0."""
     return bool(run.manifests) and run.manifests[0].after_step < 0

@@ -172,7 +172,7 @@ def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> No
 
 
 def holds_all(data: bytes, part: Part) -> bool:
-    """Whether the bytes of the encoding `moved` have all rows, so that no frame before it is needed."""
+    """Tells whether the bytes of the encoding `moved` have all rows, so that no frame before it is needed."""
     return int.from_bytes(data[:4], "little") == part.atoms
 
 

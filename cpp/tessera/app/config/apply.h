@@ -28,7 +28,7 @@ void apply_table(RunConfig& config, const Schema& schema, const toml::table& tab
 /// Sets what "section.key=value" says, or "section.NUMBER.key=value" where the section is repeated.
 void apply_override(RunConfig& config, const Schema& schema, const std::string& text, Errors& errors);
 
-/// Adds what no single key can tell.
+/// Adds an error where values of several keys contradict each other, which no single key shows.
 void check_together(const RunConfig& config, const std::string& name, Errors& errors);
 
 }  // namespace tessera::app

@@ -16,7 +16,7 @@ md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics
 /// Returns the heat baths of the atoms. Throws InputError where an atom has none or several.
 std::vector<md::integrate::HeatBath> heat_baths(const RunConfig& config, const model::System& system);
 
-/// "300 K", or "100 K at 0 ps, 300 K at 20 ps".
+/// Describes a schedule: "300 K", or "100 K at 0 ps, 300 K at 20 ps".
 std::string describe(const TimeSchedule& schedule, std::string_view unit);
 
 /// Tells whether a bath draws random numbers.

@@ -16,7 +16,6 @@
 namespace tessera::app {
 namespace {
 
-/// The message holds this text.
 void expect_says(const std::string& message, const std::string& part) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
 }

@@ -15,7 +15,7 @@ class Errors {
  public:
   void add(std::string what) { lines_.push_back(std::move(what)); }
   void add(const std::string& place, const std::string& what) { lines_.push_back(place + ": " + context_ + what); }
-  /// What is added from now on concerns this ("stage heat: "), which the messages say.
+  /// Sets what errors that are added from now on concern ("stage heat: "), which the messages say.
   void set_context(std::string context) { context_ = std::move(context); }
 
   /// Throws InputError if there are any errors; the message lists the first of very many, in one line: line ends would

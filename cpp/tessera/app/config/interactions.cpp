@@ -19,18 +19,18 @@ namespace {
 
 constexpr double usual_width = 2;  // Å, between switch and cut-off
 
-/// "CHARMM".
+/// Returns the program that the system comes from, as its users write it: "CHARMM".
 std::string title_of_source(const model::System& system) {
   const auto* program = model::find_source_program(system.coulomb_source);
   return program ? std::string(program->title) : system.coulomb_source;
 }
 
-/// "interactions.cutoff = 9.0 Å", followed by "(auto)" where the run file does not give the value.
+/// Returns "interactions.cutoff = 9.0 Å", followed by "(auto)" where the run file does not give the value.
 std::string text_of_length(const std::string& name, double value, bool is_given) {
   return fmt::format("{} = {} Å{}", name, toml_text(value), is_given ? "" : " (auto)");
 }
 
-/// "the types NA and CL".
+/// Returns "the types NA and CL".
 std::string names_of_types(const model::ForceField& field, int a, int b) {
   return fmt::format("the types {} and {}", field.type_name[static_cast<std::size_t>(a)],
                      field.type_name[static_cast<std::size_t>(b)]);
@@ -45,7 +45,8 @@ std::string describe_repulsion(const model::LjTruncation& lj, const std::string&
       toml_text(lj.switch_distance), types);
 }
 
-/// The tail assumes a uniform fluid beyond the switch, which is wrong where atoms repel each other, and diverges at 0.
+/// Says between which types the tail is wrong: it assumes a uniform fluid beyond the switch, which does not hold where
+/// atoms repel each other, and diverges at 0.
 std::string describe_crowded_tail(const model::LjTruncation& lj, const model::System& system) {
   const auto& field = system.force_field;
   const auto counts = system.type_counts();

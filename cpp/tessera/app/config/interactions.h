@@ -13,27 +13,28 @@
 
 namespace tessera::app {
 
-/// The Lennard-Jones interactions in effect. Throws InputError where the values in effect, those of electrostatics and
-/// the mesh included, contradict each other or do not suit the system.
+/// Returns the Lennard-Jones interactions in effect. Throws InputError where the values in effect, those of
+/// electrostatics and the mesh included, contradict each other or do not suit the system.
 model::LjTruncation resolve_lj(const RunConfig& config, const model::System& system);
 
-/// The Lennard-Jones interactions of these settings.
+/// Returns the Lennard-Jones interactions of these settings.
 model::LjTruncation lj_in_effect(const md::EngineSettings& settings);
 
-/// "force-switch from 10 to 12 Å, no tail".
+/// Describes a truncation: "force-switch from 10 to 12 Å, no tail".
 std::string text_of(const model::LjTruncation& truncation);
 
-/// "born-huggins-mayer (3 pairs of types)": the potentials in place of Lennard-Jones; empty where there are none.
+/// Describes the potentials in place of Lennard-Jones: "born-huggins-mayer (3 pairs of types)"; empty where there are
+/// none.
 std::string text_of_pair_potentials(const model::System& system);
 
-/// "PME to 12 Å, α 0.25989 Å⁻¹, mesh 64 × 64 × 64, order 4".
+/// Describes the electrostatics: "PME to 12 Å, α 0.25989 Å⁻¹, mesh 64 × 64 × 64, order 4".
 std::string text_of_electrostatics(const md::EngineSettings& settings);
 
 /// Describes the system and its interactions in a line each, for the start of a run.
 std::string describe_interactions(const RunConfig& config, const model::System& system,
                                   const md::EngineSettings& settings);
 
-/// One line about settings that differ from those of the system's source; empty where none does.
+/// Returns one line about settings that differ from those of the system's source; empty where none does.
 std::string note_of_source(const RunConfig& config, const model::System& system);
 
 }  // namespace tessera::app

@@ -13,12 +13,11 @@
 namespace tessera::app {
 namespace {
 
-/// The message holds this text.
 void expect_says(const std::string& message, const std::string& part) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
 }
 
-/// Eight atoms of one kind from this program, in a box that the longest cut-off here fits.
+/// Returns eight atoms of one kind from this program, in a box that the longest cut-off here fits.
 model::System atoms_from(const std::string& program) {
   model::System system;
   const double edge = 43.21;

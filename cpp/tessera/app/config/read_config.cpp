@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t most_bytes = 1'000'000;  // of a run file; one with every key has 10,000
 
-/// The TOML parser recurses into nested values: it limits the depth of brackets, but dots in keys would exhaust the
-/// stack. Throws InputError.
+/// Throws InputError where values are nested too deeply. The TOML parser recurses into them: it limits the depth of
+/// brackets, but dots in keys would exhaust the stack.
 void check_nesting(std::string_view text, const std::string& place) {
   constexpr std::ptrdiff_t most = 2000;
   if (const auto dots = std::count(text.begin(), text.end(), '.'); dots > most)
@@ -40,7 +40,7 @@ std::string did_you_mean(const std::string& nearest, const std::string& otherwis
   return nearest.empty() ? otherwise : fmt::format("did you mean {}?", nearest);
 }
 
-/// The beginning of a long text, for messages.
+/// Returns the beginning of a long text, for messages.
 std::string shortened(const std::string& text) {
   std::size_t end = 100;
   if (text.size() <= end) return text;
@@ -48,7 +48,7 @@ std::string shortened(const std::string& text) {
   return text.substr(0, end) + "…";
 }
 
-/// "unknown key …" with a suggestion: another section that has the key, or the nearest name.
+/// Returns "unknown key …" with a suggestion: another section that has the key, or the nearest name.
 std::string unknown_key(const Schema& schema, const Section& section, const std::string& name) {
   for (const auto& other : schema.sections)
     if (const Key* key = other.find(name))
@@ -69,7 +69,7 @@ std::string unknown_section(const Schema& schema, const std::string& section) {
       did_you_mean(nearest_word(section, names), fmt::format("the sections are {}", fmt::join(names, ", "))));
 }
 
-/// A whole number, also where it is written as 1e6.
+/// Reads a whole number, also where it is written as 1e6.
 std::optional<std::int64_t> whole(const toml::node& node) {
   if (const auto* integer = node.as_integer()) return integer->get();
   if (const auto* real = node.as_floating_point()) {
@@ -85,7 +85,7 @@ std::optional<double> real(const toml::node& node) {
   return std::nullopt;
 }
 
-/// The node as a value of the key's type; nothing where the type is wrong.
+/// Returns the node as a value of the key's type; nothing where the type is wrong.
 std::optional<Value> convert(const Key& key, const toml::node& node) {
   if (const auto* value = node.as_string(); value && key.may_be_auto && is_auto(value->get())) return value->get();
   switch (key.type) {
@@ -220,7 +220,7 @@ std::string syntax_error(const std::string& place, const toml::parse_error& erro
 void apply_rows(RunConfig& config, const Schema& schema, const Section& section, const toml::node& node,
                 const std::string& name, const std::string& folder, Errors& errors, bool is_in_stage);
 
-/// The keys of one [section], or of one row of a [[section]], and the sections in it: [[output.selection]].
+/// Reads the keys of one [section], or of one row of a [[section]], and the sections in it: [[output.selection]].
 void apply_keys(RunConfig& config, const Schema& schema, const Section& section, std::size_t row,
                 const toml::table& keys, const std::string& name, const std::string& folder, Errors& errors,
                 bool is_in_stage) {
@@ -293,8 +293,8 @@ std::string trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-/// The row that `name` ("2.key") says, which it then no longer holds; nothing, and an error, where there is no such
-/// row.
+/// Returns the row that `name` ("2.key") says, which it then no longer holds; nothing, and an error, where there is no
+/// such row.
 std::optional<std::size_t> row_of(const Section& section, const RunConfig& config, std::string& name,
                                   const std::string& place, Errors& errors) {
   if (!section.is_repeated()) return 0;

@@ -18,18 +18,18 @@ namespace tessera::app {
 /// nearest known one), wrong types, values out of range, values that contradict each other.
 RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
 
-/// The same from text; messages call the file `name`, and paths are relative to `folder`.
+/// Reads a run file from text; messages call the file `name`, and paths are relative to `folder`.
 RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
                          const std::vector<std::string>& overrides = {});
 
-/// The same into a configuration that this schema serves, each value checked by itself alone.
+/// Reads text into a configuration that this schema serves, each value checked by itself alone.
 void read_run_text(RunConfig& config, const Schema& schema, std::string_view text, const std::string& name,
                    const std::string& folder, const std::vector<std::string>& overrides = {});
 
-/// Defaults and overrides alone: for commands that take a system file and no run file.
+/// Returns defaults and overrides alone, for commands that take a system file and no run file.
 RunConfig config_of_system(const std::string& system_path, const std::vector<std::string>& overrides = {});
 
-/// The configuration in effect, every key; reading it back from the working directory gives the same.
+/// Writes the configuration in effect, every key; reading it back from the working directory gives the same.
 std::string to_toml(const RunConfig& config, const Schema& schema = run_schema());
 nlohmann::json to_json(const RunConfig& config, const Schema& schema = run_schema());
 

@@ -15,7 +15,7 @@ std::vector<md::restraint::RestraintSettings> restraint_settings(const RunConfig
 /// Returns the atoms that do not move. Throws InputError where they contradict other keys or the system.
 model::AtomSet fixed_atoms(const RunConfig& config, const model::System& system);
 
-/// Describes them in a line each, with what selections came to; empty where there are none.
+/// Describes them in a line each, with the atoms of selections; empty where there are none.
 std::string describe_restraints(const RunConfig& config, const md::EngineSettings& settings);
 
 }  // namespace tessera::app

@@ -46,15 +46,16 @@ inline constexpr std::array<std::string_view, 6> trajectory_format_names = {"seg
                                                                             "xtc",      "history", "none"};
 constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
 
-/// Ranks that write a trajectory in segments, at most.
+/// The greatest number of ranks that write a trajectory in segments.
 inline constexpr std::int64_t most_parts = 1024;
 
-/// Of the numbers of frames in segments. `rounded`: positions to a multiple of output.precision, all else exactly.
+/// How the numbers of frames in segments are compressed. `rounded`: positions are rounded to a multiple of
+/// output.precision, all else is exact.
 enum class Compression { none, lossless, rounded };
 inline constexpr std::array<std::string_view, 3> compression_names = {"none", "lossless", "rounded"};
 constexpr const auto& names_of(Compression) { return compression_names; }
 
-/// Of the atoms of a frame: by their numbers, or as ranks own them.
+/// The order of the atoms of a frame: by their numbers, or as ranks own them.
 enum class AtomOrder { sorted, owned };
 inline constexpr std::array<std::string_view, 2> atom_order_names = {"sorted", "owned"};
 constexpr const auto& names_of(AtomOrder) { return atom_order_names; }
@@ -158,7 +159,7 @@ struct FrameContents {
   Compression compression = Compression::none;
   double precision = 0.01;  // Å
 
-  /// The positions count, too.
+  /// Counts the quantities of an atom, with its position.
   std::int64_t n_quantities() const { return 1 + (velocities ? 1 : 0) + (forces ? 1 : 0); }
 };
 
@@ -220,7 +221,7 @@ struct RunConfig {
   std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
 
   StageKind kind = StageKind::dynamics;  // of a stage; other runs are dynamics
-  Selections selections;                 // what the selections of MDAnalysis in the run file come to
+  Selections selections;                 // the atoms of selections of MDAnalysis in the run file
 };
 
 }  // namespace tessera::app

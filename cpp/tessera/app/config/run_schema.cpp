@@ -8,7 +8,8 @@ namespace tessera::app {
 namespace {
 
 bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
-/// Chains of the usual length are not named in checkpoints, which those of earlier versions do not do either.
+/// Returns whether the chain's length must be in checkpoints: the usual one is not, as in checkpoints of earlier
+/// versions.
 bool has_other_chain(const RunConfig& config) {
   return has_thermostat(config) && config.dynamics.thermostat == Thermostat::nose_hoover &&
          config.dynamics.chain != DynamicsConfig{}.chain;
@@ -41,7 +42,7 @@ Schema make_run_schema() {
       add_section(schema, "interactions", "Forces between atoms that no bond joins.", &RunConfig::interactions);
   interactions
       .key("cutoff", &InteractionsConfig::cutoff,
-           "no direct interaction beyond this distance; auto: as the source of the system has it")
+           "cut-off of the direct interactions; auto: as the source of the system has it")
       .unit("Å")
       .above(0, 1e6)
       .decides_bits();
@@ -84,25 +85,24 @@ Schema make_run_schema() {
       add_section(schema, "pme", "Particle-mesh Ewald; of no effect with other electrostatics.", &RunConfig::pme);
   pme.key("order", &PmeConfig::order, "order of the B-splines").one_of({4, 6, 8}).decides_bits().used_where(has_mesh);
   pme.key("cutoff", &PmeConfig::cutoff,
-          "where the direct sum ends, at or beyond interactions.cutoff; 0: there. The further, the coarser a grid "
-          "serves")
+          "cut-off of the direct sum, at least interactions.cutoff; 0: equal to it. A longer one allows a coarser grid")
       .unit("Å")
       .range(0, 1e6)
       .decides_bits()
       .used_where(has_mesh);
   pme.key("spacing", &PmeConfig::spacing, "greatest distance of grid points").unit("Å").range(0.1, 10);
-  pme.key("tolerance", &PmeConfig::tolerance, "erfc(alpha·cutoff): what the direct sum leaves out").above(0, 0.1);
-  pme.key("alpha", &PmeConfig::alpha, "splitting parameter; 0: from the tolerance")
+  pme.key("tolerance", &PmeConfig::tolerance, "relative error of the direct sum at its cut-off, erfc(alpha·cutoff)")
+      .above(0, 0.1);
+  pme.key("alpha", &PmeConfig::alpha, "Ewald splitting parameter; 0: from the tolerance")
       .unit("1/Å")
       .range(0, 10)
       .decides_bits()
       .used_where(has_mesh);
   pme.key("lj_tolerance", &PmeConfig::lj_tolerance,
-          "of interactions.lj = \"pme\": the share of the dispersion at the cut-off that the direct sum leaves to the "
-          "mesh's "
-          "accuracy")
+          "with interactions.lj = \"pme\": relative error of the dispersion at the cut-off")
       .range(1e-4, 0.1);
-  pme.key("lj_alpha", &PmeConfig::lj_alpha, "splitting parameter of interactions.lj = \"pme\"; 0: from lj_tolerance")
+  pme.key("lj_alpha", &PmeConfig::lj_alpha,
+          "Ewald splitting parameter with interactions.lj = \"pme\"; 0: from lj_tolerance")
       .unit("1/Å")
       .range(0, 10)
       .decides_bits()
@@ -144,8 +144,7 @@ Schema make_run_schema() {
   dynamics
       .key("constraints", &DynamicsConfig::constraints,
            "bonds of fixed length; rigid waters are rigid unless this is none; h-bonds leaves bonds flexible that are "
-           "so "
-           "in the input of DL_POLY, GROMACS or OpenMM")
+           "so in the input of DL_POLY, GROMACS or OpenMM")
       .decides_bits();
   dynamics
       .key("constraint_tolerance", &DynamicsConfig::constraint_tolerance, "greatest relative error of a fixed length")
@@ -153,17 +152,18 @@ Schema make_run_schema() {
       .decides_bits();
   dynamics
       .key("temperature", &DynamicsConfig::temperature,
-           "of generated velocities, and of the heat bath; points: linear between them in time, then constant")
+           "temperature of generated velocities and of the heat bath; points: linear between them in time, then "
+           "constant")
       .unit("K")
       .range(0, 1e6)
       .decides_start()
       .decides_bits_where(has_thermostat);
   dynamics
       .key("velocities", &DynamicsConfig::velocities,
-           "where they come from; file: from input.start or the system file; auto: from there if it has any, else "
-           "generated")
+           "where the first velocities come from; file: from input.start or the system file; auto: from there if it "
+           "has any, else generated")
       .decides_start();
-  dynamics.key("seed", &DynamicsConfig::seed, "of random numbers")
+  dynamics.key("seed", &DynamicsConfig::seed, "seed of the random numbers")
       .range(0, any_count)
       .decides_start()
       .decides_bits_where(draws_noise);
@@ -231,7 +231,7 @@ Schema make_run_schema() {
       .used_where(has_barostat);
   dynamics
       .key("pressure", &DynamicsConfig::pressure,
-           "of the pressure bath; points: linear between them in time, then constant")
+           "target pressure of the barostat; points: linear between them in time, then constant")
       .unit("bar")
       .range(-1e6, 1e6)
       .decides_bits()
@@ -241,14 +241,15 @@ Schema make_run_schema() {
       .above(0, 1e6)
       .decides_bits()
       .used_where(has_barostat);
-  dynamics.key("compressibility", &DynamicsConfig::compressibility, "of the system, about; scales tau_p")
+  dynamics
+      .key("compressibility", &DynamicsConfig::compressibility, "compressibility of the system, about; scales tau_p")
       .unit("1/bar")
       .above(0, 1)
       .decides_bits()
       .used_where(has_barostat);
   dynamics
       .key("surface_tension", &DynamicsConfig::surface_tension,
-           "of all surfaces along x and y together; with coupling = \"semi-isotropic\"")
+           "tension of all surfaces along x and y together; with coupling = \"semi-isotropic\"")
       .unit("bar nm")
       .range(-1e9, 1e9)
       .decides_bits()
@@ -272,7 +273,7 @@ Schema make_run_schema() {
       .selects_atoms()
       .must_be_given("\"protein\"")
       .decides_bits();
-  bath.key("temperature", &BathConfig::temperature, "of the bath; points as in dynamics.temperature")
+  bath.key("temperature", &BathConfig::temperature, "temperature of the bath; points as in dynamics.temperature")
       .unit("K")
       .range(0, 1e6)
       .must_be_given("300.0")
@@ -294,7 +295,8 @@ Schema make_run_schema() {
       .decides_bits();
   restraint
       .key("k", &RestraintConfig::k,
-           "in E = k·d², without a factor ½; d is the distance from the reference or the difference from target")
+           "force constant in E = k·d², without a factor ½; d is the distance from the reference or the difference "
+           "from target")
       .unit("kcal/mol/Å² or kcal/mol/rad²")
       .range(0, 1e6)
       .must_be_given("1.0")
@@ -371,7 +373,8 @@ Schema make_run_schema() {
              "frames hold velocities too (trajectory = \"segments\", \"h5md\" or \"history\")");
   output.key("forces", &OutputConfig::forces, "frames hold forces too (trajectory = \"segments\" or \"history\")");
   output.key("compression", &OutputConfig::compression,
-             "of frames in segments; lossless: exactly what was calculated; rounded: positions to output.precision");
+             "how frames in segments are compressed; lossless: exactly what was calculated; rounded: positions to "
+             "output.precision");
   add_precision(output);
   output
       .key(
@@ -387,8 +390,9 @@ Schema make_run_schema() {
       .key("batch", &OutputConfig::batch,
            "atoms of a HISTORY that a rank sends or formats at a time; 0: as the machine file suggests")
       .range(0, 1'000'000'000);
-  output.key("order", &OutputConfig::order,
-             "of the atoms in a HISTORY: by number, or as ranks own them, which saves sending them (wrap = false)");
+  output.key(
+      "order", &OutputConfig::order,
+      "order of the atoms in a HISTORY: by number, or as ranks own them, which saves sending them (wrap = false)");
   output.key("energy_every", &OutputConfig::energy_every, "steps between rows of energy.csv; 0: none")
       .range(0, any_count);
   output.key("checkpoint_every", &OutputConfig::checkpoint_every, "steps between checkpoints; 0: at the end only")
@@ -406,7 +410,7 @@ Schema make_run_schema() {
   auto selection = add_repeated_section(
       schema, "output.selection", "Frames of some atoms at a rate of their own, in segments (folder/NAME.segments).",
       &OutputConfig::selections, [](auto& config) -> auto& { return config.output; });
-  selection.key("name", &SelectionConfig::name, "of the folder NAME.segments: letters, digits, - and _")
+  selection.key("name", &SelectionConfig::name, "name of the folder NAME.segments: letters, digits, - and _")
       .must_be_given("\"protein\"");
   selection.key("select", &SelectionConfig::select, "the atoms, a selection as in output.select")
       .selects_atoms()
@@ -414,7 +418,7 @@ Schema make_run_schema() {
   selection.key("every", &SelectionConfig::every, "steps between frames").range(1, any_count).must_be_given("1000");
   selection.key("velocities", &SelectionConfig::velocities, "frames hold velocities too");
   selection.key("forces", &SelectionConfig::forces, "frames hold forces too");
-  selection.key("compression", &SelectionConfig::compression, "of the frames, as output.compression");
+  selection.key("compression", &SelectionConfig::compression, "compression of the frames, as output.compression");
   add_precision(selection);
   selection
       .key("moved", &SelectionConfig::moved,
@@ -433,7 +437,7 @@ Schema make_run_schema() {
       .decides_bits();
   parallel
       .key("buffer", &ParallelConfig::buffer,
-           "how far two atoms together may move between searches; more where cells have room for it")
+           "how far two atoms together may move between searches (Verlet buffer); more where cells have room for it")
       .unit("Å")
       .range(0, 100)
       .decides_bits();
@@ -448,7 +452,9 @@ Schema make_run_schema() {
       "reorder", &ParallelConfig::reorder,
       "give neighbouring cells to ranks of one host, then of one subnet of the map, whatever their numbers; the "
       "result is the same");
-  parallel.key("precision", &ParallelConfig::precision, "of the direct sum: single with exact accumulation, or double")
+  parallel
+      .key("precision", &ParallelConfig::precision,
+           "precision of the direct sum: single with exact accumulation, or double")
       .decides_bits();
   std::vector<std::string> schemes = {"auto"};
   for (const auto& scheme : md::pair::pair_schemes()) schemes.emplace_back(scheme.name);
@@ -470,7 +476,7 @@ Schema make_run_schema() {
       "not set is as in the stage above, in the first one as outside of stages.",
       &RunConfig::stages);
   schema.sections.back().holds_sections = true;
-  stage.key("name", &StageConfig::name, "of the stage and its folder: letters, digits, - and _")
+  stage.key("name", &StageConfig::name, "name of the stage and its folder: letters, digits, - and _")
       .must_be_given("\"heat\"");
   stage.key("kind", &StageConfig::kind, "what the stage does: dynamics, or minimise the potential energy");
   return schema;

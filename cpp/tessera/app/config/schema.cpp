@@ -41,7 +41,7 @@ std::string describe_type(const Key& key) {
   return "";
 }
 
-/// All that a choice takes; empty where the key is no choice.
+/// Returns all that a choice takes; empty where the key is no choice.
 std::vector<std::string> names_of_choice(const Key& key) {
   auto names = key.allowed;
   if (key.may_be_auto && !names.empty()) names.insert(names.begin(), "auto");
@@ -104,7 +104,7 @@ std::string json_text(const nlohmann::json& json, int indent) {
 
 namespace {
 
-/// The fewest digits that bring the value back.
+/// Returns the fewest digits that bring the value back.
 std::string real_text(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";

@@ -38,7 +38,7 @@ struct Bounds {
   bool contains(double value) const { return (is_open_below ? value > minimum : value >= minimum) && value <= maximum; }
   bool has_minimum() const { return minimum > -1e300; }
   bool has_maximum() const;
-  /// "more than 0 and at most 10"; empty where everything is admitted.
+  /// Describes the bounds: "more than 0 and at most 10"; empty where everything is admitted.
   std::string describe() const;
 };
 
@@ -65,7 +65,7 @@ struct Key {
   std::function<bool(const RunConfig&)> decides_bits_where;  // whatever `decides` says; empty: nowhere
   std::function<bool(const RunConfig&)> has_effect;          // whether the value is used at all; empty: always
 
-  // Of the row'th record of a section that is repeated.
+  // `row` is the number of the record, in a section that is repeated.
   std::function<void(RunConfig&, std::size_t row, const Value&)> store_in;  // of a checked value
   std::function<Value(const RunConfig&, std::size_t row)> load_from;
 
@@ -83,7 +83,7 @@ struct Section {
   std::string name;
   std::string documentation;  // one line
   std::vector<Key> keys;      // in the order of documentation
-  // Of a repeated section; otherwise empty.
+  // These belong to a repeated section, and are empty otherwise.
   std::function<std::size_t(const RunConfig&)> count;
   std::function<void(RunConfig&)> append;
   std::function<void(RunConfig&)> clear;
@@ -92,7 +92,7 @@ struct Section {
   bool is_repeated() const { return static_cast<bool>(append); }
   std::size_t n_rows(const RunConfig& config) const { return is_repeated() ? count(config) : 1; }
   const Key* find(std::string_view key) const;
-  /// "section.key", or "section.ROW.key" where the section is repeated.
+  /// Returns "section.key", or "section.ROW.key" where the section is repeated.
   std::string name_of(std::size_t row, const Key& key) const {
     return is_repeated() ? name + "." + std::to_string(row) + "." + key.name : key.full_name();
   }
@@ -103,11 +103,10 @@ struct Schema {
   std::vector<Section> sections;
 
   const Section* find(std::string_view section) const;
-  /// The key of this full name, which must exist.
+  /// Returns the key of this full name, which must exist.
   const Key& key(std::string_view full_name) const;
 };
 
-/// The schema of run files.
 const Schema& run_schema();
 
 /// A text of a run file that selects atoms, with the name of its key ("restraint.0.select").
@@ -118,22 +117,20 @@ struct NamedSelection {
 /// Returns all texts of a configuration that select atoms.
 std::vector<NamedSelection> selections_of(const RunConfig& config, const Schema& schema = run_schema());
 
-/// Every key with its default and documentation, as a TOML file to start from.
+/// Prints every key with its default and documentation, as a TOML file to start from.
 std::string print_defaults(const Schema& schema = run_schema());
 
-/// The table, for the Python package and the reference page.
+/// Returns the table, for the Python package and the reference page.
 nlohmann::json schema_to_json(const Schema& schema = run_schema());
 
-/// True of "auto".
 bool is_auto(const Value& value);
 
-/// "an integer", "one of cut, shift": what a key takes, for messages and documentation.
+/// Describes what a key takes, for messages and documentation: "an integer", "one of cut, shift".
 std::string describe_expected(const Key& key);
 
-/// JSON on one line, or with this indent; bytes of paths that are no UTF-8 become U+FFFD.
+/// Returns JSON on one line, or with this indent; bytes of paths that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = -1);
 
-/// A value as TOML.
 std::string toml_text(const Value& value);
 
 }  // namespace tessera::app

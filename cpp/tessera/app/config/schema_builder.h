@@ -45,9 +45,9 @@ class KeyBuilder {
   KeyBuilder one_of(std::vector<std::string> names) { return key_.allowed = std::move(names), *this; }
   KeyBuilder path() { return key_.is_path = true, *this; }
   KeyBuilder path_or_none() { return key_.is_path = key_.may_be_empty = true, *this; }
-  /// A selection of atoms, or a list of them; "" selects none.
+  /// Lets the key take a selection of atoms, or a list of them; "" selects none.
   KeyBuilder selects_atoms() { return key_.selects_atoms = true, *this; }
-  /// Without a default.
+  /// Leaves the key without a default.
   KeyBuilder must_be_given(const char* example) { return key_.example = example, *this; }
   KeyBuilder decides_bits() { return key_.decides = Decides::bits, *this; }
   KeyBuilder decides_start() { return key_.decides = Decides::start, *this; }
@@ -59,7 +59,7 @@ class KeyBuilder {
     return key_.has_effect = std::move(condition), *this;
   }
 
-  /// Files hold fs, the configuration ps.
+  /// Converts between fs, which files hold, and ps, which the configuration holds.
   KeyBuilder femtoseconds() {
     key_.unit = "fs";
     key_.store_in = [store = key_.store_in](RunConfig& config, std::size_t row, const Value& value) {
@@ -85,7 +85,7 @@ class SectionBuilder {
   SectionBuilder(Schema& schema, std::size_t section, Access access)
       : schema_(schema), section_(section), access_(access) {}
 
-  /// A bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
+  /// Adds a bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
   /// optional.
   template <class Field, class Owner>  // the record, or a base of it
   KeyBuilder key(const char* name, Field Owner::*field, const char* documentation) {
@@ -161,7 +161,7 @@ class SectionBuilder {
   Access access_;
 };
 
-/// [name]
+/// Adds the section [name].
 template <class Config, class Record>
 auto add_section(Schema& schema, const char* name, const char* documentation, Record Config::*member) {
   schema.sections.push_back({name, documentation, {}, {}, {}, {}});
@@ -172,7 +172,7 @@ auto add_section(Schema& schema, const char* name, const char* documentation, Re
   return SectionBuilder<Record, decltype(access)>(schema, schema.sections.size() - 1, access);
 }
 
-/// [[name]]; `owner` finds the record of which `member` is one.
+/// Adds the section [[name]]; `owner` finds the record of which `member` is one.
 template <class Owner, class Record, class Find>
 auto add_repeated_section(Schema& schema, const char* name, const char* documentation,
                           std::vector<Record> Owner::*member, Find owner) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr double fs = 1000;  // in a ps
 
-/// Warns of hydrogens, outside of rigid waters, that are too light for a step of more than 2.5 fs. Where their bonds
-/// are rigid, no vibration is faster than those of heavy atoms, and yet their turning is not resolved.
+/// Returns a warning of hydrogens, outside of rigid waters, that are too light for a step of more than 2.5 fs. Where
+/// their bonds are rigid, no vibration is faster than those of heavy atoms, and yet their turning is not resolved.
 std::string note_of_light_hydrogens(const md::EngineSettings& settings, const model::System& system) {
   constexpr double longest = 2.5, light = 2.0;  // fs, amu
   if (fs * settings.timestep <= longest) return "";

@@ -67,7 +67,7 @@ struct RankLayout {
   machine::Wires wires;  // of one host where no map is given
 };
 
-/// In a vacuum, doubles the edges of the frame as the run will at its start, and returns where its atoms are.
+/// Doubles the edges of a vacuum's frame as the run will at its start, and returns where its atoms are.
 md::vacuum::Extent fit_frame(Box& frame, const RunConfig& config, const model::System& system,
                              const md::EngineSettings& settings) {
   if (system.is_periodic) return md::vacuum::anywhere;
@@ -133,7 +133,7 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
   return layout;
 }
 
-/// Bytes that the frames of all trajectories take on a rank that writes them.
+/// Returns the bytes that the frames of all trajectories take on a rank that writes them.
 std::int64_t frame_memory(const RunConfig& config, const std::string& machine_file, std::int64_t n_atoms, int ranks) {
   std::int64_t bytes = 0;
   for (const auto& one : trajectories_of(config.output)) {
@@ -268,8 +268,8 @@ Protocol read_all(const std::string& run_file, const std::vector<std::string>& o
   return protocol;
 }
 
-/// What decides how long a step takes: all settings but how long a run is, what it writes, and how hot its baths and
-/// how strong its restraints are.
+/// Returns what decides how long a step takes: all settings but how long a run is, what it writes, and how hot its
+/// baths and how strong its restraints are.
 std::string settings_of_rate(const RunConfig& config, const md::EngineSettings& settings) {
   auto all = to_json(in_effect(config, settings));
   all.erase("output");
@@ -348,7 +348,7 @@ Measurement measure_step(const ExplainRequest& request, const RunConfig& config,
   return measure(config, system, settings, start.block);
 }
 
-/// Threads a rank: as asked for, or as many as it has cores on the planned machine.
+/// Returns the threads of a rank: as asked for, or as many as it has cores on the planned machine.
 int planned_threads(const ExplainRequest& request, const RunConfig& config, const std::string& map) {
   const int asked = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
   if (!request.fills_cores) return asked;
@@ -374,8 +374,8 @@ struct PlanOfRun {
   json result;
 };
 
-/// `measurements`: of the stages above, if the run is a stage, to be added to. Where the coordinates are those that
-/// stages above will move first, a step that can't be made is told of in the prediction.
+/// Explains one run. `measurements`: of the stages above, if the run is a stage, to be added to. Where the coordinates
+/// are those that stages above will move first, a step that can't be made is told of in the prediction.
 PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Measurements& measurements,
                       bool is_below_others) {
   auto system = read_run_system(config.input.system, config);
@@ -490,7 +490,7 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
   return {text, prediction + files, result};
 }
 
-/// Which stages there are, and in what each differs from the one above.
+/// Lists the stages, and in what each differs from the one above.
 std::pair<std::string, json> list_stages(const Protocol& protocol) {
   std::string text = fmt::format("{} stages\n", protocol.stages.size());
   json result = json::array();

@@ -9,7 +9,7 @@ namespace tessera::app {
 struct ExplainRequest {
   std::string run_file;
   std::vector<std::string> overrides;  // "section.key=value"
-  std::string selections;              // path of what selections came to; empty: none
+  std::string selections;              // path of a file with the atoms of selections; empty: none
   int ranks = 1;
   int threads = 0;           // 0: as configured
   bool fills_cores = false;  // as many threads as a rank has cores where a map or cores_per_node says, else `threads`
@@ -18,7 +18,7 @@ struct ExplainRequest {
   int measured_steps = 10;  // of the short measurement; 0: none
 };
 
-/// The text for standard output. Plans for any number of ranks on this one. Throws InputError.
+/// Returns the text for standard output. Plans for any number of ranks on this one. Throws InputError.
 std::string explain(const ExplainRequest& request);
 
 /// Throws InputError where a run of this file on so many ranks would: before any coordinate is read, for launchers.

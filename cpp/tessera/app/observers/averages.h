@@ -64,7 +64,8 @@ class Averages {
     const double mean = late.sum[quantity] / late.n;
     return {origin_[quantity] + mean, std::sqrt(std::max(0.0, late.square[quantity] / late.n - mean * mean))};
   }
-  /// The slope of a line through the conserved energy, k_BT per nanosecond and degree of freedom. NaN: too few samples.
+  /// Returns the slope of a line through the conserved energy, k_BT per nanosecond and degree of freedom. NaN: too few
+  /// samples.
   double drift() const {
     const auto late = of_last_three_quarters();
     const double spread = late.n * late.tt - late.t * late.t;
@@ -73,7 +74,7 @@ class Averages {
     return (late.n * late.te - late.t * late.sum[conserved]) / spread * 1000 / thermal;
   }
 
-  /// All it knows, for a checkpoint, and back.
+  /// The whole state, as numbers that a checkpoint holds.
   static constexpr std::size_t n_blocks = 16, n_of_block = 4 + 2 * n_quantities;
   using State = std::array<double, 4 + n_quantities + n_blocks * n_of_block>;
   State state() const {

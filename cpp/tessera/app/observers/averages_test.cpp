@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t degrees = 6000;
 constexpr double kt = units::boltzmann * 300 * degrees;
 
-/// Of `drift` kT/ns/dof after a jump at the start that dies away within `settling` ps, each 0.02 ps.
+/// Returns a sample of `drift` kT/ns/dof after a jump at the start that dies away within `settling` ps, each 0.02 ps.
 Sample sample(int i, double drift, double jump, double settling) {
   Sample s;
   s.time = 0.02 * i;

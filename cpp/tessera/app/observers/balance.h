@@ -16,7 +16,7 @@ class CellBalancer final : public Observer {
       : first_step_(simulation.current_step()),
         last_look_(first_step_),
         work_at_look_(simulation.engine().work_seconds()) {}
-  /// Nothing before the first look.
+  /// Returns what was found; nothing before the first look.
   const std::optional<BalanceHistory>& history() const { return history_; }
 
   void after_step(Simulation& simulation) override {

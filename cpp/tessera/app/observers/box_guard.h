@@ -14,7 +14,7 @@ namespace tessera::app {
 
 class BoxGuard final : public Observer {
  public:
-  /// Why the run was stopped; empty: it was not.
+  /// Returns why the run was stopped; empty: it was not.
   const std::string& problem() const { return problem_; }
 
   void start(Simulation& simulation) override {
@@ -22,8 +22,8 @@ class BoxGuard final : public Observer {
     system_ = md::summary_of(simulation.system());
   }
 
-  /// The engine notices a box that is too small in the middle of a step, where no checkpoint can be written. So the run
-  /// ends while the box still has room to shrink once more.
+  /// Ends the run while the box still has room to shrink once more: the engine notices a box that is too small in the
+  /// middle of a step, where no checkpoint can be written.
   void after_step(Simulation& simulation) override {
     if (const auto& beyond = simulation.engine().beyond_frame(); !beyond.empty()) {
       problem_ = fmt::format("{}; its checkpoint is written", beyond);

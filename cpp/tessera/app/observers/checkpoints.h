@@ -14,7 +14,7 @@ namespace tessera::app {
 
 class CheckpointSaver final : public Observer {
  public:
-  /// `files`: on the root, nothing elsewhere. References must outlive it.
+  /// Keeps references, which must outlive it. `files`: on the root, nothing elsewhere.
   CheckpointSaver(const OutputConfig& output, const EnergyRecorder& energies, FrameRecorder& frames, WallClock& clock,
                   const OutputFiles* files)
       : output_(output), energies_(energies), frames_(frames), clock_(clock), files_(files) {}

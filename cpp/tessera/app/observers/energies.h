@@ -13,13 +13,13 @@ namespace tessera::app {
 
 class EnergyRecorder final : public Observer {
  public:
-  /// `files`: on the root, nothing elsewhere.
+  /// Records every `every` steps. `files`: on the root, nothing elsewhere.
   EnergyRecorder(std::int64_t every, OutputFiles* files) : every_(every), files_(files) {}
-  /// A restart: the start has been sampled.
+  /// Continues the averages of a restart, whose start has been sampled.
   void go_on_from(const Averages::State& state) { averages_.emplace(state); }
   const Averages& averages() const { return *averages_; }
-  /// What a restart goes on with. What is recorded only because the run ends is left out, so that a run that goes on
-  /// writes the table of one that was never interrupted.
+  /// Returns what a restart goes on with. What is recorded only because the run ends is left out, so that a run that
+  /// goes on writes the table of one that was never interrupted.
   const Averages& averages_of_restart() const { return before_end_ ? *before_end_ : *averages_; }
   std::int64_t rows_of_restart() const { return files_->n_rows() - (before_end_ ? 1 : 0); }  // on the root
 

@@ -27,7 +27,7 @@ class FrameRecorder final : public Observer {
   void begin() {
     for (auto& one : trajectories_) one->begin();
   }
-  /// Goes on from a checkpoint that counts so many frames of each trajectory, by name. Returns a note for people.
+  /// Continues the trajectories of a checkpoint that counts so many frames of each, by name. Returns a note for people.
   std::string go_on(std::int64_t step, const std::map<std::string, std::int64_t>& frames) {
     has_start_ = true;
     std::string notes;
@@ -52,13 +52,14 @@ class FrameRecorder final : public Observer {
   void synchronize() {
     for (auto& one : trajectories_) one->synchronize();
   }
-  /// On the root: how many frames each trajectory holds, by name.
+  /// Counts the frames that each trajectory holds, by name. On the root.
   std::map<std::string, std::int64_t> n_frames() const {
     std::map<std::string, std::int64_t> found;
     for (const auto& one : trajectories_) found[one->settings().name] = one->n_frames();
     return found;
   }
-  /// The path of a trajectory of which a file that this rank writes was removed, moved or replaced; empty: none.
+  /// Returns the path of a trajectory of which a file that this rank writes was removed, moved or replaced; empty:
+  /// none.
   std::string lost_path() const {
     for (const auto& one : trajectories_)
       if (!one->is_in_place()) return one->settings().path;

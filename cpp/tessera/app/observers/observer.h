@@ -11,17 +11,17 @@ class Simulation;
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Before the first step of Simulation::run().
+  /// Runs before the first step of Simulation::run().
   virtual void start(Simulation&) {}
-  /// Whether the energies of this step, which is to come, have to be summed.
+  /// Returns whether the energies of this step, which is to come, have to be summed.
   virtual bool needs_energies(std::int64_t /*step*/) const { return false; }
-  /// After every step.
+  /// Runs after every step.
   virtual void after_step(Simulation&) {}
-  /// After the last step of Simulation::run().
+  /// Runs after the last step of Simulation::run().
   virtual void finish(Simulation&) {}
 };
 
-/// True for every so many steps; never where `every` is 0.
+/// Returns true for every so many steps; never where `every` is 0.
 inline bool is_due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
 }  // namespace tessera::app

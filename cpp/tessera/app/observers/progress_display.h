@@ -14,7 +14,8 @@
 
 namespace tessera::app {
 
-/// The line of progress on standard error, in the style that fits where that goes; nothing where none is wanted.
+/// Returns the line of progress on standard error, in the style that fits where that goes; nothing where none is
+/// wanted.
 inline std::optional<StatusLine> line_on_standard_error(Progress style) {
   // Under mpirun standard error is a pipe; `tessera run` says whether it ends on a terminal.
   const bool on_terminal = isatty(STDERR_FILENO) || std::getenv("TESSERA_TERMINAL") != nullptr;

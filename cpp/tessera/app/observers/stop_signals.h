@@ -8,10 +8,10 @@ namespace tessera::app {
 
 class StopListener final : public Observer {
  public:
-  /// The signal that has stopped the run; 0: none.
+  /// Returns the signal that has stopped the run; 0: none.
   int signal() const { return signal_; }
 
-  /// The signal may reach one rank alone, so ranks ask each other, but not at every step.
+  /// Stops the run after a signal, which may reach one rank alone: so ranks ask each other, but not at every step.
   void after_step(Simulation& simulation) override {
     constexpr std::int64_t ask_every = 5;
     const auto step = simulation.current_step();

@@ -44,7 +44,7 @@ class TimeLimit {
 
 class WallClock final : public Observer {
  public:
-  /// `limit`: none where null.
+  /// Starts without a limit where `limit` is null.
   WallClock(double checkpoint_minutes, TimeLimit* limit)
       : checkpoint_seconds_(60 * checkpoint_minutes), limit_(limit && limit->exists() ? limit : nullptr) {}
 
@@ -58,7 +58,7 @@ class WallClock final : public Observer {
   }
 
   void start(Simulation&) override { last_checkpoint_ = last_look_ = TimeLimit::Clock::now(); }
-  /// The root decides, and ranks ask it, but not at every step.
+  /// Asks the root every few steps, whose clock alone decides, whether time is short or a checkpoint is due.
   void after_step(Simulation& simulation) override {
     constexpr std::int64_t ask_every = 5;
     const auto step = simulation.current_step();

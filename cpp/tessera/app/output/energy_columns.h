@@ -8,9 +8,10 @@
 
 namespace tessera::app {
 
-/// `start`: the box that a run starts with; where it is triclinic, its angles are columns too.
+/// Returns the columns of a table. `start`: the box that a run starts with; where it is triclinic, its angles are
+/// columns too.
 std::vector<Column> energy_columns(const Box& start);
-/// One value a column.
+/// Returns the values of a row, one a column.
 std::vector<double> energy_values(const md::Energies& energies, const Box& start);
 
 }  // namespace tessera::app

@@ -30,7 +30,7 @@ class EnergyTable {
   /// Adds a row: time in ps, one value a column given. Throws RunError.
   void append(std::int64_t step, double time, std::span<const double> values);
   std::int64_t n_rows() const { return n_rows_; }
-  /// False once the file was removed, moved or replaced.
+  /// Returns false once the file was removed, moved or replaced.
   bool is_in_place() const { return file_.is_in_place(); }
 
  private:

@@ -17,13 +17,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A link counts too, wherever it leads.
+/// Returns whether something has this name: a link counts too, wherever it leads.
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-/// The names that are there of what a run writes.
+/// Returns the names that are there of what a run writes.
 std::vector<std::string> names_of_a_run(const std::string& folder) {
   std::vector<std::string> names;
   for (const auto name : files_of_a_run)

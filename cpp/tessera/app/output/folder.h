@@ -15,7 +15,7 @@ inline constexpr std::string_view files_of_a_run[] = {
     "trajectory.history", "checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck",
     "report.json",        "settings.toml",  "selections.json"};
 
-/// What is said where a file was removed or replaced by others while the run wrote to it.
+/// Returns the message where a file was removed or replaced by others while the run wrote to it.
 std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint);
 
 /// Throws InputError where a folder holds the files of a run.

@@ -20,7 +20,7 @@ namespace tessera::app {
 
 namespace {
 
-/// "process 4711 on node3", or nothing where the file does not say.
+/// Returns " (process 4711 on node3)", or nothing where the file does not say.
 std::string holder(int handle) {
   std::array<char, 400> text{};
   const auto n = ::pread(handle, text.data(), text.size(), 0);
@@ -28,7 +28,8 @@ std::string holder(int handle) {
   return line.ends_with('\n') ? fmt::format(" ({})", line.substr(0, line.find('\n'))) : "";
 }
 
-/// The process before removes the file when it ends, so a file that was opened meanwhile may have been removed.
+/// Returns whether the open file still has its name: the process before removes it when it ends, perhaps after we
+/// opened it.
 bool is_named(int handle, const std::string& path) {
   struct stat ours {
   }, named{};

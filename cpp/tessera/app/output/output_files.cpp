@@ -17,7 +17,7 @@ namespace tessera::app {
 
 namespace {
 
-/// Of energy.csv.
+/// Returns the columns of energy.csv.
 std::vector<Column> table_columns(const Box& start) {
   auto columns = energy_columns(start);
   columns.push_back({"drift", "kT/ns/dof"});

@@ -20,8 +20,8 @@ class OutputFiles {
   /// Locks the folder, as OutputFolder does. Throws InputError, RunError.
   OutputFiles(const RunConfig& config, const model::System& system, bool is_restart);
 
-  /// Called when step 1 of a new run is done: moves away what an earlier run left and writes the first row; `settings`
-  /// is the content of settings.toml. Throws RunError.
+  /// Begins the files when step 1 of a new run is done: moves away what an earlier run left and writes the first row;
+  /// `settings` is the content of settings.toml. Throws RunError.
   void begin(const std::string& settings);
   /// Opens the table of a run that goes on from a step whose checkpoint counts this many rows, and changes nothing yet.
   /// Returns a note where it is missing and begins anew. Throws InputError where it holds less.

@@ -17,10 +17,9 @@ class StatusLine {
 
   StatusLine(Style style, Write write) : style_(style), write_(std::move(write)) {}
 
-  /// True when a line is due `seconds` after the start: ask before composing it.
+  /// Returns whether a line is due `seconds` after the start: ask before composing it.
   bool is_due(double seconds) const { return seconds >= next_; }
   void show(std::string line, double seconds);
-  /// Ends the line.
   void finish();
 
  private:
@@ -40,14 +39,15 @@ struct ProgressSample {
 /// Composes the line of a run.
 class ProgressLine {
  public:
-  /// Steps `first_step` to `last_step` are to be done; timestep in ps.
+  /// Begins the line of steps `first_step` to `last_step`; timestep in ps.
   ProgressLine(StatusLine line, std::int64_t first_step, std::int64_t last_step, double timestep);
 
   bool is_due(double seconds) const { return line_.is_due(seconds); }
   void show(const ProgressSample& sample, double seconds) { line_.show(text(sample, seconds), seconds); }
   void finish() { line_.finish(); }
 
-  /// "step 1,200 of 50,000 (2 %)  35.2 ns/day  1 min 20 s left  301.2 K  drift 1.2e-04 kT/ns/dof"
+  /// Composes the line:
+  /// "step 1,200 of 50,000 (2 %)  35.2 ns/day  1 min 20 s left  301.2 K  drift 1.2e-04 kT/ns/dof".
   std::string text(const ProgressSample& sample, double seconds) const;
 
  private:

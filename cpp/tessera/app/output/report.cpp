@@ -47,7 +47,8 @@ std::string length_text(double ps) {
   return ps < 1000 ? fmt::format("{:.6g} ps", ps) : fmt::format("{:.6g} ns", ps / 1000);
 }
 
-/// With the digits that the fluctuation leaves; what does not fluctuate, as the density of a constant volume, has six.
+/// Writes an average with the digits that the fluctuation leaves; what does not fluctuate, as the density of a constant
+/// volume, has six.
 std::string average_text(const std::string& name, const std::string& unit, double mean, double fluctuation) {
   constexpr double rounding = 1e-12;
   if (fluctuation <= rounding * std::abs(mean)) return fmt::format("{:<12} {:>14.6g} ± 0 {}\n", name, mean, unit);
@@ -55,7 +56,7 @@ std::string average_text(const std::string& name, const std::string& unit, doubl
   return fmt::format("{:<12} {:>14.{}f} ± {:.{}f} {}\n", name, mean, digits, fluctuation, digits, unit);
 }
 
-/// A word of a shell's command.
+/// Quotes a word of a shell's command.
 std::string quoted(const std::string& word) {
   const auto is_plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./=:,+@%", c);

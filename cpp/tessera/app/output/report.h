@@ -19,7 +19,7 @@ struct Phase {
   std::string name;
   double mean_seconds = 0, max_seconds = 0;
 
-  /// Slowest over mean; 1 is perfect balance.
+  /// Returns the slowest over the mean; 1 is perfect balance.
   double imbalance() const { return mean_seconds > 0 ? max_seconds / mean_seconds : 1.0; }
 };
 
@@ -81,23 +81,23 @@ struct Report {
   double ms_per_step() const;
 };
 
-/// "537 bytes an atom: pairs: list 201, mesh 115, …", with the largest owner first.
+/// Describes the memory: "537 bytes an atom: pairs: list 201, mesh 115, …", with the largest owner first.
 std::string memory_text(const Memory& memory, std::int64_t n_atoms);
 
-/// First what people look for first: length, speed, means, where the output is and how to continue. Then the table of
-/// phases with their shares of the wall time, and the memory.
+/// Writes first what people look for first: length, speed, means, where the output is and how to continue. Then the
+/// table of phases with their shares of the wall time, and the memory.
 std::string report_text(const Report& report);
-/// The first part of it.
+/// Writes the first part of the report.
 std::string summary_text(const Report& report);
 
 nlohmann::json report_to_json(const Report& report);
 
-/// The legs of a run in its last report.json: steps, size and speed from each start to its end. Empty, with a note,
-/// where there is no such report.
+/// Reads the legs of a run from its last report.json: steps, size and speed from each start to its end. Empty, with a
+/// note, where there is no such report.
 nlohmann::json read_legs(const std::string& path, std::string& note);
 
-/// The shell command that continues a run. `steps` is the new dynamics.steps, of a protocol of this stage, 0 for the
-/// present one; `threads` 0: not given.
+/// Returns the shell command that continues a run. `steps` is the new dynamics.steps, of a protocol of this stage, 0
+/// for the present one; `threads` 0: not given.
 std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
                             int threads, std::int64_t steps, const std::string& stage = {});
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t generations = 2;
 constexpr std::int64_t usual_bytes_of_row = 450;  // 25 columns of up to 18 digits
 
-/// The number of multiples of `every` after `step` up to `last`; after −1 the first is 0.
+/// Counts the multiples of `every` after `step` up to `last`; after −1 the first is 0.
 std::int64_t multiples(std::int64_t step, std::int64_t last, std::int64_t every) {
   if (every <= 0) return 0;
   return std::max<std::int64_t>(0, last / every - (step < 0 ? -1 : step / every));

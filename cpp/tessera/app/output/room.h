@@ -26,18 +26,18 @@ struct PlannedOutput {
   std::int64_t bytes_as_it_goes() const { return bytes_of_frames() + rows * bytes_of_row; }
 };
 
-/// `after_step`: the last step that the files hold; −1: none. Frames of a compressed trajectory count with a usual
-/// size.
+/// Predicts the output of a run. `after_step`: the last step that the files hold; −1: none. Frames of a compressed
+/// trajectory count with a usual size.
 PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t after_step,
                           std::int64_t bytes_of_checkpoint);
 
-/// `available`: bytes of the disk; `kept`: bytes of the checkpoints in the folder that later ones take the place of.
-/// Throws RunError where two generations and the next checkpoint don't fit. Returns a note where the rest of the output
-/// does not; otherwise an empty text.
+/// Compares planned output with the disk. `available`: bytes of the disk; `kept`: bytes of the checkpoints in the
+/// folder that later ones take the place of. Throws RunError where two generations and the next checkpoint don't fit.
+/// Returns a note where the rest of the output does not; otherwise an empty text.
 std::string check_room(const PlannedOutput& planned, std::int64_t available, std::int64_t kept,
                        const std::string& folder);
 
-/// Bytes that are free for this user on the disk of a folder; nothing where the system does not say.
+/// Returns the bytes that are free for this user on the disk of a folder; nothing where the system does not say.
 std::optional<std::int64_t> bytes_available(const std::string& folder);
 
 }  // namespace tessera::app

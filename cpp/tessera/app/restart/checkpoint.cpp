@@ -30,7 +30,7 @@ Box box_from(const nlohmann::json& json) {
   return Box({v[0], 0, 0}, {v[1], v[2], 0}, {v[3], v[4], v[5]});
 }
 
-/// All of a state but its atoms. Doubles go there and back to the last bit.
+/// Returns all of a state but its atoms. Doubles go there and back to the last bit.
 nlohmann::json globals_to_json(const md::Snapshot& state) {
   nlohmann::json fields = nlohmann::json::array();
   for (const auto& field : state.fields) fields.push_back({{"name", field.name}, {"width", field.width}});
@@ -55,7 +55,7 @@ md::Snapshot globals_from(const nlohmann::json& json) {
   return state;
 }
 
-/// The keys that decide this, with their values in a configuration.
+/// Returns the keys that decide this, with their values in a configuration.
 nlohmann::json settings_that_decide(Decides what, const RunConfig& config) {
   auto settings = nlohmann::json::object();
   for (const auto& section : run_schema().sections)
@@ -92,7 +92,7 @@ nlohmann::json start_settings(const RunConfig& config) { return settings_that_de
 
 namespace {
 
-/// "section.0.key".
+/// Returns whether a key is that of a row, "section.0.key".
 bool is_of_record(const std::string& key) {
   const auto dot = key.find('.');
   return dot != std::string::npos && dot + 1 < key.size() && std::isdigit(static_cast<unsigned char>(key[dot + 1]));

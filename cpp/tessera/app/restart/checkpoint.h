@@ -25,7 +25,7 @@ struct CheckpointNumbers {
   Averages::State averages{};
 };
 
-/// With what a run began that did not begin with the coordinates of its system file.
+/// The start of a run that did not begin with the coordinates of its system file.
 struct Origin {
   Box box;               // at step 0
   std::string checksum;  // of the checkpoint
@@ -41,22 +41,22 @@ struct Checkpoint : CheckpointNumbers {
   md::Snapshot state;            // of one that was read: with this rank's share of the atoms
 };
 
-/// The keys of the run file that decide the bits of a trajectory, with their values in effect, and the system's
+/// Returns the keys of the run file that decide the bits of a trajectory, with their values in effect, and the system's
 /// content: a restart must have the same.
 nlohmann::json bit_settings(const RunConfig& config, const md::EngineSettings& settings,
                             const nlohmann::json& fingerprint);
 
-/// Tells of which kind of stage a checkpoint is.
+/// Tells the kind of stage that a checkpoint is of.
 StageKind kind_of(const Checkpoint& checkpoint);
 
-/// The keys that only the start of a run looks at, but for paths.
+/// Returns the keys that only the start of a run looks at, but for paths.
 nlohmann::json start_settings(const RunConfig& config);
 
-/// "interactions.cutoff was 9.0, is 10.0; …": what differs between a checkpoint's settings and a run's, those that
-/// people set first; empty where nothing does.
+/// Describes what differs between a checkpoint's settings and a run's, those that people set first:
+/// "interactions.cutoff was 9.0, is 10.0; …"; empty where nothing does.
 std::string describe_differences(const nlohmann::json& checkpoint, const nlohmann::json& run);
 
-/// All of a checkpoint but its atoms. Doubles go there and back to the last bit.
+/// Returns all of a checkpoint but its atoms. Doubles go there and back to the last bit.
 nlohmann::json to_json(const Checkpoint& checkpoint, std::int64_t n_atoms);
 /// Throws nlohmann::json::exception where something is missing or of another type.
 Checkpoint checkpoint_from(const nlohmann::json& json);

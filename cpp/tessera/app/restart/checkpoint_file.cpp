@@ -125,7 +125,7 @@ class CheckpointFile {
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
-  /// The atoms of one of `size` about equal shares, by id. Together the shares check every byte.
+  /// Reads the atoms of one of `size` about equal shares, by id. Together the shares check every byte.
   md::Particles read_share(int rank, int size) const {
     // Where there are many groups of atoms, shares are of whole ones, so that no piece is read by two ranks.
     constexpr std::int64_t many = 4;  // of a rank
@@ -164,7 +164,7 @@ class CheckpointFile {
  private:
   [[noreturn]] void refuse_other_file() const { refuse(path_, "is no checkpoint"); }
 
-  /// Where the row of an atom is.
+  /// Returns where the row of an atom is.
   std::int64_t begin_of(std::size_t array, std::int64_t atom) const {
     return layout_.regions[array + 1].begin + atom * layout_.row_bytes[array];
   }
@@ -223,7 +223,7 @@ Checkpoint read_earlier_header(std::ifstream& file, const std::string& path, std
   }
 }
 
-/// A checkpoint of version 3 with all its atoms.
+/// Reads a checkpoint of version 3 with all its atoms.
 Checkpoint read_earlier(const std::string& path) {
   std::error_code error;
   const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
@@ -262,7 +262,7 @@ Checkpoint read_earlier(const std::string& path) {
   return checkpoint;
 }
 
-/// All but the atoms; of a file of version 3 what follows is not checked.
+/// Reads all but the atoms; of a file of version 3 what follows is not checked.
 Checkpoint read_header(const std::string& path) {
   if (io::CheckedFile::is_one(path)) return CheckpointFile(path).checkpoint();
   std::ifstream file(path, std::ios::binary);
@@ -287,7 +287,7 @@ std::optional<Checkpoint> header_if_any(const std::string& path, std::string* pr
   }
 }
 
-/// The files that may be the newest checkpoint, the newest first. A process that was killed before or between two
+/// Lists the files that may be the newest checkpoint, the newest first. A process that was killed before or between two
 /// renames left it under its first name.
 std::vector<std::string> candidates(const std::string& folder_or_file) {
   std::vector<std::string> found;

@@ -17,15 +17,15 @@
 
 namespace tessera::app {
 
-/// The two generations that a folder keeps, and the name of one that is complete but not in its place yet.
+/// Returns the names of the two generations that a folder keeps, and of one that is complete but not in its place yet.
 std::string newest_checkpoint(const std::string& folder);
 std::string previous_checkpoint(const std::string& folder);
 std::string unplaced_checkpoint(const std::string& folder);
 
-/// Of the checkpoints in a folder, bytes.
+/// Returns the bytes of the checkpoints in a folder.
 std::int64_t bytes_of_checkpoints(const std::string& folder);
 
-/// Of the first three arrays, in bytes; the fourth has the values of all fields.
+/// The bytes of a row of the first three arrays; the fourth has the values of all fields.
 constexpr std::int64_t row_bytes_of_triples = 12;
 
 /// Where a checkpoint has what. Everything begins at a multiple of 4096 bytes, so that no two ranks write to one page.
@@ -38,17 +38,17 @@ struct CheckpointLayout {
   std::int64_t end() const { return regions.back().end; }
   std::int64_t n_pieces() const;
   std::int64_t n_groups() const { return (n_atoms + atoms_in_group - 1) / atoms_in_group; }
-  /// Of all arrays.
+  /// Returns the bytes of a group in all arrays.
   std::int64_t bytes_of_group() const;
-  /// Bytes of the whole file, with its table.
+  /// Returns the bytes of the whole file, with its table.
   std::int64_t file_bytes() const;
 };
-/// How many values an atom has in all fields.
+/// Returns how many values an atom has in all fields.
 std::size_t values_of(const std::vector<md::AtomField>& fields);
-/// `values_of_fields`: of an atom, in all fields.
+/// Lays out a file. `values_of_fields`: of an atom, in all fields.
 CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields);
 
-/// The JSON of a checkpoint, as it stands in the file.
+/// Returns the JSON of a checkpoint, as it stands in the file.
 std::string text_of_header(const Checkpoint& checkpoint, std::int64_t n_atoms);
 
 struct FoundCheckpoint {
@@ -65,7 +65,7 @@ std::optional<FoundCheckpoint> find_checkpoint(const std::string& folder_or_file
 /// `problems` gets what is wrong with those that are passed over. A rank may call it alone.
 std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_file, std::string* problems = nullptr);
 
-/// Brings the atoms of each hydrogen group to one rank. Collective.
+/// Gathers the atoms of each hydrogen group on one rank. Collective.
 void join_groups(md::Particles& particles, const model::System& system, const comm::Communicator& comm);
 
 }  // namespace tessera::app

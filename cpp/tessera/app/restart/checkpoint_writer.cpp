@@ -36,7 +36,7 @@ class Shares {
   std::int64_t groups_in_round() const { return groups_in_round_; }
   int owner_of(std::int64_t group) const { return static_cast<int>(group * ranks_ / n_groups_); }
   std::int64_t round_of(std::int64_t group) const { return (group - first_of(owner_of(group))) / groups_in_round_; }
-  /// From and to which group a rank writes in a round.
+  /// Returns from which to which group a rank writes in a round.
   std::pair<std::int64_t, std::int64_t> groups(int rank, std::int64_t round) const {
     const auto end = first_of(rank + 1);
     const auto begin = std::min(first_of(rank) + round * groups_in_round_, end);
@@ -117,7 +117,8 @@ class Rows {
  public:
   explicit Rows(const CheckpointLayout& layout) : layout_(layout), arrays_(layout.row_bytes.size()) {}
 
-  /// Of the last atoms, with the zeros up to the end of the region.
+  /// Begins a round with the atoms from `first` to `last`; behind the last atoms of all come zeros up to the end of the
+  /// region.
   void begin(std::int64_t first, std::int64_t last) {
     first_ = first;
     n_ = 0;
@@ -150,7 +151,8 @@ class Rows {
   std::int64_t first_ = 0, n_ = 0;
 };
 
-/// Atoms as ranks send them: id, position at the last search, velocity, displacement since and fields.
+/// Returns the bytes of an atom as ranks send it: id, position at the last search, velocity, displacement since and
+/// fields.
 std::int64_t record_bytes(const CheckpointLayout& layout) {
   return 8 + std::accumulate(layout.row_bytes.begin(), layout.row_bytes.end(), std::int64_t{0});
 }

@@ -17,7 +17,7 @@ namespace tessera::app {
 /// All members are collective.
 class CheckpointWriter {
  public:
-  /// `comm` must outlive it.
+  /// Keeps a reference to `comm`.
   CheckpointWriter(std::string folder, const comm::Communicator& comm) : folder_(std::move(folder)), comm_(comm) {}
 
   const std::string& folder() const { return folder_; }
@@ -31,14 +31,14 @@ class CheckpointWriter {
   void write(const Checkpoint& checkpoint, const md::Engine& engine);
 
  private:
-  /// Writes the atoms that are this rank's to write, and returns the checksums of their pieces.
   struct PieceSum {
     std::int64_t piece;  // of all regions
     std::uint64_t sum;
   };
+  /// Writes the atoms that are this rank's to write, and returns the checksums of their pieces.
   std::vector<PieceSum> write_atoms(const CheckpointLayout& layout, const std::string& path, const md::Engine& engine,
                                     std::string& problem) const;
-  /// As reserve(), of the file that was begun, on the root alone.
+  /// Takes room as reserve() does, for the file that was begun, on the root alone.
   void take_room(std::int64_t bytes);
   void finish(const CheckpointLayout& layout, const std::string& header, const std::vector<PieceSum>& own);
 

@@ -18,7 +18,7 @@ namespace {
 /// look alike.
 class Fingerprint {
  public:
-  /// The parts that are visited next are in this group of the file ("templates/").
+  /// Sets the group of the file ("templates/") of the parts that are visited next.
   Fingerprint& in(std::string group) {
     group_ = std::move(group);
     return *this;
@@ -50,7 +50,7 @@ class Fingerprint {
     add(part, terms.atoms);
     add(part, terms.parameter);
   }
-  /// Systems without virtual sites have no such part, as before there were any.
+  /// Adds virtual sites. Systems without any have no such part, as before there were any.
   void operator()(std::string_view part, const std::vector<model::VirtualSite>& sites, layout::SiteTable) {
     for (const auto& site : sites) {
       std::vector<std::int32_t> atoms = {site.atom, static_cast<std::int32_t>(site.frame)};
@@ -70,7 +70,7 @@ class Fingerprint {
   void operator()(std::string_view part, const model::Template& molecule, layout::SettleLengths) {
     add(part, std::vector<double>{molecule.water_oh, molecule.water_hh});
   }
-  /// Systems without chains have no such part, as before there were any.
+  /// Adds chains. Systems without any have no such part, as before there were any.
   void operator()(std::string_view part, const model::System& system, layout::Chains) {
     for (const auto& chain : system.chains()) add(part, std::vector<std::int64_t>{chain.first_run, chain.n_runs});
   }

@@ -9,11 +9,11 @@
 
 namespace tessera::app {
 
-/// A checksum of each part of the system file ("forcefield/bond", "templates/charge" of all templates, "box" …): of all
-/// that system_layout.h visits.
+/// Returns a checksum of each part of the system file ("forcefield/bond", "templates/charge" of all templates, "box"
+/// …): of all that system_layout.h visits.
 nlohmann::json fingerprint(const model::System& system);
 
-/// The parts in which two fingerprints differ.
+/// Returns the parts in which two fingerprints differ.
 std::vector<std::string> changed_parts(const nlohmann::json& before, const nlohmann::json& now);
 
 }  // namespace tessera::app

@@ -13,12 +13,12 @@ namespace tessera::app {
 
 namespace {
 
-/// Whether the direct sum of the run goes beyond the cut-off of its Lennard-Jones.
+/// Returns whether the direct sum of the run goes beyond the cut-off of its Lennard-Jones.
 bool was_split_tuned(const Checkpoint& checkpoint) {
   return checkpoint.settings.value("pme.cutoff", 0.0) > checkpoint.settings.value("interactions.cutoff", 0.0);
 }
 
-/// The split of Ewald's sum that the run of the checkpoint chose by trial; cut-off 0: none.
+/// Returns the split of Ewald's sum that the run of the checkpoint chose by trial; cut-off 0: none.
 md::pme::Split tuned_split(const Checkpoint& checkpoint, const RunConfig& config) {
   if (!may_choose_split(config) || !was_split_tuned(checkpoint)) return {};
   return {checkpoint.settings.at("pme.cutoff"), checkpoint.settings.at("pme.grid")};

@@ -7,14 +7,14 @@
 
 namespace tessera::app {
 
-/// The newest good checkpoint of a folder, with this rank's share of the atoms. `settings` get the pair scheme and the
-/// split of Ewald's sum that its run began with, unless the configuration names others. `note`, on the root, is what
-/// there is to say. Throws InputError where it is of another run. Collective.
+/// Reads the newest good checkpoint of a folder, with this rank's share of the atoms. `settings` get the pair scheme
+/// and the split of Ewald's sum that its run began with, unless the configuration names others. `note`, on the root, is
+/// what there is to say. Throws InputError where it is of another run. Collective.
 Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
                   const comm::Communicator& comm, md::EngineSettings& settings, std::string& note);
 
-/// Says in which settings that decide bits a run differs from that of a checkpoint; empty where in none. `settings` get
-/// the choices that the other run made, as in resume(). A rank may call it alone.
+/// Describes in which settings that decide bits a run differs from that of a checkpoint; empty where in none.
+/// `settings` get the choices that the other run made, as in resume(). A rank may call it alone.
 std::string compare_settings(const Checkpoint& checkpoint, const RunConfig& config, const model::System& system,
                              md::EngineSettings& settings);
 

@@ -11,9 +11,9 @@
 
 namespace tessera::app {
 
-/// Gives the system the box in which a new run begins. A rank may call it alone. Throws InputError.
+/// Sets the system's box to that in which a new run begins. A rank may call it alone. Throws InputError.
 void take_box_of_start(model::System& system, const RunConfig& config);
-/// Gives the system the box in which the run in this folder began.
+/// Sets the system's box to that in which the run in this folder began.
 void take_box_of_restart(model::System& system, const std::string& folder);
 
 /// This rank's share of what a new run begins with. Velocities of another run that are all zero count as none.

@@ -31,7 +31,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-/// "4" or "0:99".
+/// Reads a range, "4" or "0:99".
 std::optional<model::AtomSet::Range> range_of(std::string_view word) {
   const auto colon = word.find(':');
   const auto first = whole_number(word.substr(0, colon));
@@ -40,8 +40,8 @@ std::optional<model::AtomSet::Range> range_of(std::string_view word) {
   return model::AtomSet::Range{*first, *last};
 }
 
-/// The ranges of `index` (which counts from 0) and `bynum` (from 1) by id, those of `all`; nothing where the text is
-/// another selection.
+/// Reads the ranges of `index` (which counts from 0) and `bynum` (from 1) by id, those of `all`; nothing where the text
+/// is another selection.
 std::optional<Ranges> plain_ranges(std::string_view text, std::int64_t n_atoms) {
   std::istringstream words{std::string(text)};
   std::string word;
@@ -59,7 +59,7 @@ std::optional<Ranges> plain_ranges(std::string_view text, std::int64_t n_atoms) 
   return ranges;
 }
 
-/// Bytes that are no UTF-8 become U+FFFD.
+/// Returns JSON in which bytes that are no UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -27,7 +27,7 @@ std::string read_selections_text(const std::string& path);
 class Selections {
  public:
   Selections() = default;
-  /// Understands the content of such a file; messages call it `name`. Throws InputError.
+  /// Parses the content of such a file; messages call it `name`. Throws InputError.
   static Selections parse(std::string_view text, const std::string& name);
 
   /// Tells whether the engine understands a text without the file.
@@ -38,7 +38,7 @@ class Selections {
   bool contains(const std::string& text) const { return by_text_.contains(text); }
 
   bool empty() const { return by_text_.empty(); }
-  /// The content of the file.
+  /// Returns the content of the file.
   std::string text() const;
   /// Returns a checksum of the atoms of each text.
   std::map<std::string, std::string> checksums() const;

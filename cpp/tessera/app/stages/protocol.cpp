@@ -42,7 +42,8 @@ void check_names(const toml::array& rows, const std::vector<StageConfig>& stages
   }
 }
 
-/// A stage starts from the one above, with the same system, and has a folder of its own.
+/// Refuses an input or a folder of a stage, which starts from the one above, with the same system, and has a folder of
+/// its own.
 void refuse_input_and_folder(const toml::table& row, const std::string& file, Errors& errors) {
   if (const auto* input = row.get("input"))
     errors.add(fmt::format("{}:{}", file, input->source().begin.line),

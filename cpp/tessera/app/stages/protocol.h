@@ -25,7 +25,7 @@ struct Protocol {
 /// "stage.NAME.section.key=value" holds for one and those below. Throws one InputError that lists everything wrong.
 Protocol read_protocol(const std::string& path, const std::vector<std::string>& overrides = {});
 
-/// Does the same with a text; messages call the file `name`, and paths are relative to `folder`.
+/// Parses a protocol from a text; messages call the file `name`, and paths are relative to `folder`.
 Protocol parse_protocol(std::string_view text, const std::string& name, const std::string& folder,
                         const std::vector<std::string>& overrides = {});
 

@@ -29,7 +29,7 @@ std::string command_to_go_on(const RunRequest& request, const comm::Communicator
   return request.max_hours > 0 ? text + fmt::format(" --max-hours {}", request.max_hours) : text;
 }
 
-/// The root reads what selections came to: for ranks on other hosts, the file may not be there.
+/// Lets the root read the atoms of the selections: for ranks on other hosts, the file may not be there.
 Selections agree_on_selections(const RunRequest& request, const Protocol& protocol, const comm::Communicator& comm) {
   const auto needs_file = [](const RunConfig& config) {
     const auto wanted = selections_of(config);
@@ -53,7 +53,7 @@ Selections agree_on_selections(const RunRequest& request, const Protocol& protoc
   return name.empty() ? Selections() : Selections::parse(text, name);
 }
 
-/// A restart of a protocol takes the selections of all its stages from its folder.
+/// Writes the selections of all stages into the folder of a protocol, from which a restart takes them.
 void keep_selections(const RunConfig& config) {
   if (config.selections.empty()) return;
   const auto path = [&](std::string_view name) { return fmt::format("{}/{}", config.output.folder, name); };

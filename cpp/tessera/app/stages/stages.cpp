@@ -34,7 +34,7 @@ void with_name(const Stage& stage, Function&& function) {
   }
 }
 
-/// A stage that is done is not run again, so it must have been run with these settings.
+/// Throws InputError where a stage that is done, and so is not run again, was run with other settings.
 void check_done(const Stage& stage, const Checkpoint& checkpoint) {
   auto system = read_run_system(stage.config.input.system, stage.config);
   if (checkpoint.origin) system.box = checkpoint.origin->box;
@@ -56,7 +56,7 @@ std::optional<nlohmann::json> read_report(const Stage& stage) {
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
-/// ns/day of all legs together.
+/// Returns the ns/day of all legs together.
 double speed_of(const nlohmann::json& report, double timestep) {
   double steps = 0, seconds = 0;
   for (const auto& leg : report.at("legs")) {
@@ -130,7 +130,7 @@ void check_stages(const std::vector<Stage>& stages, std::size_t first, bool is_r
 
 namespace {
 
-/// The rest of the row of a minimisation, from its report.
+/// Describes the rest of the row of a minimisation, from its report.
 std::string describe_minimization(const nlohmann::json& report) {
   const auto& found = report.at("minimization");
   return fmt::format("{:>12}   energy {:.1f} kcal/mol, greatest force {:.4g} kcal/mol/Å{}\n",

@@ -23,8 +23,8 @@ void check_folders(const std::vector<Stage>& stages);
 /// stages above are done.
 void check_stages(const std::vector<Stage>& stages, std::size_t first, bool is_restart, int ranks);
 
-/// A table with the length, speed, temperature and density of each stage, or its energy and greatest force where it
-/// minimises, from its report.json.
+/// Returns a table with the length, speed, temperature and density of each stage, or its energy and greatest force
+/// where it minimises, from its report.json.
 std::string table_of_stages(const std::vector<Stage>& stages);
 
 }  // namespace tessera::app

@@ -10,7 +10,7 @@
 namespace tessera::app {
 namespace {
 
-/// The first block whose first row is not before `row`, or the one before it where that is nearer.
+/// Returns the first block whose first row is not before `row`, or the one before it where that is nearer.
 std::int64_t block_nearest_to(std::int64_t row, std::int64_t n_blocks, const FirstRow& first_row) {
   // Row `low` is before `row`, and `high` is not. Blocks hold about as many rows each, so every second time the place
   // between the two is guessed from their rows.

@@ -18,7 +18,8 @@ struct Molecule {
   bool is_unit = false;  // of a chain, which is never whole in a part of the box
 };
 
-/// One coordinate, as a fraction of an edge that consists of `grid` blocks, in the new edge of `n` blocks and the gap.
+/// Moves one coordinate, a fraction of an edge that consists of `grid` blocks, into the new edge of `n` blocks and the
+/// gap.
 std::int32_t moved(std::int32_t fraction, double edge, std::int32_t grid, std::int32_t n, double new_edge) {
   double blocks = (static_cast<double>(fraction) * fraction_unit + 0.5) * grid;
   if (blocks > n + 0.5 * (grid - n)) blocks -= grid;  // of a molecule that reaches out at the lower face

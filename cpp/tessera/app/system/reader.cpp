@@ -15,7 +15,7 @@ constexpr std::int32_t newest_version = 3;  // from 2 on files have checksums, f
 /// A visitor that collects the names of datasets.
 class DatasetNames {
  public:
-  /// Those that are visited next are in this group.
+  /// Sets the group of what is visited next.
   DatasetNames& in(std::string group) {
     group_ = std::move(group);
     return *this;
@@ -46,7 +46,7 @@ class DatasetNames {
   std::set<std::string> names_;
 };
 
-/// Whether a group or dataset may stand in a system file.
+/// Returns whether a group or dataset may stand in a system file.
 bool is_known_name(const std::string& name) {
   static const std::set<std::string> others = {"/forcefield",
                                                "/templates",
@@ -95,7 +95,7 @@ Reader::Reader(const SystemSource& source)
   check_names();
 }
 
-/// What is not known is refused, and where something known is missing, its number shows it.
+/// Refuses names that are not known; where something known is missing, the number of names shows it.
 void Reader::check_names() const {
   for (const auto& name : names_)
     if (!is_known_name(name))

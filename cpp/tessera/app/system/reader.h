@@ -37,7 +37,7 @@ class Reader {
     fail(fmt::format("dataset {} {}; the file is damaged or was not written by tessera: make it again", dataset, what));
   }
 
-  /// The rows of a dataset with these inner dimensions; none where it is absent.
+  /// Reads the rows of a dataset with these inner dimensions; none where it is absent.
   template <class Value>
   std::vector<Value> table(const std::string& dataset, const std::vector<std::int64_t>& inner) const {
     if (!has(dataset)) return {};
@@ -51,7 +51,7 @@ class Reader {
     return file_.read<Value>(dataset);
   }
 
-  /// Finite numbers in rows of `columns`.
+  /// Reads finite numbers in rows of `columns`.
   std::vector<double> numbers(const std::string& dataset, std::int64_t columns) const {
     auto values = table<double>(dataset, {columns});
     check_finite(dataset, values);
@@ -97,7 +97,8 @@ class Reader {
     return rows;
   }
 
-  /// Local indices; from version 3 on those of a chain's unit may lie in other units, which System::set_chains checks.
+  /// Reads local indices; from version 3 on those of a chain's unit may lie in other units, which System::set_chains
+  /// checks.
   template <std::size_t Columns>
   std::vector<std::array<std::int32_t, Columns>> atoms(const std::string& dataset, std::size_t n_atoms) const {
     if (!has("/instances/chains")) return tuples<Columns>(dataset, n_atoms);

@@ -20,8 +20,8 @@ void put(std::vector<double>& values, std::size_t row, const Fraction& fraction)
   values[3 * row + 2] = fraction.z;
 }
 
-/// The places of the block's atoms in another file, which is read in parts: as fractions of its box, or where all are
-/// to be near one atom or the system is in a vacuum, as fractions of the system's box that keep distances in Å.
+/// Reads the places of the block's atoms from another file, in parts: as fractions of its box, or where all are to be
+/// near one atom or the system is in a vacuum, as fractions of the system's box that keep distances in Å.
 std::vector<double> read_references(const std::string& path, const std::string& key, const CoordinateBlock& block,
                                     const model::System& system, std::optional<std::int64_t> whole_from) {
   constexpr std::int64_t rows_at_once = 1'000'000;

@@ -29,7 +29,7 @@ class Filler {
  public:
   Filler(const Reader& reader, std::string group) : reader_(reader), file_(reader.file()), group_(std::move(group)) {}
 
-  /// Rows of numbers alone.
+  /// Reads rows of numbers alone.
   template <class Row>
   void operator()(std::string_view name, std::vector<Row>& rows, layout::AnyRows) const {
     static_assert(std::is_trivially_copyable_v<Row> && sizeof(Row) % sizeof(double) == 0);
@@ -41,7 +41,7 @@ class Filler {
   void operator()(std::string_view name, std::vector<std::int32_t>& values, layout::AnyRows) const {
     values = reader_.table<std::int32_t>(dataset(name), {});
   }
-  /// Square maps, all of one size.
+  /// Reads square maps, all of one size.
   void operator()(std::string_view name, std::vector<model::CmapParameter>& maps, layout::AnyRows) const {
     if (!reader_.has(dataset(name))) return;
     const auto shape = file_.shape(dataset(name));
@@ -64,7 +64,7 @@ class Filler {
       reader_.fail_in(dataset(name), "is not lower triangular with a positive diagonal (a along x, b in the xy plane)");
     box = {{rows[0], 0, 0}, {rows[3], rows[4], 0}, {rows[6], rows[7], rows[8]}};
   }
-  /// Rows of first, count, number, step.
+  /// Reads rows of first, count, number, step.
   void operator()(std::string_view name, std::vector<model::ResidueNumbers>& rows, layout::AnyRows) const {
     const auto flat = reader_.table<std::int64_t>(dataset(name), {4});
     for (std::size_t i = 0; i < flat.size(); i += 4) rows.push_back({flat[i], flat[i + 1], flat[i + 2], flat[i + 3]});
@@ -158,7 +158,7 @@ class Filler {
                   pair.parameter.begin());
     }
   }
-  /// Tables of energies and forces, all with the same number of points.
+  /// Reads tables of energies and forces, all with the same number of points.
   void operator()(std::string_view name, std::vector<model::TabulatedPotential>& tables, layout::AnyRows) const {
     if (!reader_.has(dataset(name))) return;
     const auto shape = file_.shape(dataset(name));
@@ -171,7 +171,7 @@ class Filler {
       for (std::size_t i = 0; i < n; ++i)
         tables[t].points.push_back({values[2 * (t * n + i)], values[2 * (t * n + i) + 1]});
   }
-  /// The instances, in runs of one template.
+  /// Reads the instances, in runs of one template.
   void operator()(std::string_view name, model::System& system, layout::Runs) const {
     const auto flat = reader_.table<std::int64_t>(dataset(name), {2});
     std::vector<std::pair<std::int32_t, std::int64_t>> runs;
@@ -182,7 +182,7 @@ class Filler {
     }
     system.set_instances(runs);
   }
-  /// Rows of the first run and their number.
+  /// Reads rows of the first run and their number.
   void operator()(std::string_view name, model::System& system, layout::Chains) const {
     const auto flat = reader_.table<std::int64_t>(dataset(name), {2});
     std::vector<model::Chain> chains;
@@ -233,9 +233,9 @@ class Filler {
 
  private:
   std::string dataset(std::string_view name) const { return group_ + std::string(name); }
-  /// The group itself: "/" of the root.
+  /// Returns the group itself: "/" of the root.
   std::string object() const { return group_.size() > 1 ? group_.substr(0, group_.size() - 1) : group_; }
-  /// False only where the attribute need not be there.
+  /// Returns false only where the attribute need not be there.
   bool is_there(std::string_view name, layout::Attribute attribute) const {
     return !attribute.may_be_absent || file_.has_attribute(object(), std::string(name));
   }
@@ -245,7 +245,7 @@ class Filler {
   std::string group_;  // ends with a slash
 };
 
-/// Keys are keys of themselves and stand in the same molecule, so a group never reaches out of it.
+/// Checks that keys are keys of themselves and stand in the same molecule, so that a group never reaches out of it.
 void check_groups(const Reader& reader, const std::string& dataset, const std::vector<std::int32_t>& group) {
   for (std::size_t a = 0; a < group.size(); ++a) {
     const auto key = static_cast<std::size_t>(group[a]);
@@ -255,7 +255,7 @@ void check_groups(const Reader& reader, const std::string& dataset, const std::v
   }
 }
 
-/// Sites are atoms without mass, each in the hydrogen group of its parents, which are atoms with mass.
+/// Checks that sites are atoms without mass, each in the hydrogen group of its parents, which are atoms with mass.
 void check_virtual_sites(const Reader& reader, const std::string& root, const model::Template& molecule) {
   constexpr double rounding = 1e-9;
   const auto name = [&](std::int32_t atom) {
@@ -318,7 +318,7 @@ model::Template read_template(const Reader& reader, std::int64_t index, const mo
   return molecule;
 }
 
-/// Rows must stand in order, without overlap, within the instances.
+/// Checks that rows stand in order, without overlap, within the instances.
 void check_residue_numbers(const Reader& reader, const model::System& system) {
   std::int64_t n_instances = 0, end = 0;
   for (const auto& run : system.instances()) n_instances += run.count;
@@ -335,7 +335,7 @@ std::string optional_text(const io::Hdf5File& file, const std::string& name) {
   return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
 }
 
-/// How the source ends Lennard-Jones; files from before these attributes were written have that of its program.
+/// Reads how the source ends Lennard-Jones; files from before these attributes were written have that of its program.
 model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& coulomb_source) {
   const auto& file = reader.file();
   if (!file.has_attribute("/", "lj_cutoff")) {

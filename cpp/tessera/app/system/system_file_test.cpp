@@ -18,7 +18,6 @@
 namespace tessera::app {
 namespace {
 
-/// The message holds this text.
 void expect_says(const std::string& message, const std::string& part) {
   EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
 }
@@ -143,7 +142,7 @@ class SystemFile : public testing::Test {
   ~SystemFile() override { std::filesystem::remove_all(folder_); }
   std::string path() const { return folder_ + "/tiny.tsr"; }
 
-  /// What reading a changed file says.
+  /// Returns what reading a changed file says.
   std::string message(const std::function<void(Tiny&)>& change) {
     Tiny tiny;
     change(tiny);

@@ -60,7 +60,7 @@ void visit_root(System& system, Visitor&& visit) {
   visit("lj_rule", system.force_field.lj_rule, Attribute{});
 }
 
-/// Of /forcefield.
+/// Visits what is in /forcefield.
 template <class ForceField, class Visitor>
 void visit_force_field(ForceField& field, Visitor&& visit) {
   visit("type_lj", field.type_lj, AnyRows{});
@@ -72,7 +72,7 @@ void visit_force_field(ForceField& field, Visitor&& visit) {
   model::for_each_kind([&](auto kind) { visit(kind.name, field.parameters[kind], AnyRows{}); });
 }
 
-/// Of a group in /templates.
+/// Visits what is in a group in /templates.
 template <class Template, class Visitor>
 void visit_template(Template& molecule, const model::ForceField& field, Visitor&& visit) {
   visit("name", molecule.name, Attribute{true});
@@ -99,7 +99,7 @@ void visit_template(Template& molecule, const model::ForceField& field, Visitor&
   visit("settle", molecule, SettleLengths{});
 }
 
-/// Of /instances.
+/// Visits what is in /instances.
 template <class System, class Visitor>
 void visit_instances(System& system, Visitor&& visit) {
   visit("runs", system, Runs{});

@@ -10,7 +10,7 @@ using Image = std::array<std::int32_t, 3>;
 
 std::array<std::int32_t, 3> values_of(const Fraction& f) { return {f.x, f.y, f.z}; }
 
-/// How many box vectors further `b` is in the image that is nearest to `a`.
+/// Returns how many box vectors further `b` is in the image that is nearest to `a`.
 Image turns(const Fraction& a, const Fraction& b) {
   const auto from = values_of(a), to = values_of(b), nearest = values_of(b - a);
   Image image{};

@@ -18,7 +18,7 @@ namespace tessera::app {
 
 class ChainParts {
  public:
-  /// `own`: the share of this rank; −1: none.
+  /// Finds the parts of chains in a share. `own`: the share of this rank; −1: none.
   ChainParts(const model::System& system, const FrameShares& shares, int own);
 
   /// The number of box vectors to be added to the position in the box of each atom of the share's chains, by part and

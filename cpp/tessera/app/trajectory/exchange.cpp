@@ -28,7 +28,7 @@ void for_each_between(Iterator& range, Iterator end, std::int64_t first, std::in
   }
 }
 
-/// The first range of a set that ends at or behind an id.
+/// Finds the first range of a set that ends at or behind an id.
 auto range_from(const model::AtomSet& atoms, std::int64_t id) {
   return std::lower_bound(atoms.ranges().begin(), atoms.ranges().end(), id,
                           [](const auto& range, std::int64_t value) { return range.last < value; });
@@ -36,7 +36,7 @@ auto range_from(const model::AtomSet& atoms, std::int64_t id) {
 
 using Triple = std::array<float, 3>;
 
-/// A frame without atoms. A vacuum has no box; its frame says no more than where its middle is.
+/// Returns a frame without atoms. A vacuum has no box; its frame says no more than where its middle is.
 Frame empty_frame(const md::Engine& engine, double time) {
   return {
       engine.current_step(), time, engine.system().is_periodic ? engine.state().box : Box({}, {}, {}), {}, {}, {}, {}};

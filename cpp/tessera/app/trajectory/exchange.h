@@ -18,8 +18,8 @@ namespace tessera::app {
 
 class FrameExchange {
  public:
-  /// `writers`: the rank of each share; more than one of a single share make whole frames in turn. References must
-  /// outlive it.
+  /// Keeps references, which must outlive it. `writers`: the rank of each share; more than one of a single share make
+  /// whole frames in turn.
   FrameExchange(const model::System& system, FrameShares shares, std::vector<int> writers, FrameContents contents,
                 const comm::Communicator& comm);
 
@@ -31,7 +31,7 @@ class FrameExchange {
   const FrameShares& shares() const { return shares_; }
   const FrameContents& contents() const { return contents_; }
   const std::vector<int>& writers() const { return writers_; }
-  /// The share of this rank; −1: none.
+  /// Returns the share of this rank; −1: none.
   int own_share() const { return own_; }
 
  private:

@@ -16,7 +16,7 @@ namespace segments = io::segments;
 
 namespace {
 
-/// A set of atoms as ranges of equal lengths and distances: the hydrogens of a million waters are one.
+/// Describes a set of atoms as ranges of equal lengths and distances: the hydrogens of a million waters are one.
 std::vector<segments::Header::Ids> ids_of(const model::AtomSet& atoms) {
   std::vector<segments::Header::Ids> found;
   for (const auto& [first, last] : atoms.ranges()) {

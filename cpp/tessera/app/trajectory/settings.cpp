@@ -22,7 +22,7 @@ constexpr std::int64_t most_history_number = 9'999'999'999;
 constexpr std::int64_t usual_bytes_of_atom_in_xtc = 4;  // water at 0.01 Å takes a third of 12 bytes
 constexpr std::int64_t bytes_of_empty_h5md = 150'000;   // room for the first thousand steps, times and boxes
 
-/// Bytes of an atom in a frame of segments, as they are for proteins in water.
+/// Estimates the bytes of an atom in a frame of segments, as they are for proteins in water.
 double bytes_of_atom(const TrajectorySettings& settings) {
   constexpr double of_vector = 12, lossless_positions = 9.1, lossless_others = 10.5, at_hundredth = 3.25;
   const auto& contents = settings.contents;
@@ -40,7 +40,7 @@ std::string format_name(TrajectoryFormat format) {
   return std::string(names_of(format).at(static_cast<std::size_t>(format)));
 }
 
-/// Whether a method of io::write is how frames in a format are written.
+/// Returns whether a method of io::write is how frames in a format are written.
 bool is_taken(TrajectoryFormat format, const io::write::Method& method) {
   switch (format) {
     case TrajectoryFormat::segments:
@@ -55,8 +55,8 @@ bool is_taken(TrajectoryFormat format, const io::write::Method& method) {
   }
 }
 
-/// The method, the number of writers, the batch and the order must be those of the format, whether frames are written
-/// or not.
+/// Checks that the method, the number of writers, the batch and the order are those of the format, whether frames are
+/// written or not.
 void check_method(const OutputConfig& output) {
   const auto name = format_name(output.trajectory);
   if (output.trajectory == TrajectoryFormat::none) {
@@ -99,7 +99,7 @@ void check_method(const OutputConfig& output) {
         "set output.wrap = false, or output.order = \"sorted\"");
 }
 
-/// Formats of one file hold positions, H5MD and HISTORY velocities too, and HISTORY forces.
+/// Checks what formats of one file hold: positions, H5MD and HISTORY velocities too, and HISTORY forces.
 void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms) {
   const auto& contents = settings.contents;
   const auto refuse = [&](const char* setting, const char* formats) {
@@ -121,7 +121,7 @@ void check_single_file(const TrajectorySettings& settings, std::int64_t n_atoms)
                                  io::most_dcd_atoms, n_atoms));
 }
 
-/// A HISTORY has eight columns for the name of an atom.
+/// Checks that names of atoms fit the eight columns of a HISTORY.
 void check_names(const model::System& system) {
   const auto is_hidden = [](char c) { return c <= ' ' || c > '~'; };
   for (const auto& one : system.templates)

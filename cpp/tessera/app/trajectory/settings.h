@@ -22,7 +22,7 @@ struct TrajectorySettings {
   double moved = 0;          // Å
   bool is_as_owned = false;  // atoms stand as ranks own them
 
-  /// Whether ranks make whole frames in turn, which one of them writes; else each has a share of every frame.
+  /// Returns whether ranks make whole frames in turn, which one of them writes; else each has a share of every frame.
   bool takes_turns() const { return format == TrajectoryFormat::xtc; }
 };
 
@@ -35,14 +35,14 @@ model::AtomSet atoms_of(const TrajectorySettings& settings, const RunConfig& con
 /// Throws InputError where a format can't hold what is asked for, no such atoms are there, or names don't do.
 void check_trajectories(const RunConfig& config, const model::System& system);
 
-/// Bytes of a frame as ranks make it: of segments before compression.
+/// Returns the bytes of a frame as ranks make it: of segments before compression.
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame);
 
-/// Bytes that a frame takes in its file: as usual, where they depend on the numbers, and where it holds what has moved,
-/// those of a whole frame.
+/// Returns the bytes that a frame takes in its file: as usual, where they depend on the numbers, and where it holds
+/// what has moved, those of a whole frame.
 std::int64_t bytes_in_file(const TrajectorySettings& settings, std::int64_t atoms_of_frame, bool is_periodic);
 
-/// Bytes in a file that are there before the first frame, about.
+/// Returns the bytes in a file that are there before the first frame, about.
 std::int64_t file_header_bytes(const TrajectorySettings& settings);
 
 }  // namespace tessera::app

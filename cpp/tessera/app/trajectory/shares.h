@@ -24,8 +24,8 @@ struct MoleculeRun {
 /// which a frame holds any.
 class FrameShares {
  public:
-  /// `atoms`: those of a frame. There are fewer shares than asked for where molecules are larger than a share, and one
-  /// at least. References must outlive it.
+  /// Divides `atoms`, those of a frame. There are fewer shares than asked for where molecules are larger than a share,
+  /// and one at least. References must outlive it.
   FrameShares(const model::System& system, const model::AtomSet& atoms, bool whole, int n_shares);
 
   int n_shares() const { return static_cast<int>(cuts_.size()) - 1; }
@@ -39,15 +39,15 @@ class FrameShares {
   };
   Place find(std::int64_t id) const;
 
-  /// How many atoms a share needs.
   std::int64_t n_needed(int share) const { return cuts_[at(share + 1)] - cuts_[at(share)]; }
-  /// The rows of frames that a share makes.
+  /// Returns the first row of frames that a share makes; n_rows() their number.
   std::int64_t first_row(int share) const { return rows_[at(share)]; }
   std::int64_t n_rows(int share) const { return rows_[at(share + 1)] - rows_[at(share)]; }
-  /// Whether a share's first atom is within a chain that an earlier share begins with, and whether any share's is.
+  /// Returns whether a share's first atom is within a chain that an earlier share begins with; cuts_chains() whether
+  /// any share's is.
   bool begins_in_chain(int share) const { return is_cut_in_chain_[at(share)]; }
   bool cuts_chains() const;
-  /// The molecules of a share, in the order of their atoms' indices; used where they are put together.
+  /// Lists the molecules of a share, in the order of their atoms' indices; used where they are put together.
   std::vector<MoleculeRun> molecules(int share) const;
 
  private:
@@ -57,7 +57,7 @@ class FrameShares {
   };
 
   const Range& range_of_number(std::int64_t number) const;
-  /// The first atom with which a share may begin, at or before an atom.
+  /// Returns the first atom with which a share may begin, at or before an atom.
   std::int64_t first_of_share(std::int64_t id) const;
 
   const model::System& system_;

@@ -9,7 +9,7 @@
 namespace tessera::app {
 namespace {
 
-/// Two kinds of molecules, of three atoms and of one, in runs of 10, 7 and 5 instances: 30 + 7 + 15 atoms.
+/// Returns two kinds of molecules, of three atoms and of one, in runs of 10, 7 and 5 instances: 30 + 7 + 15 atoms.
 model::System system_of_two_kinds() {
   model::System system;
   system.templates.resize(2);
@@ -19,7 +19,7 @@ model::System system_of_two_kinds() {
   return system;
 }
 
-/// The ids that a share needs, by index, as its molecules tell.
+/// Returns the ids that a share needs, by index, as its molecules tell.
 std::vector<std::int64_t> ids_of(const FrameShares& shares, int share) {
   std::vector<std::int64_t> ids;
   for (const auto& run : shares.molecules(share)) {
@@ -70,7 +70,7 @@ TEST(FrameShares, EveryAtomHasOnePlaceInWholeMolecules) {
   }
 }
 
-/// Two waters of three atoms, a chain of 100 units of two atoms, and a water.
+/// Returns two waters of three atoms, a chain of 100 units of two atoms, and a water.
 model::System system_of_a_chain(bool is_strung) {
   model::System system;
   system.templates.resize(2);

@@ -18,9 +18,9 @@ class FrameSink {
   virtual void append(Frame frame) = 0;
   /// Waits until all frames are on the disk. Throws RunError.
   virtual void synchronize() = 0;
-  /// On the root: how many frames the files hold, also of earlier legs.
+  /// Counts the frames that the files hold, also of earlier legs. On the root.
   virtual std::int64_t n_frames() const = 0;
-  /// False once a file of this rank was removed, moved or replaced.
+  /// Returns false once a file of this rank was removed, moved or replaced.
   virtual bool is_in_place() const = 0;
 };
 

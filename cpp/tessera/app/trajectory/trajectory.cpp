@@ -31,7 +31,7 @@ FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig&
   return {system, std::move(shares), std::move(writers), settings.contents, comm};
 }
 
-/// Of formats that take several methods. The root reads the machine file.
+/// Chooses the method for formats that take several. The root reads the machine file.
 io::write::Choice agree_on_method(const TrajectorySettings& settings, const RunConfig& config,
                                   const model::AtomSet& atoms, const std::string& machine_file,
                                   const comm::Communicator& comm) {

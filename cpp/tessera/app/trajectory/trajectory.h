@@ -32,14 +32,14 @@ class Trajectory {
   void record(const md::Engine& engine);
   /// Begins the files of a new run and writes what record() has kept. Throws RunError.
   void begin();
-  /// Goes on from a checkpoint, which counts so many frames if it counts these. Returns a note for people. Throws
+  /// Continues from a checkpoint, which counts so many frames if it counts these. Returns a note for people. Throws
   /// InputError, RunError.
   std::string go_on(std::int64_t step, std::optional<std::int64_t> frames);
   /// Waits until all frames are on the disk. Throws RunError.
   void synchronize();
-  /// Of the files, on the root.
+  /// Counts the frames of the files, on the root.
   std::int64_t n_frames() const { return sink_ ? sink_->n_frames() : 0; }
-  /// False once a file that this rank writes was removed, moved or replaced.
+  /// Returns false once a file that this rank writes was removed, moved or replaced.
   bool is_in_place() const { return !sink_ || sink_->is_in_place(); }
 
  private:

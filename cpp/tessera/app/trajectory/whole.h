@@ -17,15 +17,15 @@ struct BondTree {
   int n_fragments = 0;
 };
 
-/// Leaves out bonds to atoms of other units.
+/// Makes the tree of a template's bonds, without bonds to atoms of other units.
 BondTree make_bond_tree(const model::Template& molecule);
 
-/// The atoms of a bond between two units of a chain that follow each other, if there is one: by distance from the first
-/// atom of the second.
+/// Finds the atoms of a bond between two units of a chain that follow each other, if there is one: by distance from the
+/// first atom of the second.
 std::optional<std::array<std::int64_t, 2>> find_link(const model::Template& before, const model::Template& unit);
 
-/// Whether bonds join the atoms of each unit of a chain, and each unit to the next, so that every part of it can be put
-/// together by itself.
+/// Returns whether bonds join the atoms of each unit of a chain, and each unit to the next, so that every part of it
+/// can be put together by itself.
 bool is_strung(const model::System& system, const model::Chain& chain);
 
 }  // namespace tessera::app

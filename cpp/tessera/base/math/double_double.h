@@ -33,19 +33,19 @@ struct Two {
 inline constexpr Two pi_over_4 = {0x1.921fb54442d18p-1, 0x1.1a62633145c07p-55};
 inline constexpr Two minus_sixth = {-0x1.5555555555555p-3, -0x1.5555555555555p-57};
 
-/// a + b without error, where |a| >= |b| or a is 0.
+/// Returns a + b without error, where |a| >= |b| or a is 0.
 constexpr Two ordered_sum(double a, double b) {
   const double sum = a + b;
   return {sum, b - (sum - a)};
 }
 
-/// a + b without error.
+/// Returns a + b without error.
 constexpr Two sum_of(double a, double b) {
   const double sum = a + b, of_b = sum - a;
   return {sum, (a - (sum - of_b)) + (b - of_b)};
 }
 
-/// a b without error, unless it overflows or underflows.
+/// Returns a b without error, unless it overflows or underflows.
 constexpr Two product(double a, double b) {
   const auto split = [](double x) {
     const double y = 134217729 * x, hi = y - (y - x);  // 2²⁷ + 1
@@ -66,7 +66,7 @@ constexpr Two sum_of(const Two& a, const Two& b) {
   return ordered_sum(s.hi, s.lo + (a.lo + b.lo));
 }
 
-/// a / b, where both are exact.
+/// Returns a / b, where both are exact.
 constexpr Two quotient(double a, double b) {
   const double q = a / b;
   const Two p = product(q, b);
@@ -87,7 +87,7 @@ inline constexpr auto exp_series = coefficients<13>([](int n) { return 1 / facto
 inline constexpr auto sin_series = coefficients<7>([](int n) { return sign(n) / factorial(2 * n + 5); });
 inline constexpr auto cos_series = coefficients<8>([](int n) { return sign(n) / factorial(2 * n + 4); });
 
-/// The polynomial with these coefficients, that of x⁰ first.
+/// Evaluates the polynomial with these coefficients, that of x⁰ first.
 template <std::size_t N>
 constexpr double polynomial(const std::array<double, N>& c, double x) {
   double sum = c[N - 1];
@@ -95,17 +95,17 @@ constexpr double polynomial(const std::array<double, N>& c, double x) {
   return sum;
 }
 
-/// x + x z (c + z times the polynomial of z), where z = x².
+/// Returns x + x z (c + z·p(z)), where z = x² and p is the polynomial with the coefficients `rest`.
 template <std::size_t N>
 constexpr Two odd_series(const Two& x, const Two& c, const std::array<double, N>& rest) {
   const Two z = product(x, x);
   return sum_of(x, product(product(x, z), sum_of(c, {z.hi * polynomial(rest, z.hi), 0})));
 }
 
-/// The sine of |r| <= π/4.
+/// Returns the sine of |r| <= π/4.
 constexpr double sin_of(const Two& r) { return odd_series(r, minus_sixth, sin_series).hi; }
 
-/// The cosine of |r| <= π/4.
+/// Returns the cosine of |r| <= π/4.
 constexpr double cos_of(const Two& r) {
   const Two z = product(r, r);
   const Two s = ordered_sum(1, -0.5 * z.hi);
@@ -114,8 +114,8 @@ constexpr double cos_of(const Two& r) {
 
 }  // namespace detail
 
-/// Sine and cosine of 2πk/n for any k and n from 1 to 2⁴⁰: error < 0.56 ulp. They are 0 (never -0) and ±1 at quarter
-/// turns, the same for equal fractions k/n, and have each symmetry of the circle to the last bit. About 40 ns.
+/// Returns sine and cosine of 2πk/n for any k and n from 1 to 2⁴⁰: error < 0.56 ulp. They are 0 (never -0) and ±1 at
+/// quarter turns, the same for equal fractions k/n, and have each symmetry of the circle to the last bit. About 40 ns.
 constexpr SinCos sincos_of_turn(std::int64_t k, std::int64_t n) {
   k %= n;
   const std::int64_t eighths = 8 * (k < 0 ? k + n : k), octant = eighths / n, rest = eighths - octant * n;

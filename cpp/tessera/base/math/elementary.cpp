@@ -56,7 +56,7 @@ Scaled scaled(double x) {
   return {static_cast<int>(k) - (is_subnormal ? 54 : 0), m - 1};
 }
 
-/// log x with a relative error below 2⁻⁶³: 2 (s + s³/3 + s⁵/5 + ...) with s = f/(2 + f).
+/// Returns log x with a relative error below 2⁻⁶³: 2 (s + s³/3 + s⁵/5 + ...) with s = f/(2 + f).
 Two log_of(double x) {
   const auto [k, f] = scaled(x);
   const Two d = ordered_sum(2, f);
@@ -66,7 +66,7 @@ Two log_of(double x) {
   return sum_of({k * ln2_parts[0], k * ln2_parts[1]}, {2 * half.hi, 2 * half.lo});
 }
 
-/// The sine of x + quarters π/2.
+/// Returns the sine of x + quarters π/2.
 double sin_after(double x, int quarters) {
   if (!(std::abs(x) < infinity)) return not_a_number;
   if (std::abs(x) > 1e5) x = std::fmod(x, 8 * pi_over_4.hi);
@@ -78,11 +78,11 @@ double sin_after(double x, int quarters) {
   return (quarters & 2) != 0 ? -value : value;
 }
 
-/// erf x for 0 <= x < 1. Source: Abramowitz and Stegun, 7.1.5.
+/// Returns erf x for 0 <= x < 1. Source: Abramowitz and Stegun, 7.1.5.
 Two erf_below_1(double x) { return product(two_over_root_pi, odd_series({x, 0}, minus_third, erf_series)); }
 
-/// erfc x for x >= 1: the continued fraction x + (1/2)/(x + 1/(x + (3/2)/(x + ...))) = p/q, from its far end. Source:
-/// Abramowitz and Stegun, 7.1.14.
+/// Returns erfc x for x >= 1, from its continued fraction x + (1/2)/(x + 1/(x + (3/2)/(x + ...))) = p/q, evaluated from
+/// the innermost term outwards. Source: Abramowitz and Stegun, 7.1.14.
 double erfc_from_1(double x) {
   if (x > 28) return 0;
   const int terms = static_cast<int>(12 + 148 / (x * x));

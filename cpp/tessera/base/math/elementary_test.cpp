@@ -28,14 +28,14 @@ struct Random {
     return z ^ (z >> 31);
   }
   double uniform(double low, double high) { return low + (high - low) * (static_cast<double>(word() >> 11) * 0x1p-53); }
-  /// A positive number with any mantissa and an exponent in [low, high).
+  /// Returns a positive number with any mantissa and an exponent in [low, high).
   double scaled(int low, int high) {
     const auto exponent = static_cast<int>(word() % static_cast<std::uint64_t>(high - low)) + low;
     return std::ldexp(uniform(1, 2), exponent);
   }
 };
 
-/// Error in units in the last place of the exact result.
+/// Returns the error of a result in units in the last place of the exact one.
 double ulps(double result, long double exact) {
   if (static_cast<long double>(result) == exact) return 0;
   int exponent = 0;

@@ -23,7 +23,7 @@ using V = hn::Vec<D>;
 
 HWY_INLINE V set(double value) { return hn::Set(D(), value); }
 
-/// 2ᵏ of the whole numbers k that are the last bits of 2⁵² + k + 1023.
+/// Returns 2ᵏ, where the last bits of each number are the integer 2⁵² + k + 1023.
 HWY_INLINE V PowerOfTwo(V shifted) {
   const hn::RebindToUnsigned<D> du;
   return hn::BitCast(D(), hn::ShiftLeft<52>(hn::BitCast(du, shifted)));

@@ -23,7 +23,8 @@
 
 namespace tessera::simd {
 
-/// Of charges and of A and B in the units of kernels, for a charge 10⁻¹⁵ e; and of coefficients.
+/// The least magnitudes that are not rounded to 0: of parameters (charges, A and B) in the units of kernels, where that
+/// of a charge is 10⁻¹⁵ e, and of coefficients.
 inline constexpr double least_parameter = 0x1p-36, least_coefficient = 0x1p-72;
 
 /// Rounds a parameter to single precision; one that is too small counts as 0.

@@ -21,7 +21,7 @@ inline std::vector<std::int64_t> instruction_sets() {
 
 inline std::int64_t chosen_instruction_set = 0;
 
-/// What vector code runs with from now on; 0: the best.
+/// Sets the instruction set that vector code runs with from now on; 0: the best.
 inline void choose_instruction_set(std::int64_t set) {
   chosen_instruction_set = set;
   hwy::SetSupportedTargetsForTest(set);

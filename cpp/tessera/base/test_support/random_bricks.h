@@ -9,7 +9,8 @@
 
 namespace tessera::test {
 
-/// `n` disjoint boxes that cover the mesh, by repeated cuts; none is narrower than `narrowest` (0: some may be empty).
+/// Returns `n` disjoint boxes that cover the mesh, made by repeated cuts; none is narrower than `narrowest` (0: some
+/// may be empty).
 inline std::vector<IndexBox> random_bricks(const Index3& mesh, int n, std::mt19937& random, std::int64_t narrowest) {
   std::vector<IndexBox> boxes{{{0, 0, 0}, mesh}};
   while (static_cast<int>(boxes.size()) < n) {

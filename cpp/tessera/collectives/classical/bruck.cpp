@@ -29,8 +29,9 @@ void add_packing(MessagePlan& plan, const std::vector<ElementRange>& blocks) {
   }
 }
 
-/// In scratch every position has first its own block, then those of the following positions that have arrived. In round
-/// k it appends what the position 2^k further on has. (With blocks of no bytes this is the dissemination barrier.)
+/// Adds Bruck's all-gather: in scratch every position has first its own block, then those of the following positions
+/// that have arrived. In round k it appends what the position 2^k further on has. (With blocks of no bytes this is the
+/// dissemination barrier.)
 void add_all_gather(MessagePlan& plan, const std::vector<int>& order, const std::vector<ElementRange>& blocks) {
   const auto n = order.size();
   const auto block = [&](std::size_t position) { return blocks[static_cast<std::size_t>(order[position % n])]; };
@@ -70,8 +71,8 @@ void add_unpacking(MessagePlan& plan, const std::vector<int>& order, const std::
   }
 }
 
-/// The block for the rank i positions further on moves by the binary digits of i: in round k all blocks whose digit k
-/// is set are packed and sent 2^k further on.
+/// Adds Bruck's all-to-all: the block for the rank i positions further on moves by the binary digits of i, and in round
+/// k all blocks whose digit k is set are packed and sent 2^k further on.
 void add_all_to_all(MessagePlan& plan, const std::vector<int>& order, std::int64_t length) {
   const auto n = order.size();
   const auto at = [&](std::size_t slot) { return static_cast<std::int64_t>(slot) * length; };

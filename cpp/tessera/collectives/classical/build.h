@@ -61,9 +61,9 @@ std::vector<int> order_from(int rank, const machine::Wires& wires);
 
 /// Returns `base` with each segment that is worth trying on a vector of this size, the best guess first.
 std::vector<Parameters> with_segments(const CollectiveProblem& problem, const Parameters& base);
-/// "k_ary(degree 3, 64 KiB)".
+/// Describes a plan: "k_ary(degree 3, 64 KiB)".
 std::string describe(const char* entry, std::initializer_list<std::string> details);
-/// "64 KiB"; empty for a vector that is not cut.
+/// Returns the size of the pieces of a vector, "64 KiB"; empty for a vector that is not cut.
 std::string segment_text(const Parameters& parameters);
 
 }  // namespace tessera::collectives

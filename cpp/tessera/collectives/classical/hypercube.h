@@ -19,12 +19,12 @@ struct Hypercube {
   std::size_t corner_of(int rank) const;  // the one that represents it
 };
 
-/// Neighbours in topology order share low dimensions. Halving first crosses the dimensions whose ranks are near by
-/// level and time, and of equal ones the highest bit, so that what is sent is consecutive. Where operands must stay in
-/// rank order, corners are in rank order, and bits rise.
+/// Makes a hypercube in which neighbours in topology order share low dimensions. Halving first crosses the dimensions
+/// whose ranks are near by level and time, and of equal ones the highest bit, so that what is sent is consecutive.
+/// Where operands must stay in rank order, corners are in rank order, and bits rise.
 Hypercube make_hypercube(const CollectiveProblem& problem, const machine::Wires& wires);
 
-/// A vector is cut into one part for each corner, such that what halving sends in one step is consecutive.
+/// Cuts a vector into one part for each corner, such that what halving sends in one step is consecutive.
 std::vector<ElementRange> split(const CollectiveProblem& problem, const Hypercube& cube);
 
 /// Moves parts along the cube. A corner's part is that of both ranks that it represents.

@@ -14,7 +14,8 @@ void add_scan(MessagePlan& plan, int n_ranks, const ElementRange& range) {
   for (int rank = 0; rank + 1 < n_ranks; ++rank) send(plan, rank, rank + 1, range, Effect::combine_left);
 }
 
-/// What a rank receives is its result, so what it sends to the next rank is computed in scratch.
+/// Adds an exclusive scan. What a rank receives is its result, so what it sends to the next rank is computed in
+/// scratch.
 void add_exscan(MessagePlan& plan, int n_ranks, const ElementRange& range) {
   PlannedMessage message{.begin = range.begin, .at = range.begin, .length = range.length};
   message.target = Buffer::scratch;

@@ -14,8 +14,8 @@ bool can(const CollectiveProblem& problem, const machine::Wires&) {
          problem.operation == Operation::reduce_scatter;
 }
 
-/// Contributions reach each block in the order of their distance from its rank, on either side, which keeps operands in
-/// order.
+/// Adds messages such that contributions reach each block in the order of their distance from its rank, on either side,
+/// which keeps operands in order.
 void add_in_rank_order(MessagePlan& plan, const CollectiveProblem& problem, const std::vector<ElementRange>& blocks) {
   for (int distance = 1; distance < problem.n_ranks; ++distance)
     for (int low = 0; low + distance < problem.n_ranks; ++low) {

@@ -30,8 +30,8 @@ PlannedMessage vector_message(std::int64_t length, int from, int to, Effect effe
   return {from, to, effect, source, target, begin, at, length};
 }
 
-/// Both ranks of a pair send before either combines, so what arrives waits in scratch. Pairs of successive steps use
-/// two places in turn, so that nobody waits for a slow neighbour's last step.
+/// Adds the exchanges of recursive doubling. Both ranks of a pair send before either combines, so what arrives waits in
+/// scratch. Pairs of successive steps use two places in turn, so that nobody waits for a slow neighbour's last step.
 void add_exchanges(MessagePlan& plan, const CollectiveProblem& problem, const Hypercube& cube) {
   const auto length = whole(problem).length;
   plan.scratch = cube.dimensions.empty() ? 0 : 2 * length;
@@ -48,8 +48,8 @@ void add_exchanges(MessagePlan& plan, const CollectiveProblem& problem, const Hy
   }
 }
 
-/// Hillis and Steele, 1986: after the step of distance d every rank has the sum of the 2d ranks up to itself. In an
-/// exclusive scan that sum is kept in scratch, and the result combines only what was received.
+/// Adds the scan of Hillis and Steele, 1986: after the step of distance d every rank has the sum of the 2d ranks up to
+/// itself. In an exclusive scan that sum is kept in scratch, and the result combines only what was received.
 void add_scan(MessagePlan& plan, const CollectiveProblem& problem) {
   const auto length = whole(problem).length;
   const bool is_exclusive = problem.operation == Operation::exscan;

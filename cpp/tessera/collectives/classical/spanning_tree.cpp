@@ -12,8 +12,8 @@ namespace {
 // All pairs are looked at.
 constexpr int most_ranks = 1024;
 
-/// Prim's algorithm. Of equal links the one from the rank that came first is taken, so that a rank sends to all other
-/// ranks of its host, and one link joins two subnets.
+/// Finds a minimal spanning tree by Prim's algorithm. Of equal links the one from the rank that came first is taken, so
+/// that a rank sends to all other ranks of its host, and one link joins two subnets.
 RankTree minimal_spanning_tree(const CollectiveProblem& problem, const machine::Wires& wires) {
   const auto bytes = static_cast<double>(whole(problem).length * problem.element_bytes);
   RankTree tree(problem.n_ranks, root_of(problem, wires));

@@ -8,7 +8,7 @@
 namespace tessera::collectives {
 namespace {
 
-/// A root that sends everything to everyone gains nothing by sending it in pieces.
+/// Returns one candidate, as a root that sends everything to everyone gains nothing by sending it in pieces.
 std::vector<Parameters> star_candidates(const CollectiveProblem&, const machine::Wires&) { return {{}}; }
 
 MessagePlan plan_star(const CollectiveProblem& problem, const machine::Wires& wires, const Parameters& parameters) {

@@ -50,8 +50,8 @@ Between make_between(const CollectiveProblem& problem, const machine::Wires& wir
   return {std::move(leaders), std::move(outer), {wires.network(), hosts}};
 }
 
-/// A plan between hosts finds in the output what was collected and leaves there what is to be distributed. Bruck's
-/// barrier keeps its notices in scratch instead, so it does not fit.
+/// Returns whether an entry can run between hosts. A plan between hosts finds in the output what was collected and
+/// leaves there what is to be distributed; Bruck's barrier keeps its notices in scratch instead, so it does not fit.
 bool fits_between(const Entry& entry, const Between& between) {
   return entry.can(between.problem, between.wires) &&
          (between.problem.operation != Operation::barrier || entry.name != std::string_view("bruck"));
@@ -72,8 +72,9 @@ struct HostTreeEdge {
   ElementRange below;  // the blocks of the child and of all below it, of operations that have blocks by rank
 };
 
-/// MPI libraries are assumed to use a binomial tree inside a host. Edges are listed round by round, towards the leader.
-/// Ranks above and below the leader form separate arms, so that partial results are of neighbouring ranks.
+/// Returns the tree inside a host; MPI libraries are assumed to use a binomial one. Edges are listed round by round,
+/// towards the leader. Ranks above and below the leader form separate arms, so that partial results are of neighbouring
+/// ranks.
 std::vector<HostTreeEdge> tree_inside(const CollectiveProblem& problem, std::span<const int> ranks, int leader) {
   const auto offsets = problem.offsets();
   const auto middle = std::find(ranks.begin(), ranks.end(), leader);

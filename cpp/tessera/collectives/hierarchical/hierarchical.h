@@ -9,8 +9,8 @@
 namespace tessera::collectives {
 
 bool can_hierarchical(const CollectiveProblem& problem, const machine::Wires& wires);
-/// `parameters.pattern` names the entry between hosts and that entry's own pattern: "ring", "subnets,chain". Where that
-/// entry can't do the problem, binomial is taken.
+/// Plans a collective inside and between hosts. `parameters.pattern` names the entry between hosts and that entry's own
+/// pattern: "ring", "subnets,chain". Where that entry can't do the problem, binomial is taken.
 MessagePlan plan_hierarchical(const CollectiveProblem& problem, const machine::Wires& wires,
                               const Parameters& parameters);
 std::vector<Parameters> candidates_hierarchical(const CollectiveProblem& problem, const machine::Wires& wires);

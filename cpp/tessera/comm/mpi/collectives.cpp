@@ -177,8 +177,8 @@ Collectives::Planned Collectives::choose(CollectiveProblem problem) {
   return planned;
 }
 
-/// Rank 0 chooses for all ranks, as choosing takes a while, and times that are predicted on different processors might
-/// differ in the last bit.
+/// Lets rank 0 choose for all ranks, as choosing takes a while, and times that are predicted on different processors
+/// might differ in the last bit.
 std::optional<PricedEntry> Collectives::agree_on_candidate(const CollectiveProblem& problem, Decision& decision) {
   Chosen chosen;
   if (rank_ == 0) {

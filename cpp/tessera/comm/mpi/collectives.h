@@ -52,7 +52,7 @@ class Collectives {
   /// with one that these ranks are not on, the MPI library carries out all operations, unless an entry is asked for.
   /// Throws InputError for an unknown entry. `comm` outlives this object. Collective.
   Collectives(MPI_Comm comm, const std::shared_ptr<const machine::Network>& network, CollectiveSettings settings = {});
-  /// The destructor is collective, unless MPI has ended.
+  /// Frees what it holds. Collective, unless MPI has ended.
   ~Collectives();
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;

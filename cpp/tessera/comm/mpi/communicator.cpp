@@ -38,8 +38,8 @@ std::string library_text() {
   return {text, static_cast<std::size_t>(length)};
 }
 
-/// Where another MPI's launcher started several processes, each of which is alone by this library, the launcher's first
-/// process says so and the others end, as there is no other means to say it once.
+/// Refuses a launch by another MPI's launcher, which started several processes, each of which is alone by this library:
+/// the launcher's first process says so and the others end, as there is no other means to say it once.
 void refuse_launch() {
   const auto missed = mpi::missed_launch(1);
   if (!missed) return;

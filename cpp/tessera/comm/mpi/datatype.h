@@ -45,7 +45,7 @@ struct Data {
   std::int64_t bytes() const;  // that travel
 };
 
-/// Copy data between a user's memory and plain bytes in the order of the signature, and return an MPI error code.
+/// Copies data between a user's memory and plain bytes in the order of the signature, and returns an MPI error code.
 int pack(const Data& from, std::byte* to, MPI_Comm comm);
 int unpack(const std::byte* from, const Data& to, MPI_Comm comm);
 

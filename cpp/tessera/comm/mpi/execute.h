@@ -31,7 +31,7 @@ class Schedule {
   /// Takes the actions of a plan of which only this part is known.
   Schedule(std::vector<Action> actions, int rank);
 
-  /// Return the range of a buffer that the rank reads or writes, and the range that it writes.
+  /// Returns the range of a buffer that the rank reads or writes; written() the range that it writes.
   const ElementRange& touched(Buffer buffer) const { return touched_[static_cast<std::size_t>(buffer)]; }
   const ElementRange& written(Buffer buffer) const { return written_[static_cast<std::size_t>(buffer)]; }
 
@@ -74,7 +74,7 @@ struct Limits {
 
 class Executor {
  public:
-  /// `comm` carries no other messages. Its error handler must return.
+  /// Makes an executor on `comm`, which carries no other messages and whose error handler must return.
   Executor(MPI_Comm comm, const Limits& limits);
 
   /// Executes a schedule and returns an MPI error code. After an error, messages may still be under way.

@@ -19,7 +19,7 @@ namespace tessera::comm {
 
 namespace {
 
-/// What an error of MPI-IO means. Open MPI has classes for errors of the system that users can mend; MPICH often has
+/// Describes an error of MPI-IO. Open MPI has classes for errors of the system that users can mend; MPICH often has
 /// only the system's own words at the end of a text of several lines.
 std::string text_of(int code) {
   int error_class = MPI_ERR_OTHER;
@@ -96,7 +96,7 @@ class MpiFile : public SharedFile {
   void check(int code, const char* what) const {
     if (code != MPI_SUCCESS) throw RunError(fmt::format("{}: can't {}: {}", path_, what, text_of(code)));
   }
-  /// A full disk may show only in what was written.
+  /// Throws RunError where less than expected was written, which may be all that shows a full disk.
   void check_count(const MPI_Status& status, std::size_t expected) const {
     int n = 0;
     MPI_Get_count(&status, MPI_BYTE, &n);

@@ -37,7 +37,7 @@ std::string Communicator::host() {
 int Communicator::rank() const { return 0; }
 int Communicator::size() const { return 1; }
 
-/// There is nothing to plan for one rank.
+/// Checks only the entry's name, as there is nothing to plan for one rank.
 std::string Communicator::follow(const std::shared_ptr<const machine::Network>&,
                                  const std::optional<std::string>& entry) {
   if (entry) (void)collectives::entry(*entry);
@@ -54,7 +54,7 @@ void Communicator::all_reduce_sum_for_report(std::span<double>) const {}
 void Communicator::all_reduce_rounded_sum(std::span<double>) const {}
 Request Communicator::start_all_reduce_max(std::span<std::int64_t>) const { return {}; }
 
-// A rank never sends to itself: callers copy their own part.
+// Fails, as a rank never sends to itself: callers copy their own part.
 Request Communicator::start_send(std::span<const std::byte>, int, int) const {
   fail_check("no peer", __FILE__, __LINE__);
 }

@@ -121,7 +121,7 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-/// A thread that run_ranks did not start is the only rank of its job.
+/// Returns the ranks of this thread's job. A thread that run_ranks did not start is the only rank of its job.
 Communicator Communicator::world() {
   if (!current_job) return alone();
   return Communicator(std::make_unique<Implementation>(current_job, current_rank));
@@ -198,7 +198,7 @@ void Communicator::all_reduce_rounded_sum(std::span<double> values) const {
   reduce(*this, *implementation_, values, [](double a, double b) { return a + b; });
   broadcast(std::as_writable_bytes(values), 0);
 }
-/// The reduction is done when it is started.
+/// Does the whole reduction at once, so that waiting for it does nothing.
 Request Communicator::start_all_reduce_max(std::span<std::int64_t> values) const {
   all_reduce_max(values);
   return {};
@@ -236,7 +236,7 @@ void Communicator::wait_all(std::span<Request> requests) {
   }
 }
 
-/// Messages arrive when they are sent, so there is nothing to do.
+/// Does nothing, as messages arrive when they are sent.
 void Communicator::progress(std::span<const Request>) {}
 
 void Communicator::gather(std::span<const std::byte> block, std::span<std::byte> all, int root) const {

@@ -43,7 +43,7 @@ const std::byte* SharedMemory::of(int rank) const {
   const auto& lines = implementation_->of[static_cast<std::size_t>(rank)];
   return lines ? lines->data()->bytes : nullptr;
 }
-/// All ranks of the job wait, as all threads are in one process.
+/// Waits for all ranks of the job, as all threads are in one process.
 void SharedMemory::synchronise() const { implementation_->job->barrier(); }
 
 }  // namespace tessera::comm

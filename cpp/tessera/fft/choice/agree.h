@@ -31,7 +31,7 @@ struct Agreed {
 /// or if no host has several ranks while others exist.
 std::string resolved_exchange(const std::string& asked, const comm::RankWires& wires);
 
-/// Gives rank 0's plan to all ranks, which recompute it from the problem that all know. Collective.
+/// Sends rank 0's plan to all ranks, which recompute it from the problem that all know. Collective.
 TransformPlan share_plan(const comm::Communicator& comm, const TransformProblem& problem, TransformPlan plan);
 
 /// Takes the same arguments on all ranks. Throws InputError on all ranks, like plan_transform and comm::wires_of_ranks.

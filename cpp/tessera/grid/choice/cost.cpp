@@ -33,7 +33,8 @@ Prediction predict_one_by_one(const FieldCost& cost, std::int64_t fields) {
   return found;
 }
 
-/// Double buffering: while a batch is computed, the messages of the next are under way. The first travels alone.
+/// Predicts double buffering: while a batch is computed, the messages of the next are under way. The messages of the
+/// first batch overlap with nothing.
 Prediction predict_in_batches(const FieldCost& cost, const std::vector<std::int64_t>& batches) {
   Prediction found;
   UnderWay messages;

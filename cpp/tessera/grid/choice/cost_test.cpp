@@ -20,8 +20,8 @@
 namespace tessera::grid {
 namespace {
 
-/// Kristensen et al. (2011), Figure 5.2, with the remaining batches counted as its text says. `byte_time`: of a field's
-/// surface, `c`: of its points.
+/// Returns the wait of Kristensen et al. (2011), Figure 5.2, with the remaining batches counted as its text says.
+/// `byte_time`: of a field's surface, `c`: of its points.
 double wait_of_the_paper(double l, double byte_time, double c, double t, double b, int n) {
   double wait = l + b / std::pow(2, n) * byte_time;
   for (int i = 1; i <= n; ++i) wait += std::max(0.0, l + b / std::pow(2, i - 1) * byte_time - c * b / std::pow(2, i));

@@ -17,7 +17,8 @@ Stencil kinetic_stencil(int order, const std::array<Vec3, 3>& steps) {
   return stencil;
 }
 
-/// to += (potential − shift) · from for n points of `kComponents` numbers; returns Σ |to|² and Σ potential · |from|².
+/// Adds (potential − shift) · from to `to`, for n points of `kComponents` numbers; returns Σ |to|² and Σ potential ·
+/// |from|².
 template <int kComponents>
 std::array<double, 2> add_potential(const double* potential, double shift, const double* from, double* to,
                                     std::int64_t n) {

@@ -31,18 +31,19 @@ struct WaveGrid {
 /// Fields (n, nx, ny, nz) of this rank's box lie one after the other; complex numbers are two doubles.
 class Hamiltonian {
  public:
-  /// `order` of ∇². `potential` of this rank's box, hartree. Throws InputError on all ranks for orders and phases that
-  /// can't be. Collective.
+  /// Makes H with a stencil of an order for ∇² and the potential of this rank's box, hartree. Throws InputError on all
+  /// ranks for orders and phases that can't be. Collective.
   Hamiltonian(const WaveGrid& grid, int order, std::span<const double> potential);
 
   const std::vector<double>& potential() const { return potential_; }
-  /// to = H from for n fields. Collective.
+  /// Computes to = H from for n fields. Collective.
   void apply(std::span<const double> from, std::span<double> to, std::int64_t n);
-  /// to = H from − eigenvalue · from for each field; `sums` (fields, 2) become Σ |to|² and Σ V |from|² over all ranks'
-  /// points, the same bits on all ranks. A rank's sums do not depend on its threads. Collective.
+  /// Computes to = H from − eigenvalue · from for each field; `sums` (fields, 2) become Σ |to|² and Σ V |from|² over
+  /// all ranks' points, the same bits on all ranks. A rank's sums do not depend on its threads. Collective.
   void find_residuals(std::span<const double> from, std::span<const double> eigenvalues, std::span<double> to,
                       std::span<std::array<double, 2>> sums);
-  /// Fields `first` … of noise between −1 and 1, a function of the point, the field and the seed.
+  /// Fills fields, of which the first has the number `first`, with noise between −1 and 1, a function of the point, the
+  /// field and the seed.
   void fill_with_noise(std::span<double> fields, std::int64_t first) const;
 
  private:

@@ -17,14 +17,14 @@ constexpr std::int64_t values_in_cache = 1 << 16;  // of each array that a sweep
 constexpr int sweeps_of_coarsest = 8;
 constexpr double width_of_coarsest = 20;  // the greatest eigenvalue over the least that the sweeps are made for
 
-/// Distances of the planes of points: lengths of steps where they are at right angles.
+/// Returns the distances between planes of grid points: the lengths of the steps where these are at right angles.
 std::array<double, 3> distances_of(const std::array<Vec3, 3>& steps) {
   const auto& [a, b, c] = steps;
   const double volume = std::abs(dot(a, cross(b, c)));
   return {volume / norm(cross(b, c)), volume / norm(cross(c, a)), volume / norm(cross(a, b))};
 }
 
-/// The factors of Jacobi sweeps for a matrix whose eigenvalues, over its diagonal, are up to `greatest`.
+/// Returns the factors of Jacobi sweeps for a matrix whose eigenvalues, over its diagonal, are up to `greatest`.
 std::vector<float> factors_up_to(double greatest) {
   const double least = greatest / width_of_coarsest;
   std::vector<float> factors;
@@ -36,7 +36,8 @@ std::vector<float> factors_up_to(double greatest) {
   return factors;
 }
 
-/// Real fields that go through the cycle at once. Alone, a rank has no messages, and its caches hold one field best.
+/// Returns how many real fields go through the cycle at once. A single rank has no messages, and its caches hold one
+/// field best.
 std::int64_t fields_together(const WaveGrid& grid) {
   constexpr std::int64_t fields_of_message = 8;
   if (grid.comm.size() > 1) return fields_of_message;
@@ -95,7 +96,7 @@ WavePreconditioner::WavePreconditioner(const WaveGrid& grid)
   }
 }
 
-/// Threads would wait for each other longer than they compute on few points.
+/// Returns one thread for a level of few points, where threads would wait for each other longer than they compute.
 ThreadPool& WavePreconditioner::threads_of(const Level& level) {
   constexpr std::int64_t least_points_of_thread = 8192;
   const auto points = level.layout.boxes[static_cast<std::size_t>(grid_.comm.rank())].size();
@@ -170,7 +171,8 @@ void WavePreconditioner::apply_real(double* fields, std::int64_t n) {
   });
 }
 
-/// The real and the imaginary part of a field, times e^{−ik·r}, are two real fields, one behind the other.
+/// Applies the cycle to complex fields: the real and the imaginary part of a field, times e^{−ik·r}, are two real
+/// fields, one behind the other.
 void WavePreconditioner::apply_complex(double* fields, std::int64_t n) {
   const std::int64_t row = box_.extent(2), rows = box_.extent(0) * box_.extent(1);
   const auto points = static_cast<std::size_t>(box_.size());

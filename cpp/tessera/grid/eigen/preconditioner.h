@@ -32,10 +32,10 @@ namespace tessera::grid {
 /// same bits on any ranks and threads, and with any other fields.
 class WavePreconditioner {
  public:
-  /// Collective.
+  /// Makes the grids of the cycle. Collective.
   explicit WavePreconditioner(const WaveGrid& grid);
 
-  /// `potential` of this rank's box; shift > 0. All are in hartree. Collective.
+  /// Sets the potential of this rank's box, a level and a shift > 0, all in hartree. Collective.
   void set_potential(std::span<const double> potential, double level, double shift);
   /// Replaces n fields (n, nx, ny, nz) of this rank's box. Collective.
   void apply(std::span<double> fields, std::int64_t n);

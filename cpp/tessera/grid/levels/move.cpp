@@ -25,7 +25,7 @@ void copy_box(const IndexBox& box, const Real* from, const Place& source, Real* 
   });
 }
 
-/// The place as points are numbered by who sends them.
+/// Returns the place with points numbered as their sender numbers them.
 Place shifted_back(Place place, const Index3& shift) {
   for (std::size_t d = 0; d < 3; ++d) place.box.lower[d] -= shift[d], place.box.upper[d] -= shift[d];
   return place;
@@ -100,7 +100,7 @@ void Move<Real>::send(const Real* from, std::int64_t fields, const Phases& phase
   }
 }
 
-/// Puts the values of a piece to their place, times their phase.
+/// Writes the values of a piece, times their phase, to their place.
 template <class Real>
 void Move<Real>::put(const fft::MovedBox& piece, const Real* from, const Place& source, Real* to) {
   const auto target = shifted_back(to_, piece.shift);

@@ -46,20 +46,20 @@ struct MovedBoxes {
 template <class Real>
 class Move {
  public:
-  /// Both places have values of as many components. With `leaves_own`, values that are in this rank's boxes of both
-  /// layouts at the same point are not copied.
+  /// Makes a move between places whose values have as many components. With `leaves_own`, values that are in this
+  /// rank's boxes of both layouts at the same point are not copied.
   Move(const MovedBoxes& boxes, const Place& from, const Place& to, bool leaves_own, const comm::Communicator& comm,
        ThreadPool& threads);
 
   /// Moves `fields` fields, one after the other. Collective.
   void execute(const Real* from, Real* to, std::int64_t fields = 1);
 
-  /// Does so in two steps: sends fields, which stay where they are until each was placed; in(r + edge d) = phases[d] ·
-  /// in(r). What is beyond an edge along directions that `leaves_out` names, on all ranks the same, is not moved.
-  /// Collective.
+  /// Begins a move in two steps: sends fields, which stay where they are until each was placed; in(r + edge d) =
+  /// phases[d] · in(r). What is beyond an edge along directions that `leaves_out` names, on all ranks the same, is not
+  /// moved. Collective.
   void send(const Real* from, std::int64_t fields, const Phases& phases = {1, 1, 1},
             const std::array<bool, 3>& leaves_out = {});
-  /// Puts the values of one of these fields to their places.
+  /// Writes the values of one of these fields to their places.
   void place(std::int64_t field, Real* to);
 
  private:

@@ -18,18 +18,18 @@ namespace tessera::grid {
 template <class Real>
 class RegionExchange {
  public:
-  /// `regions`: by rank. Values have one or two (complex) components. With `leaves_own`, those of the rank's own box
-  /// are not copied.
+  /// Makes an exchange with the region of each rank. Values have one or two (complex) components. With `leaves_own`,
+  /// those of the rank's own box are not copied.
   RegionExchange(const GridLayout& layout, const std::vector<IndexBox>& regions, int components, bool leaves_own,
                  const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Brings other ranks' values around `fields` fields of the rank's box, one after the other. in(r + edge d) =
-  /// phases[d] · in(r). Along directions that `leaves_out` names, values beyond an edge are not brought. Collective.
+  /// Fetches other ranks' values around `fields` fields of the rank's box, one after the other. in(r + edge d) =
+  /// phases[d] · in(r). Along directions that `leaves_out` names, values beyond an edge are not fetched. Collective.
   void bring(const Real* from, std::int64_t fields, const Phases& phases, const std::array<bool, 3>& leaves_out = {}) {
     move_.send(from, fields, phases, leaves_out);
   }
-  /// Puts the values around one of these fields into their places in the region. Each field is to be filled before the
-  /// next are brought.
+  /// Writes the values around one of these fields into their places in the region. Each field is to be filled before
+  /// the next are fetched.
   void fill(std::int64_t field) { move_.place(field, memory_.data()); }
 
   /// Returns how many fields are best brought together: with more, messages are fewer, but no longer stay in caches.

@@ -53,7 +53,8 @@ void Relaxation::copy_inside(const double* values) {
                   around_.around({x, y, box.lower[2]}));
 }
 
-/// A row's sums over neighbours that do not change meanwhile are vectors; what remains is one chain of multiply-adds.
+/// Computes a row's sums over neighbours that do not change meanwhile with vectors; what remains is one chain of
+/// multiply-adds.
 void Relaxation::gauss_seidel(double* values, const double* source) {
   const auto& box = around_.box();
   const auto n = box.extent(2);

@@ -22,7 +22,7 @@ class Relaxation {
   /// Throws InputError where the stencil's first term is not the point itself, with a coefficient that is not zero.
   Relaxation(const Stencil& stencil, const GridLayout& layout, const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Does `sweeps` sweeps over `values`, this rank's box; others' values are brought before each. Collective.
+  /// Does `sweeps` sweeps over `values`, this rank's box; others' values are fetched before each. Collective.
   void sweep(RelaxationMethod method, std::span<double> values, std::span<const double> source, std::int64_t sweeps,
              double weight);
 

@@ -68,7 +68,7 @@ HWY_INLINE void SumRowsOf(std::span<const Real* const> rows, std::span<const Rea
   for (; i < length; ++i) SumVectors<1, kTerms>(one, from, factors, n, i, to);
 }
 
-/// The sums of transfers of orders 1 to 4 are unrolled.
+/// Sums rows; the sums of transfers of orders 1 to 4 are unrolled.
 template <class Real>
 HWY_INLINE void SumRows(std::span<const Real* const> rows, std::span<const Real> weights, Real* to,
                         std::int64_t length) {
@@ -163,7 +163,8 @@ HWY_INLINE void HalveVector(D d, std::span<const Real> weights, const Real* midd
   hn::StoreU(sum, d, to + i);
 }
 
-/// Fine values at even and odd places are first split, so that their neighbours are neighbours.
+/// Restricts a row. Fine values at even and odd places are split first, so that neighbours of coarse values are
+/// consecutive.
 template <int kOrder, int kComponents, class Real>
 HWY_INLINE void HalveRowOf(std::span<const Real> weights, std::span<const RowPart<Real>> parts, Real* to,
                            std::int64_t n) {
@@ -253,7 +254,7 @@ HWY_INLINE void DoubleRow(std::span<const Real> weights, int components, const R
     DoubleRowOf<2>(weights, from, to, n);
 }
 
-/// What is nearest enters last and stays in a register, as every point waits for it.
+/// Adds the nearest value last and keeps it in a register, as every point waits for it.
 void FollowRow(std::span<const double> weights, std::span<const std::int64_t> steps, const double* sums, double* row,
                std::int64_t n) {
   const hn::CappedTag<double, 1> d;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t most_terms = 2 * most_transfer_order + 1;
 
-/// The weights of the neighbours at ±½, ±3⁄2 … in the polynomial through 2·order points, at its middle.
+/// Returns the weights of the neighbours at ±½, ±3⁄2 … in the polynomial through 2·order points, at its middle.
 std::vector<double> pair_weights(int order) {
   if (order == 1) return {0.5};
   if (order == 2) return {0.5625, -0.0625};
@@ -28,14 +28,14 @@ std::vector<double> pair_weights(int order) {
 std::int64_t modulo(std::int64_t i, std::int64_t n) { return (i % n + n) % n; }
 std::int64_t half_down(std::int64_t n) { return n >= 0 ? n / 2 : -((1 - n) / 2); }
 
-/// Grids of as many points along an edge have the same ones.
+/// Returns which edges are halved; along the others both grids have the same points.
 std::array<bool, 3> halved_edges(const GridLayout& from, const GridLayout& to) {
   std::array<bool, 3> is_halved{};
   for (std::size_t d = 0; d < 3; ++d) is_halved[d] = from.shape[d] != to.shape[d];
   return is_halved;
 }
 
-/// The points that a box of the other grid is made from.
+/// Returns the points of one grid from which a box of the other grid is computed.
 IndexBox source_region(TransferKind kind, int order, const std::array<bool, 3>& is_halved, const Index3& offset,
                        const IndexBox& box) {
   if (box.is_empty()) return {};

@@ -20,8 +20,8 @@ inline constexpr int most_transfer_order = 4;
 
 enum class TransferKind { restriction, interpolation };
 
-/// Fine point 2i + offset[d] is coarse point i along direction d: 0 where the grid is periodic; 1 where it is not, as
-/// the points on the faces are left out.
+/// Returns the offset that makes fine point 2i + offset[d] the coarse point i along direction d: 0 where the grid is
+/// periodic; 1 where it is not, as the points on the faces are left out.
 Index3 transfer_offset(const GridLayout& layout);
 
 /// Moves fields of the box of one layout to that of the other. Boxes of both may be any. The same bits on any ranks and
@@ -29,9 +29,9 @@ Index3 transfer_offset(const GridLayout& layout);
 template <class Real>
 class Transfer {
  public:
-  /// `from` is the fine layout in a restriction, else the coarse one. Throws InputError for an order that is not within
-  /// 1 … 4 and for shapes where the fine one is neither twice the coarse one (and one more where it is not periodic)
-  /// nor the same.
+  /// Makes a transfer; `from` is the fine layout in a restriction, else the coarse one. Throws InputError for an order
+  /// that is not within 1 … 4 and for shapes where the fine one is neither twice the coarse one (and one more where it
+  /// is not periodic) nor the same.
   Transfer(TransferKind kind, int order, const GridLayout& from, const GridLayout& to, bool is_complex,
            const comm::Communicator& comm, ThreadPool& threads);
 

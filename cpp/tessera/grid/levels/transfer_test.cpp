@@ -85,7 +85,7 @@ std::vector<Real> run(const Case& one, TransferKind kind, std::vector<Real> whol
   return result;
 }
 
-/// The weight of the fine point at a distance from a coarse one.
+/// Returns the weight of the fine point at a distance from a coarse one.
 double weight_of(int order, std::int64_t distance) {
   if (distance == 0) return 1;
   if (distance % 2 == 0 || std::abs(distance) > 2 * order - 1) return 0;
@@ -95,7 +95,7 @@ double weight_of(int order, std::int64_t distance) {
   return weight;
 }
 
-/// The definition: each pair of points whose distance is within reach.
+/// Computes a transfer by its definition: each pair of points whose distance is within reach.
 std::vector<Complex> by_loops(const Case& one, TransferKind kind, const std::vector<Complex>& from) {
   const bool halves = kind == TransferKind::restriction;
   const IndexBox coarse{{0, 0, 0}, one.coarse}, fine{{0, 0, 0}, one.fine()};
@@ -216,7 +216,7 @@ TEST(GridTransfer, RefusesShapesThatDoNotFit) {
   });
 }
 
-/// What a stencil without its first term gives at a point of one rank's grid.
+/// Returns the sum of a stencil without its first term at a point of one rank's grid.
 double others(const Stencil& stencil, const GridLayout& layout, const std::vector<double>& values, const Index3& at) {
   double sum = 0;
   for (std::size_t k = 1; k < stencil.offsets.size(); ++k) {

@@ -10,8 +10,8 @@ namespace tessera::grid {
 
 namespace {
 
-/// The formula that full weighting (¼ ½ ¼) after a symmetric formula of three points after linear interpolation
-/// (½ 1 ½) is on the coarser points; {1} stands for the formula that changes nothing.
+/// Returns the formula on the coarser points that stands for full weighting (¼ ½ ¼) after a symmetric formula of three
+/// points after linear interpolation (½ 1 ½); {1} stands for the formula that changes nothing.
 std::vector<double> coarser_mean(const std::vector<double>& mean) {
   const double centre = mean[0], beside = mean.size() > 1 ? mean[1] : 0;
   return {0.75 * centre + beside, 0.125 * centre + 0.5 * beside};
@@ -32,8 +32,8 @@ std::array<bool, 3> halved_edges(const Level& level) {
   return halved;
 }
 
-/// The zeros of the Chebyshev polynomial of a degree between the least and the greatest |eigenvalue| of waves that are
-/// too short for the next level along some edge.
+/// Returns the zeros of the Chebyshev polynomial of a degree between the least and the greatest |eigenvalue| of waves
+/// that are too short for the next level along some edge.
 std::vector<double> sweeps_of(const Level& level, int degree) {
   constexpr int parts = 16;  // of half a turn
   std::array<std::array<double, parts + 1>, 3> second{}, mean{};
@@ -64,7 +64,8 @@ std::vector<double> sweeps_of(const Level& level, int degree) {
   return zeros;
 }
 
-/// Each rank keeps the points that lie in its box of the finer level. Where ranks would have few, fewer have them.
+/// Divides a coarser grid among ranks: each keeps the points that lie in its box of the finer level. Where ranks would
+/// have few, fewer have them.
 GridLayout coarser_layout(const Level& level) {
   const auto& finer = level.layout;
   GridLayout layout = finer;

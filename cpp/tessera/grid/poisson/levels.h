@@ -19,7 +19,7 @@ struct Level {
   /// eigenvalues of waves that the next level can't hold.
   std::vector<double> sweeps;
 
-  /// Where point i of the next level is on this one, along an edge.
+  /// Returns where point i of the next level is on this one, along an edge.
   std::int64_t finer(std::size_t d, std::int64_t i) const {
     return is_halved[d] ? 2 * i + (layout.is_periodic[d] ? 0 : 1) : i;
   }

@@ -7,7 +7,7 @@ namespace tessera::grid {
 
 namespace {
 
-/// u + L u / |eigenvalue|
+/// Returns the stencil of u + L u / |eigenvalue|.
 Stencil sweep_of(const SeparableLaplacian& laplacian, double eigenvalue) {
   auto stencil = laplacian.stencil();
   for (std::size_t k = 0; k < stencil.offsets.size(); ++k) {

@@ -26,7 +26,7 @@ class MultigridCycle {
  public:
   MultigridCycle(std::vector<Level> levels, const comm::Communicator& comm, ThreadPool& threads);
 
-  /// Where the right-hand side of this rank's box is to be put before a cycle.
+  /// Returns the array that the right-hand side of this rank's box is to be written to before a cycle.
   std::span<Real> right() { return fields_.front().right; }
   /// Returns an approximate solution u of L u = right. Collective.
   std::span<const Real> run();

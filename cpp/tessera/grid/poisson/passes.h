@@ -17,15 +17,15 @@ double largest_of(std::span<const double> values, double shift, const comm::Comm
 double mean_of(std::span<const double> values, double largest, std::int64_t points, const comm::Communicator& comm,
                ThreadPool& threads);
 
-/// values += shift
+/// Adds: values += shift.
 void add_constant(double shift, std::span<double> values, ThreadPool& threads);
-/// to = factor · from
+/// Multiplies: to = factor · from.
 void scale(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads);
 void scale(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads);
-/// to = factor · (from + shift)
+/// Computes to = factor · (from + shift).
 void shift_and_scale(std::span<const double> from, double shift, double factor, std::span<float> to,
                      ThreadPool& threads);
-/// to += factor · from.
+/// Computes to += factor · from.
 void add_scaled(std::span<const double> from, double factor, std::span<double> to, ThreadPool& threads);
 void add_scaled(std::span<const float> from, double factor, std::span<double> to, ThreadPool& threads);
 

@@ -73,9 +73,9 @@ class CycleCorrection : public Correction {
 
 bool is_periodic(const GridLayout& layout) { return std::ranges::all_of(layout.is_periodic, std::identity()); }
 
-/// Of a correction by transforms that see odd mirror images beyond isolated edges, where the stencil sees zeros: the
-/// eigenvalues of the latter are from 1 to these times those of the former, by half the order, on edges of two points
-/// or more (computed from the matrices of both; they no longer change from 20 points on).
+/// Returns the damping of a correction by transforms that see odd mirror images beyond isolated edges, where the
+/// stencil sees zeros: the eigenvalues of the latter are from 1 to `greatest` times those of the former, by half the
+/// order, on edges of two points or more (computed from the matrices of both; they no longer change from 20 points on).
 double damping_of(int order) {
   constexpr std::array greatest{1.0, 1.0774, 1.1156, 1.1388, 1.1544, 1.1657};
   static_assert(greatest.size() == most_order / 2);

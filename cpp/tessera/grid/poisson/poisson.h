@@ -43,11 +43,11 @@ struct PoissonResult {
 class Correction {
  public:
   virtual ~Correction() = default;
-  /// What is missing is residual + shift, of which `largest` is the greatest magnitude of all ranks, > 0. The shift is
-  /// 0 where an edge is isolated. With `replaces`, φ counts as zero. Collective.
+  /// Corrects the potential for what is still missing, residual + shift, of which `largest` is the greatest magnitude
+  /// of all ranks, > 0. The shift is 0 where an edge is isolated. With `replaces`, φ counts as zero. Collective.
   virtual void correct(std::span<const double> residual, double shift, double largest, std::span<double> potential,
                        bool replaces) = 0;
-  /// Whether corrections on a grid whose edges are all periodic have the mean zero, up to rounding.
+  /// Returns whether corrections on a grid whose edges are all periodic have the mean zero, up to rounding.
   virtual bool keeps_mean() const = 0;
 };
 
@@ -79,7 +79,7 @@ class PoissonSolver {
   /// if the tolerance is not reached. Collective.
   PoissonResult solve(std::span<const double> density, std::span<double> potential, bool has_guess);
 
-  /// Of the next solutions. Throws InputError.
+  /// Sets the tolerance of the next solutions. Throws InputError.
   void set_tolerance(double tolerance);
 
  private:

@@ -27,7 +27,7 @@ HWY_INLINE void ForVectors(Visit&& visit) {
   for (std::size_t l = 0; l < static_cast<std::size_t>(fft::lanes<Real>); l += hn::Lanes(d)) visit(d, l);
 }
 
-/// points(r) = (f(r) + f(n − r)) sin(πr/n) + (f(r) − f(n − r))/2, where f(r) is row r − 1 of `from`.
+/// Computes points(r) = (f(r) + f(n − r)) sin(πr/n) + (f(r) − f(n − r))/2, where f(r) is row r − 1 of `from`.
 template <class Real>
 HWY_INLINE void FoldSines(const Real* HWY_RESTRICT sine, std::int64_t n, const Real* HWY_RESTRICT from,
                           std::int64_t stride, Real* HWY_RESTRICT points) {
@@ -43,7 +43,7 @@ HWY_INLINE void FoldSines(const Real* HWY_RESTRICT sine, std::int64_t n, const R
     });
 }
 
-/// Row k − 1 of `to` becomes the sum over sin(πk·/n): even ones are −im of the waves, and odd ones sums of re.
+/// Writes the sum over sin(πk·/n) to row k − 1 of `to`: even ones are −im of the waves, and odd ones sums of re.
 template <class Real>
 HWY_INLINE void UnfoldSines(std::int64_t n, const Real* HWY_RESTRICT waves, Real* HWY_RESTRICT to,
                             std::int64_t stride) {
@@ -62,7 +62,7 @@ HWY_INLINE void UnfoldSines(std::int64_t n, const Real* HWY_RESTRICT waves, Real
   });
 }
 
-/// Rows cos 0, cos 1, sin 1, cos 2, … from the waves.
+/// Writes rows cos 0, cos 1, sin 1, cos 2, … from the waves.
 template <class Real>
 HWY_INLINE void SplitWaves(std::int64_t n, const Real* HWY_RESTRICT waves, Real* HWY_RESTRICT to, std::int64_t stride) {
   constexpr std::int64_t lanes = fft::lanes<Real>;

@@ -37,7 +37,7 @@ class RealLines {
   /// in the same way. These may be the same memory.
   void forward(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
                LineScratch<Real>& scratch) const;
-  /// Backward after forward gives the points again.
+  /// Transforms back: backward after forward gives the points again.
   void backward(const Real* from, std::int64_t from_stride, Real* to, std::int64_t to_stride,
                 LineScratch<Real>& scratch) const;
 

@@ -26,11 +26,12 @@ struct SeparableLaplacian {
 /// Returns ∇² of an even order with points these distances apart along x, y, z: the points on the axes alone.
 SeparableLaplacian plain_laplacian(int order, const std::array<double, 3>& steps);
 
-/// What a formula makes of the wave cos(2π r·turn/turns): a factor. Exact to a few ulp, also for long waves.
+/// Returns the factor by which a formula multiplies the wave cos(2π r·turn/turns). Exact to a few ulp, also for long
+/// waves.
 double symbol(const std::vector<double>& formula, double sum, std::int64_t turn, std::int64_t turns);
 
-/// The factors of all waves of a direction of n points: k = 0 … n−1 for cos and sin of 2πkr/n in the order cos 0, cos
-/// 1, sin 1, cos 2, … where it is periodic, else sin(π(k+1)(r+1)/(n+1)).
+/// Returns the factors of all waves of a direction of n points: k = 0 … n−1 for cos and sin of 2πkr/n in the order cos
+/// 0, cos 1, sin 1, cos 2, … where it is periodic, else sin(π(k+1)(r+1)/(n+1)).
 std::vector<double> symbols(const std::vector<double>& formula, double sum, std::int64_t n, bool is_periodic);
 
 }  // namespace tessera::grid

@@ -11,12 +11,12 @@ namespace tessera::grid {
 
 namespace {
 
-/// Part i of n points that are cut into `parts`.
+/// Returns the range of part i of n points that are cut into `parts`.
 std::pair<std::int64_t, std::int64_t> part(std::int64_t n, std::int64_t i, std::int64_t parts) {
   return {n * i / parts, n * (i + 1) / parts};
 }
 
-/// Boxes of a × b ranks with lines along one direction whole.
+/// Returns the boxes of a × b ranks, each with whole lines along one direction.
 std::vector<IndexBox> boxes_along(std::size_t whole, const Index3& shape, std::int64_t a, std::int64_t b, int ranks) {
   const std::size_t first = whole == 0 ? 1 : 0, second = whole == 2 ? 1 : 2;
   std::vector<IndexBox> boxes(static_cast<std::size_t>(ranks));
@@ -30,8 +30,8 @@ std::vector<IndexBox> boxes_along(std::size_t whole, const Index3& shape, std::i
   return boxes;
 }
 
-/// A place whose rows begin on cache lines, and whose planes are not multiples of a page, which would fill few sets of
-/// the cache along x.
+/// Returns a place whose rows begin on cache lines, and whose planes are not multiples of a page, which would fill few
+/// sets of the cache along x.
 template <class Real>
 Place spread(const IndexBox& box) {
   constexpr std::int64_t line = fft::lanes<Real>;

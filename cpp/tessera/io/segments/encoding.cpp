@@ -23,7 +23,7 @@ constexpr std::size_t chunk_rows = 65'536;
 constexpr std::uint32_t most_period = 5;  // of the molecules that liquids have
 using Integers = std::vector<std::uint32_t>;
 
-/// The bits of numbers as integers, which rise with the numbers.
+/// Turns the bits of numbers into integers that have the order of the numbers.
 void to_integers(std::span<const float> values, Integers& integers) {
   integers.resize(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -32,7 +32,7 @@ void to_integers(std::span<const float> values, Integers& integers) {
   }
 }
 
-/// Of a difference modulo 2³²: small where it is small, whatever its sign.
+/// Maps a difference modulo 2³² to a number that is small where the difference is small, whatever its sign.
 std::uint32_t folded(std::uint32_t difference) { return (difference << 1) ^ (0U - (difference >> 31)); }
 
 /// Estimates the bits a row of differences whose widths have this distribution: a plane of bits is left out where all
@@ -75,7 +75,8 @@ std::uint32_t best_period(const Integers& integers) {
   return best;
 }
 
-/// With zeros up to a multiple of eight, as Blosc shuffles the bits of eight integers together.
+/// Computes the differences of rows, followed by zeros up to a multiple of eight, as Blosc shuffles the bits of eight
+/// integers together.
 void to_differences(const Integers& integers, std::size_t period, Integers& differences) {
   const auto n_rows = integers.size() / 3, groups = n_rows / period;
   differences.assign((integers.size() + 7) / 8 * 8, 0);

@@ -19,18 +19,18 @@ struct Encoding {
 
 nlohmann::json to_json(const Encoding& encoding);
 
-/// Of frames with the atoms that moved, each of so many holds all.
+/// Where frames hold the atoms that moved, one frame in so many holds all atoms.
 inline constexpr std::int64_t key_every = 64;
 
-/// The bytes of (n,3) numbers, not of those that moved. Throws RunError where a number is too large to be rounded to
-/// the unit.
+/// Returns the bytes of (n,3) numbers, in all encodings but that of atoms that moved. Throws RunError where a number is
+/// too large to be rounded to the unit.
 std::vector<std::byte> encode(std::span<const float> values, const Encoding& encoding);
 
 /// Makes frames that hold only the rows that have moved further than a distance since they were written last.
 class MovedRows {
  public:
   explicit MovedRows(double distance) : square_(static_cast<float>(distance * distance)) {}
-  /// The bytes of the next frame of (n,3) numbers.
+  /// Returns the bytes of the next frame of (n,3) numbers.
   std::vector<std::byte> encode(std::span<const float> values);
 
  private:

@@ -121,7 +121,7 @@ Summary read_summary(const std::string& folder, const std::string& name) {
   return summary;
 }
 
-/// The number of the segment that a file belongs to, by its name.
+/// Returns the number of the segment that a file belongs to, by its name.
 std::optional<int> number_of(const std::string& name) {
   int number = 0;
   char next = 0;

@@ -48,7 +48,7 @@ struct Entry {
 
 class ManifestWriter {
  public:
-  /// Nothing may have the name. Throws RunError.
+  /// Creates a manifest; nothing may have the name. Throws RunError.
   static ManifestWriter create(const std::string& path, const Header& header);
   void append(const Entry& entry);
   bool is_in_place() const { return file_.is_in_place(); }
@@ -67,10 +67,10 @@ struct FolderContent {
   std::vector<std::int64_t> steps;    // of the frames of all legs, joined
   std::vector<std::string> problems;  // of files that are not what was written
 };
-/// A folder that is not there holds nothing.
+/// Lists what a folder holds: nothing if it is not there.
 FolderContent read_folder(const std::string& folder);
 
-/// "segment-0003.manifest", "segment-0003.part-0012".
+/// Returns the names of files: "segment-0003.manifest", "segment-0003.part-0012".
 std::string manifest_name(int segment);
 std::string part_name(int segment, int part);
 

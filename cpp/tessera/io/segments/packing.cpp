@@ -48,7 +48,7 @@ struct Block {
   std::array<Row, most_back + block_rows> rows;
   Row* first() { return rows.data() + most_back; }
   const Row* first() const { return rows.data() + most_back; }
-  /// The last rows become those before the next block.
+  /// Moves the last rows to where those before the next block are.
   void go_on(std::size_t n_rows) { std::copy_n(rows.data() + n_rows, most_back, rows.data()); }
 };
 
@@ -61,14 +61,14 @@ std::int32_t wrapped_sum(std::int32_t a, std::int32_t b) {
 
 int bits_of(double count) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(count) - 1)); }
 
-/// Bits of a row with components in these ranges.
+/// Returns the bits of a row with components in these ranges.
 int bits_of(const Ranges& ranges) {
   const double product = ranges[0].count() * ranges[1].count() * ranges[2].count();
   return product <= most_joint ? bits_of(product)
                                : bits_of(ranges[0].count()) + bits_of(ranges[1].count()) + bits_of(ranges[2].count());
 }
 
-/// All squares are exact.
+/// Returns √(square − u² − v²), rounded. All squares are exact.
 std::int32_t height(double square, std::int32_t u, std::int32_t v) {
   const double x = u, y = v, rest = square - x * x - y * y;
   const double raised = std::sqrt(rest > 0 ? rest : 0.0) + 0.5;
@@ -224,7 +224,7 @@ class Packer {
     return to;
   }
 
-  /// Whether differences have so similar lengths that fewer bits are enough.
+  /// Returns whether differences have so similar lengths that fewer bits are enough.
   bool try_sphere(const Place& place) {
     for (const auto& range : place.ranges)
       if (range.low < -most_on_sphere || range.high > most_on_sphere) return false;
@@ -341,7 +341,7 @@ class Unpacker {
     return {static_cast<std::int64_t>(folded >> 1) ^ -static_cast<std::int64_t>(folded & 1), count + 1};
   }
 
-  /// Puts the differences of a place into rows a period apart. Returns how many rows back they are from.
+  /// Writes the differences of a place into rows a period apart. Returns how many rows back they are from.
   std::size_t unpack_place(Row* rows, std::size_t period, std::size_t n) {
     const auto first = byte();
     const auto back = first & 15;

@@ -7,12 +7,12 @@
 
 namespace tessera::io::segments {
 
-/// The bytes of (n,3) numbers, rounded to multiples of a unit. Throws std::invalid_argument where a number is not
-/// finite or has no place among integers of 4 bytes.
+/// Returns the bytes of (n,3) numbers, rounded to multiples of a unit. Throws std::invalid_argument where a number is
+/// not finite, or where its multiple does not fit an integer of 4 bytes.
 std::vector<std::byte> pack(std::span<const float> values, double unit);
 
-/// Puts the (n,3) numbers of these bytes into `values`. Throws std::invalid_argument where the bytes are not of n rows;
-/// other damage gives other numbers.
+/// Unpacks the (n,3) numbers of these bytes into `values`. Throws std::invalid_argument where the bytes are not of n
+/// rows; other damage gives other numbers.
 void unpack(std::span<const std::byte> bytes, double unit, std::span<float> values);
 
 }  // namespace tessera::io::segments

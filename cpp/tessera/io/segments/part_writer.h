@@ -16,10 +16,10 @@ namespace tessera::io::segments {
 /// Not for several threads at once.
 class PartWriter {
  public:
-  /// Nothing may have the name. `encodings`: of each quantity. Throws RunError.
+  /// Creates a part; nothing may have the name. `encodings`: of each quantity. Throws RunError.
   PartWriter(const std::string& path, std::vector<Encoding> encodings, std::int64_t most_bytes_held);
 
-  /// Hands the rows of a frame over, (rows,3) of each quantity. Waits while frames with more bytes than the bound are
+  /// Appends the rows of a frame, (rows,3) of each quantity. Waits while frames with more bytes than the bound are
   /// held, unless none is. Throws RunError where an earlier frame couldn't be written.
   void append(std::vector<std::vector<float>> quantities);
   /// Returns where the frames stand that were written since the last call, one payload for each quantity of each

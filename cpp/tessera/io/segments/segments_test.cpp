@@ -24,7 +24,7 @@ class Segments : public testing::Test {
   ~Segments() override { fs::remove_all(folder_); }
   std::string at(const std::string& name) const { return folder_ + "/" + name; }
 
-  /// A segment of one part with frames of these steps.
+  /// Writes a segment of one part with frames of these steps.
   void write(int number, std::int64_t after_step, const std::vector<std::int64_t>& steps) const {
     PartWriter part(at(part_name(number, 0)), {Encoding{}}, 1 << 20);
     for (const auto step : steps) part.append({std::vector<float>(6, static_cast<float>(step))});

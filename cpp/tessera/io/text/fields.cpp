@@ -34,7 +34,7 @@ Parts parts_of(std::uint64_t bits) {
   return exponent == 0 ? Parts{fraction, bias - 1} : Parts{fraction | (std::uint64_t{1} << 52), bias - exponent};
 }
 
-/// The order of a word's bytes in memory is that of the digits.
+/// Stores eight characters in the order of the digits, whatever the order of a word's bytes in memory.
 void store(std::uint64_t characters, char* out) {
   if constexpr (std::endian::native == std::endian::big) characters = __builtin_bswap64(characters);
   std::memcpy(out, &characters, 8);
@@ -66,12 +66,13 @@ void write_right(std::string_view text, char* out, std::size_t width) {
   std::memcpy(out + width - text.size(), text.data(), text.size());
 }
 
-/// Fortran's names of what is not finite.
+/// Writes Fortran's names of what is not finite.
 void write_special(double value, char* out, std::size_t width) {
   write_right(std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity", out, width);
 }
 
-/// 0.1234567890E-05, 0.1234567890+123 where the exponent has three digits, and none for what is rounded up to 0.1.
+/// Writes 0.1234567890E-05, 0.1234567890+123 where the exponent has three digits, and no exponent for what is rounded
+/// up to 0.1.
 void write_exponential(double value, char* out) {
   std::array<char, 32> digits{};  // "1.234567890e-06"
   const double size = std::fabs(value);
@@ -110,7 +111,7 @@ std::uint64_t scaled(const Parts& parts, int decimals) {
   return digits + (rest > half || (rest == half && (digits & 1) != 0) ? 1 : 0);
 }
 
-/// The same where the shift is below 64: only the lower word has a remainder.
+/// Returns the same where the shift is below 64: only the lower word has a remainder.
 std::uint64_t scaled_near_one(const Parts& parts, int decimals) {
   const Wide product = static_cast<Wide>(parts.mantissa) * powers[static_cast<std::size_t>(decimals)];
   const auto digits = static_cast<std::uint64_t>(product >> parts.shift);

@@ -12,18 +12,18 @@ namespace tessera::io::text {
 inline constexpr int real_width = 20;
 inline constexpr int integer_width = 10;
 
-/// f20.10: writes 20 characters, ten of them decimals, right-aligned. A number that doesn't fit is 20 asterisks; what
+/// Writes f20.10: 20 characters, ten of them decimals, right-aligned. A number that doesn't fit is 20 asterisks; what
 /// is not finite is NaN, Infinity or -Infinity.
 void write_f20_10(double value, char* out);
 
-/// g20.10: writes 20 characters with ten significant digits. From 0.1 to 10¹⁰ (after rounding) these are a decimal
+/// Writes g20.10: 20 characters with ten significant digits. From 0.1 to 10¹⁰ (after rounding) these are a decimal
 /// number of 16 characters and four blanks, zero too; others are 0.1234567890E-05, right-aligned.
 void write_g20_10(double value, char* out);
 
-/// f12.6: writes 12 characters, six of them decimals, right-aligned; 12 asterisks where the number doesn't fit.
+/// Writes f12.6: 12 characters, six of them decimals, right-aligned; 12 asterisks where the number doesn't fit.
 void write_f12_6(double value, char* out);
 
-/// i10: writes 10 characters, right-aligned; 10 asterisks where the number doesn't fit.
+/// Writes i10: 10 characters, right-aligned; 10 asterisks where the number doesn't fit.
 void write_i10(std::int64_t value, char* out);
 
 }  // namespace tessera::io::text

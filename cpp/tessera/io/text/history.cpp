@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view frame_word = "timestep";
 
-/// Where the last line ends that is complete.
+/// Returns the end of the last complete line.
 std::int64_t end_of_lines(const Descriptor& file) {
   constexpr std::int64_t block = 65'536;
   std::string piece;
@@ -30,7 +30,7 @@ std::int64_t end_of_lines(const Descriptor& file) {
   return 0;
 }
 
-/// Whether a frame may begin at this byte, or the file ends there.
+/// Returns whether a frame may begin at this byte, or the file ends there.
 bool is_frame_at(const Descriptor& file, std::int64_t begin, std::int64_t end) {
   if (begin == end) return true;
   std::array<char, 1 + frame_word.size()> text{};
@@ -44,8 +44,9 @@ int read_level(Lines& lines, const char* expected) {
   return level;
 }
 
-/// Whether the next line is a vector of a cell. DL_POLY_4 writes cells where imcon is 0, too, and other programs leave
-/// them away there; an atom's line has a mass and a charge behind name and number, so it has more than three words.
+/// Returns whether the next line is a vector of a cell. DL_POLY_4 writes cells where imcon is 0, too, and other
+/// programs leave them out there; an atom's line has a mass and a charge behind name and number, so it has more than
+/// three words.
 bool is_vector_next(const Descriptor& file, const Lines& lines, std::int64_t end) {
   Lines ahead(file, lines.place(), end, lines.number());
   if (!ahead.has_next()) return false;
@@ -85,7 +86,7 @@ std::optional<HistoryFrame> read_header(const Descriptor& file, std::int64_t end
   return frame;
 }
 
-/// Goes to the atoms of a frame one after the other; `take` gets the place of each by its number, and reads the rest.
+/// Visits the atoms of a frame one after the other; `take` gets the place of each by its number, and reads the rest.
 template <class Take>
 void for_each_atom(Lines& lines, std::int64_t n_atoms, Take take) {
   std::vector<bool> is_there(static_cast<std::size_t>(n_atoms));

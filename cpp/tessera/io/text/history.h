@@ -31,7 +31,7 @@ class History {
   int level() const { return level_; }  // 0: positions; 1: velocities, too; 2: forces, too
   std::int64_t n_atoms() const { return n_atoms_; }
   const std::vector<HistoryFrame>& frames() const { return frames_; }
-  /// Whether a frame behind the last one is not complete, as of a run that goes on, or was killed.
+  /// Returns whether a frame behind the last one is not complete, as of a run that goes on, or was killed.
   bool is_cut() const { return is_cut_; }
   std::int64_t bytes() const { return end_; }
 
@@ -39,11 +39,11 @@ class History {
     std::vector<std::string> names;       // (n)
     std::vector<double> masses, charges;  // (n) amu, e
   };
-  /// The atoms of the first frame in the order of their numbers. Throws InputError as the constructor does, and where
-  /// there is no frame.
+  /// Returns the atoms of the first frame in the order of their numbers. Throws InputError as the constructor does, and
+  /// where there is no frame.
   Atoms atoms() const;
 
-  /// Puts a frame's numbers into `values` (n, level + 1, 3), Å, Å/ps, amu Å/ps², in the order of the atoms' numbers,
+  /// Reads a frame's numbers into `values` (n, level + 1, 3), Å, Å/ps, amu Å/ps², in the order of the atoms' numbers,
   /// which are 1 to n. Throws InputError as the constructor does. Threads may call it side by side.
   void read(std::int64_t frame, double* values) const;
 

@@ -25,7 +25,7 @@ bool read(std::string_view text, Value& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// A number with an exponent of Fortran: the letter is D, or is left out where three digits follow.
+/// Reads a number with an exponent of Fortran: the letter is D, or is left out where three digits follow.
 bool read_of_fortran(std::string_view text, double& value) {
   std::string words(text);
   if (const auto letter = words.find_first_of("dD"); letter != std::string::npos)
@@ -36,7 +36,7 @@ bool read_of_fortran(std::string_view text, double& value) {
   return read(sign == std::string::npos ? words : words.erase(sign + 1, 1), value);
 }
 
-/// A number as C++ or, where it may have an exponent, as Fortran writes it.
+/// Reads a number as C++ or, where it may have an exponent, as Fortran writes it.
 template <class Value>
 bool read_either(std::string_view text, Value& value) {
   if (read(text, value)) return true;

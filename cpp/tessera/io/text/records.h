@@ -11,22 +11,23 @@ namespace tessera::io::text {
 
 inline constexpr std::int64_t record_bytes = 73;
 
-/// A record with this text, which is cut or filled with blanks.
-/// Characters that are no ASCII, or none that is shown, become question marks.
+/// Returns a record with this text, which is cut or filled with blanks. Characters that are no ASCII, or none that is
+/// shown, become question marks.
 std::string record_of(std::string_view text);
 
-/// DL_POLY's key of the shape of a cell (3,3) Å, imcon: 0 none (zeros), 1 a cube, 2 a cuboid, 3 another parallelepiped.
+/// Returns DL_POLY's key of the shape of a cell (3,3) Å, imcon: 0 none (zeros), 1 a cube, 2 a cuboid, 3 another
+/// parallelepiped.
 int periodicity_of(const std::array<double, 9>& cell);
 
 /// An atom's name in a record: eight characters, filled with blanks.
 using Name = std::array<char, 8>;
 Name name_of(std::string_view text);
 
-/// The record of an atom in CONFIG and REVCON: a8, i10.
+/// Writes the record of an atom in CONFIG and REVCON: a8, i10.
 void write_name_record(const Name& name, std::int64_t id, char* out);
-/// The record of an atom in HISTORY: a8, i10, 3f12.6. Masses are in amu, charges in e, displacements in Å.
+/// Writes the record of an atom in HISTORY: a8, i10, 3f12.6. Masses are in amu, charges in e, displacements in Å.
 void write_name_record(const Name& name, std::int64_t id, double mass, double charge, double displacement, char* out);
-/// Three numbers, 3g20.10: a position, velocity or force.
+/// Writes three numbers, 3g20.10: a position, velocity or force.
 void write_value_record(const double* values, char* out);
 
 /// What a CONFIG says about its moment, if it comes from a run.
@@ -35,11 +36,11 @@ struct Moment {
   double timestep = 0, time = 0;  // ps
 };
 
-/// The first records of CONFIG: title, keys, and the three vectors of the cell (3,3) Å where `periodicity` (DL_POLY's
-/// imcon) is not 0. `level` is 0 for positions, 1 with velocities, 2 with forces.
+/// Returns the first records of CONFIG: title, keys, and the three vectors of the cell (3,3) Å where `periodicity`
+/// (DL_POLY's imcon) is not 0. `level` is 0 for positions, 1 with velocities, 2 with forces.
 std::string config_header(const std::string& title, int level, int periodicity, std::int64_t n_atoms,
                           const std::optional<Moment>& moment, const std::array<double, 9>& cell);
-/// The first records of a HISTORY, of so many frames and records; then those of each frame.
+/// Returns the first records of a HISTORY, of so many frames and records; history_frame_header() those of each frame.
 std::string history_header(const std::string& title, int level, int periodicity, std::int64_t n_atoms,
                            std::int64_t n_frames, std::int64_t n_records);
 std::string history_frame_header(const Moment& moment, int level, int periodicity, std::int64_t n_atoms,

@@ -26,7 +26,7 @@ std::string fixed(double value, int decimals, std::size_t width) {
   return right(std::isfinite(value) ? printed("%.*f", decimals, value) : special(value), width);
 }
 
-/// The number of digits before the point; more than 10 where g20.10 has an exponent, or -1.
+/// Returns the number of digits before the point; more than 10 where g20.10 has an exponent, or -1.
 int leading_digits(double value) {
   const double size = std::fabs(value);
   if (!(size >= 0.1)) return -1;

@@ -23,7 +23,7 @@ std::string read_range(const Descriptor& file, std::int64_t begin, std::int64_t 
   return text;
 }
 
-/// Where a file ends but for blanks and empty lines.
+/// Returns where a file ends but for blanks and empty lines.
 std::int64_t end_of_text(const Descriptor& file) {
   auto end = file.size();
   while (end > 0) {

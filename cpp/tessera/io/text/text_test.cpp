@@ -160,7 +160,7 @@ TEST(TextConfig, IsReadWithTheExponentsOfFortran) {
   EXPECT_EQ(config.values, (std::vector<double>{15, -0.25, 0.1e-119}));
 }
 
-/// A text with lines of all lengths, and with names that look like numbers.
+/// Returns a text with lines of all lengths, and with names that look like numbers.
 std::string uneven_config(int level, int n, const char* line_end, bool has_key) {
   std::mt19937 random(static_cast<unsigned>(level + n));
   const auto blanks = [&] { return std::string(1 + random() % 20, ' '); };

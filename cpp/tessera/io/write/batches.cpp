@@ -49,14 +49,14 @@ Batches::Batches(const comm::Communicator& comm, const WriteProblem& problem, Or
   for (int rank = 0; rank < comm.rank(); ++rank) first_owned_ += problem.owned[static_cast<std::size_t>(rank)];
 }
 
-/// Whether atoms as owned are sorted already. Collective.
+/// Returns whether atoms as owned are sorted already. Collective.
 bool Batches::are_in_order() const {
   std::int64_t others = 0, id = first_owned_;
   for (const auto& atom : atoms_) others += atom.id != ++id ? 1 : 0;
   return comm::all_reduce_max(comm_, others) == 0;
 }
 
-/// Whether every rank writes what it owns.
+/// Returns whether every rank writes what it owns.
 bool Batches::is_mine(const WritePlan& plan) const {
   if (static_cast<int>(plan.parts.size()) != problem_.n_ranks()) return false;
   for (std::size_t i = 0; i < plan.parts.size(); ++i)

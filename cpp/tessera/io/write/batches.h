@@ -19,7 +19,7 @@ using TakeAtoms = std::function<void(const Atoms& atoms, std::int64_t first)>;
 
 class Batches {
  public:
-  /// `atoms` are those of this rank, in any order; by id they are numbered from 1 without gaps over all ranks.
+  /// Takes the atoms of this rank, in any order; by id they are numbered from 1 without gaps over all ranks.
   Batches(const comm::Communicator& comm, const WriteProblem& problem, Order order, const Atoms& atoms);
 
   /// Calls `take` on every rank plan.n_rounds times, with the next batch of its part, or with no atoms. Returns what is

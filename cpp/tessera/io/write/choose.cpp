@@ -15,7 +15,7 @@ namespace {
 
 constexpr double nearest_ranks = 4;  // factor within which a measurement with other ranks is taken
 
-/// The factor between the numbers of ranks.
+/// Returns the factor between the numbers of ranks.
 double distance(const machine::WriteTrial& trial, int n_ranks) {
   const double ratio = static_cast<double>(trial.n_ranks) / n_ranks;
   return ratio < 1 ? 1 / ratio : ratio;
@@ -23,7 +23,8 @@ double distance(const machine::WriteTrial& trial, int n_ranks) {
 
 double rate(const machine::WriteTrial& trial) { return static_cast<double>(trial.bytes) / trial.seconds; }
 
-/// The fastest of the measurements that do and have the nearest number of ranks; null where none is near enough.
+/// Returns the fastest of the measurements for which `does` is true and whose number of ranks is nearest; null where
+/// none is near enough.
 template <class Does>
 const machine::WriteTrial* best_trial(const machine::FileSystem& system, int n_ranks, Does&& does) {
   const machine::WriteTrial* best = nullptr;
@@ -35,7 +36,7 @@ const machine::WriteTrial* best_trial(const machine::FileSystem& system, int n_r
   return best;
 }
 
-/// As many writers in relation to the ranks as were measured.
+/// Returns as many writers in relation to the ranks as were measured.
 int writers_for(const machine::WriteTrial& trial, int n_ranks) {
   return std::max(1, static_cast<int>(std::lround(static_cast<double>(trial.n_writers) * n_ranks / trial.n_ranks)));
 }

@@ -21,12 +21,12 @@ struct Format {
   std::string (*header)(const Frame& frame, std::int64_t n_atoms);
   /// Writes the records of atoms, atom_bytes each.
   void (*encode)(const Frame& frame, const Atoms& atoms, char* out);
-  /// Of formats whose files hold frames one after the other, all of the same length, null in others: what stands before
-  /// the first of so many frames, and before the atoms of each.
+  /// These return what stands before the first of so many frames, and before the atoms of each, in formats whose files
+  /// hold frames of equal length one after the other; null in others.
   std::string (*file_header)(const Frame& frame, std::int64_t n_atoms, std::int64_t n_frames) = nullptr;
   std::string (*frame_header)(const Frame& frame, std::int64_t n_atoms) = nullptr;
-  /// Of formats whose files a run goes on with, null in others: whether a file that begins with this header has frames
-  /// of as many atoms, and of the same quantities. Its headers and frames end with a line end.
+  /// Returns whether a file that begins with this header has frames of as many atoms, and of the same quantities, in
+  /// formats whose files a restart continues; null in others. Headers and frames of these end with a line end.
   bool (*is_of)(std::string_view file_header, const Frame& frame, std::int64_t n_atoms) = nullptr;
   /// Another format of such records, whose measurements stand for this one's.
   const char* measured_as = nullptr;
@@ -36,7 +36,7 @@ struct Format {
   bool has_blocks = false;
 
   bool holds_frames() const { return file_header != nullptr; }
-  /// The records of a frame.
+  /// Returns the number of records of a frame.
   std::int64_t n_records(std::int64_t n_atoms) const { return has_blocks ? (level + 1) * n_atoms : n_atoms; }
 };
 
@@ -44,7 +44,7 @@ struct Format {
 /// atom i, of n in all, is that of the atom n + i.
 AtomRows in_blocks(const Atoms& atoms, int level, std::int64_t n_atoms);
 
-/// The registry: CONFIG, HISTORY, binary, XDR and NetCDF of the AMBER convention.
+/// Returns the registry: CONFIG, HISTORY, binary, XDR and NetCDF of the AMBER convention.
 std::span<const Format> formats();
 /// Finds a format by its name. Throws InputError, which names the nearest known one, where there is none.
 const Format& format(const std::string& name);

@@ -26,7 +26,8 @@ struct Atom {
   std::array<double, 3> position{};  // Å
 };
 
-/// Bytes of an atom in memory: with a velocity (Å/ps) behind it at level 1, and a force (amu Å/ps²) behind that at 2.
+/// Returns the bytes of an atom in memory: with a velocity (Å/ps) behind it at level 1, and a force (amu Å/ps²) behind
+/// that at 2.
 constexpr std::size_t row_bytes(int level) {
   return sizeof(Atom) + static_cast<std::size_t>(level) * 3 * sizeof(double);
 }
@@ -92,7 +93,7 @@ class AtomRows {
   int level() const { return level_; }
   std::byte* row(std::size_t i) { return bytes_.data() + i * row_bytes(level_); }
   Atom& operator[](std::size_t i) { return *reinterpret_cast<Atom*>(row(i)); }
-  /// The three numbers of the position (0), velocity (1) or force (2) of an atom.
+  /// Returns the three numbers of the position (0), velocity (1) or force (2) of an atom.
   double* values(std::size_t i, int k) {
     return k == 0 ? (*this)[i].position.data() : reinterpret_cast<double*>(row(i) + row_bytes(k - 1));
   }
@@ -103,7 +104,7 @@ class AtomRows {
   std::vector<std::byte> bytes_;
 };
 
-/// The velocity (1) or force (2) behind an atom.
+/// Returns the velocity (1) or force (2) behind an atom.
 inline const double* values_behind(const Atom& atom, int k) {
   return reinterpret_cast<const double*>(reinterpret_cast<const std::byte*>(&atom) + row_bytes(k - 1));
 }

@@ -34,7 +34,7 @@ class FrameFile {
   /// Waits until all frames are on the disk. Throws RunError.
   void synchronize() const;
   std::int64_t n_frames() const { return n_frames_; }
-  /// False once a file that this rank has open was removed, moved or replaced.
+  /// Returns false once a file that this rank has open was removed, moved or replaced.
   bool is_in_place() const { return !file_ || file_->is_in_place(); }
 
  private:

@@ -29,7 +29,7 @@ Frame frame(std::int64_t step) {
   return found;
 }
 
-/// The atoms of a rank, consecutive ones: the first of four has none.
+/// Returns the atoms of a rank, consecutive ones: the first of four has none.
 AtomRows atoms_of(int level, std::int64_t step, int rank, int n_ranks) {
   const auto bound = [&](int r) { return n_ranks == 4 ? (r <= 1 ? 0 : n_atoms * (r - 1) / 3) : n_atoms * r / n_ranks; };
   const auto first = bound(rank) + 1;
@@ -61,7 +61,7 @@ std::string expected(const Format& format, const std::vector<std::int64_t>& step
 
 class Frames : public testing::Test {
  protected:
-  // In memory, if there is such a folder, where bringing files to the disk takes no time.
+  // Puts files in memory, if there is such a folder, where bringing files to the disk takes no time.
   Frames()
       : path_(fs::path(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : testing::TempDir()) /
               ("tessera_frames_" + std::to_string(getpid()))) {}

@@ -34,7 +34,7 @@ class WriteJob {
 
   const comm::Communicator& comm() const { return comm_; }
   const std::string& path() const { return destination_.path; }
-  /// Whether the file is there and others bring it to the disk.
+  /// Returns whether the file is there and others bring it to the disk.
   bool is_part_of_file() const { return destination_.begin.has_value(); }
   const Frame& frame() const { return frame_; }
   const Format& format() const { return format_; }
@@ -45,9 +45,9 @@ class WriteJob {
   /// Returns the part that this rank writes; null where it writes none.
   const Part* mine() const { return plan_.of(comm_.rank()); }
 
-  /// Does what may fail on this rank alone. After the first failure, which agree() tells to all, nothing is done.
+  /// Runs work that may fail on this rank alone. After the first failure, which agree() tells to all, nothing is run.
   void attempt(const std::function<void()>& work);
-  /// The same for work in which all ranks take part: those that have failed do, too, and must add nothing to it.
+  /// Runs work in which all ranks take part: those that have failed do, too, and must add nothing to it.
   void attempt_together(const std::function<void(bool has_failed)>& work);
   bool has_failed() const { return !input_problem_.empty() || !run_problem_.empty(); }
   /// Throws on all ranks what has failed on the lowest one. Collective.
@@ -56,16 +56,16 @@ class WriteJob {
   /// Formats the batches of this rank's part in pieces of the buffer's size and hands them to `take`, the header with
   /// the first of its file. It is called equally often on all ranks. Collective.
   void write_batches(const TakeBytes& take);
-  /// The same with all atoms sent to one writer in turn; `take` is called there only. Collective.
+  /// Does the same with all atoms sent to one writer in turn; `take` is called there only. Collective.
   void write_in_turn(const TakeBytes& take);
-  /// Hands over atoms as they are: those of this rank's part, batch by batch, equally often on all ranks, or all to one
+  /// Passes on atoms as they are: those of this rank's part, batch by batch, equally often on all ranks, or all to one
   /// writer in turn. Collective.
   void take_batches(const TakeAtoms& take);
   void take_in_turn(const TakeAtoms& take);
 
  private:
   void note(const std::string& problem);
-  /// How many atoms fill the buffer.
+  /// Returns how many atoms fill the buffer.
   std::int64_t atoms_at_once() const { return std::max<std::int64_t>(1, options_.buffer / format_.atom_bytes); }
   void format_pieces(Atoms atoms, std::int64_t first, std::int64_t n_calls, const TakeBytes& take);
 

@@ -27,20 +27,20 @@ std::span<const Method> methods();
 /// Finds a method by its name. Throws InputError, which names the nearest known one, where there is none.
 const Method& method(const std::string& name);
 
-/// The time (s) that a plan should take on a file system: what its busiest writer formats, what the disk takes, and the
-/// files. It is for methods that were not measured there.
+/// Returns the time (s) that a plan should take on a file system: what its busiest writer formats, what the disk takes,
+/// and the files. It is for methods that were not measured there.
 double predicted_seconds(const Method& method, const WriteProblem& problem, const WritePlan& plan,
                          const machine::FileSystem& system);
 
 // The entries, in the folder methods.
 extern const Method sdaw_printf, sdaw, pdaw, mpiw_independent, mpiw_collective, file_per_rank, segments;
 
-/// Restrictions of entries.
+/// Returns true: the restriction of entries that write any format.
 inline bool any_format(const Format&) { return true; }
 
-/// The writers of a method that likes all ranks to write, into one file.
+/// Plans the writers of a method that likes all ranks to write, into one file.
 WritePlan plan_all_ranks(const WriteProblem& problem, const WriteOptions& options);
-/// The root alone.
+/// Plans that the root alone writes.
 WritePlan plan_root(const WriteProblem& problem, const WriteOptions& options);
 
 }  // namespace tessera::io::write

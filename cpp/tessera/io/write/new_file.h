@@ -20,12 +20,12 @@ class NewFile {
   const std::string& temporary_path() const { return temporary_; }
   /// Opens the temporary on this rank.
   Descriptor open() const { return Descriptor::open_to_change(temporary_, job_.path()); }
-  /// Brings a new file to the disk by something that can synchronize().
+  /// Writes a new file to the disk by something that can synchronize().
   template <class File>
   void synchronize(File& file) const {
     if (!job_.is_part_of_file()) job_.attempt([&] { file.synchronize(); });
   }
-  /// Gives the file its name, once all ranks have brought their parts to the disk without a failure; else all throw.
+  /// Gives the file its name, once all ranks have written their parts to the disk without a failure; else all throw.
   /// Collective.
   void commit();
 
@@ -71,7 +71,7 @@ class NewFolder {
   bool is_open_ = true;
 };
 
-/// The name of a piece: "00012".
+/// Returns the name of a piece: "00012".
 std::string piece_name(int piece);
 inline constexpr const char* manifest_name = "manifest";
 

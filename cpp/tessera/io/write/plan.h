@@ -20,7 +20,7 @@ struct WriteOptions {
   int most_files = 1024;          // of methods that write several
 };
 
-/// DL_POLY_4's own settings: 8 writers, batches of 50,000 atoms.
+/// Returns DL_POLY_4's own settings: 8 writers, batches of 50,000 atoms.
 WriteOptions options_of_dlpoly();
 
 struct WriteProblem {

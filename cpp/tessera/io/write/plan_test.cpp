@@ -9,7 +9,7 @@
 namespace tessera::io::write {
 namespace {
 
-/// Ranks on hosts of `per_host`, which own `each` atoms, every third one more.
+/// Returns ranks on hosts of `per_host`, which own `each` atoms, every third one more.
 WriteProblem problem(int n_ranks, int per_host, std::int64_t each) {
   WriteProblem found;
   for (int rank = 0; rank < n_ranks; ++rank) {
@@ -21,7 +21,7 @@ WriteProblem problem(int n_ranks, int per_host, std::int64_t each) {
   return found;
 }
 
-/// Every byte of every file is written once.
+/// Checks that every byte of every file is written once.
 void check_covers(const WriteProblem& problem, const WritePlan& plan) {
   std::int64_t place = 0;
   int rank = -1;

@@ -26,7 +26,7 @@ WriteReport write_frame(const comm::Communicator& comm, const std::string& path,
 /// Returns why a method can't write a format with these options; empty where it can.
 std::string problem_with_options(const Format& format, const Method& method, const WriteOptions& options);
 
-/// The problem that these ranks have together. Collective.
+/// Returns the problem that these ranks have together. Collective.
 WriteProblem problem_of(const comm::Communicator& comm, const Frame& frame, std::int64_t n_own, const Format& format);
 
 }  // namespace tessera::io::write

@@ -39,7 +39,7 @@ Frame frame() {
   return found;
 }
 
-/// The atoms 1 to n in a random order.
+/// Returns the atoms 1 to n in a random order.
 std::vector<Atom> all_atoms(std::int64_t n) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> x(-30, 30);
@@ -49,7 +49,7 @@ std::vector<Atom> all_atoms(std::int64_t n) {
   return atoms;
 }
 
-/// The share of a rank: unequal, and none for the second of four or more.
+/// Returns the share of a rank: unequal, and none for the second of four or more.
 std::span<const Atom> share(const std::vector<Atom>& atoms, int rank, int n_ranks) {
   const auto bound = [&](int r) {
     if (n_ranks >= 4 && r == 2) r = 1;
@@ -68,7 +68,7 @@ std::string expected(const Format& format, const std::vector<Atom>& atoms) {
 
 class Writing : public testing::Test {
  protected:
-  // In memory, if there is such a folder, where bringing files to the disk takes no time.
+  // Puts files in memory, if there is such a folder, where bringing files to the disk takes no time.
   Writing()
       : folder_(fs::path(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : testing::TempDir()) /
                 ("tessera_write_" + std::to_string(getpid()))) {
@@ -76,7 +76,7 @@ class Writing : public testing::Test {
   }
   ~Writing() override { fs::remove_all(folder_); }
 
-  /// Whether the folder holds nothing but these names.
+  /// Checks that the folder holds nothing but these names.
   void check_only(const std::vector<std::string>& names) const {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder_)) found.push_back(entry.path().filename());
@@ -176,7 +176,7 @@ TEST_F(Writing, RefusesOwnedOrderWhereAtomsHaveNoNumbers) {
   check_only({});
 }
 
-/// The message that every rank gets; all must get the same.
+/// Returns the message that every rank gets; all must get the same.
 template <class Error>
 std::string message(int n_ranks, const std::function<void(const comm::Communicator&)>& work) {
   std::vector<std::string> messages(static_cast<std::size_t>(n_ranks));

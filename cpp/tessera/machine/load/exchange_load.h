@@ -11,7 +11,7 @@ namespace tessera::machine {
 
 class ExchangeLoad {
  public:
-  /// `wires` must outlive it.
+  /// Keeps a reference to `wires`.
   explicit ExchangeLoad(const Wires& wires);
 
   /// Adds a message. Consecutive messages between the same two hosts are added quickly.

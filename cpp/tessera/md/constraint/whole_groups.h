@@ -16,8 +16,9 @@ struct GroupCounts {
   std::int64_t n_groups = 0;  // atoms without constraints count as one each
 };
 
-/// `constraints`: of each template. Throws InputError where a group is in the set in part, as its atoms could not keep
-/// their distances, and where a virtual site is in it without its parents; messages say that `key` selects the atoms.
+/// Counts constraint groups in a set of atoms; `constraints`: of each template. Throws InputError where a group is in
+/// the set in part, as its atoms could not keep their distances, and where a virtual site is in it without its parents;
+/// messages say that `key` selects the atoms.
 GroupCounts count_whole_groups(const model::System& system, const std::vector<TemplateConstraints>& constraints,
                                const model::AtomSet& atoms, const std::string& key);
 

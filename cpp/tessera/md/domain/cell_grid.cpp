@@ -16,7 +16,7 @@ constexpr double useful_width = 8;  // Å
 
 constexpr double usual_radius = 1.65;  // Å: of hydrogen groups without sites, with what a bond may be stretched
 
-/// Says what makes cells as wide as they are, and what to do about it.
+/// Explains what makes cells as wide as they are, and what to do about it.
 std::string reason_of(const CellDemands& demands) {
   const bool is_of_bonds = demands.least_width() > demands.least_width_for_motion();
   if (is_of_bonds && !demands.widest_group.empty() && demands.group_radius > usual_radius)

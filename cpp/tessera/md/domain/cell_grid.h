@@ -29,7 +29,6 @@ struct CellGrid {
   std::int64_t size() const { return n[0] * n[1] * n[2]; }
   std::int64_t flat(const Index3& cell) const { return (cell[0] * n[1] + cell[1]) * n[2] + cell[2]; }
   Index3 unflat(std::int64_t index) const { return {index / (n[1] * n[2]), index / n[2] % n[1], index % n[2]}; }
-  /// Returns the cell that contains a position.
   Index3 cell_of(const Fraction& f) const {
     const auto cells = whole();
     return {along(f.x, cells[0]) - first[0], along(f.y, cells[1]) - first[1], along(f.z, cells[2]) - first[2]};
@@ -41,7 +40,7 @@ struct CellGrid {
             middle(cell[2] + first[2], cells[2])};
   }
   bool contains(const Index3& cell) const { return IndexBox{{0, 0, 0}, n}.contains(cell); }
-  /// Whether another part of the same cells of a frame lies within.
+  /// Returns whether another part of the same cells of a frame lies within.
   bool contains(const CellGrid& other) const {
     const auto part = [](const CellGrid& grid) {
       return IndexBox{grid.first, {grid.first[0] + grid.n[0], grid.first[1] + grid.n[1], grid.first[2] + grid.n[2]}};

@@ -206,7 +206,7 @@ void for_grown(const CellGrid& grid, const IndexBox& brick, Function&& function)
       for (std::int64_t z = grown.lower[2]; z < grown.upper[2]; ++z) function(grid.wrapped({x, y, z}));
 }
 
-/// Puts those of other hosts first, and begins behind the rank's own number.
+/// Sorts peers: those of other hosts first, each kind from the rank's own number on.
 template <class Peer>
 void put_in_turn(std::vector<Peer>& peers, const Decomposition& decomposition, int rank) {
   const auto& host = decomposition.host_of_rank();

@@ -86,7 +86,7 @@ struct HaloPlan {
 };
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank);
-/// How many cells are in that layer, whoever owns them. O(1).
+/// Counts the cells in that layer, whoever owns them. O(1).
 std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick);
 
 /// Counts the cells in a rank's halo, and those of them that ranks of other hosts own.

@@ -29,7 +29,7 @@ class Domain {
   Domain(const model::System& system, Decomposition decomposition, State& state, const comm::Communicator& comm,
          ThreadPool& threads);
 
-  /// Gives every rank the atoms of its cells, from whichever rank has them now. Collective.
+  /// Sends the atoms of its cells to every rank, from whichever rank has them now. Collective.
   void distribute(Particles particles);
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, and rebuilds the halo. Collective.
@@ -72,7 +72,7 @@ class Domain {
   std::int32_t n_cells() const { return static_cast<std::int32_t>(cell.size()); }
   std::int32_t n_owned_cells() const { return n_owned_cells_; }
   bool is_padding(std::int32_t slot) const { return state_.id[static_cast<std::size_t>(slot)] < 0; }
-  /// Whether cells are found anew at every search.
+  /// Returns whether cells are found anew at every search.
   bool is_sparse() const { return !grid().is_periodic; }
   /// Returns the local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;

@@ -17,7 +17,7 @@ float extent(std::span<const CellAtom> atoms, std::size_t d) {
 /// averaged over directions.
 float girth(std::span<const CellAtom> atoms) { return extent(atoms, 0) + extent(atoms, 1) + extent(atoms, 2); }
 
-/// Puts the `left` atoms that come first along d on the left side.
+/// Moves the `left` atoms that come first along d to the left side.
 void cut(std::span<CellAtom> atoms, std::size_t left, std::size_t d) {
   std::nth_element(atoms.begin(), atoms.begin() + static_cast<std::ptrdiff_t>(left), atoms.end(),
                    [&](const CellAtom& a, const CellAtom& b) {

@@ -13,15 +13,15 @@ namespace tessera::md::external {
 
 class ExternalSum {
  public:
-  /// All that is referred to must outlive this.
+  /// Keeps references, which must outlive this.
   ExternalSum(const ExternalForces& forces, const domain::Domain& domain, const comm::Communicator& comm)
       : forces_(forces), domain_(domain), comm_(comm) {}
 
-  /// After a search, or when there are other forces than before.
+  /// Finds this rank's atoms, after a search or when there are other forces than before.
   void rebuild();
   /// Calls all functions. Collective where there are any.
   void add(Accumulator& accumulator);
-  /// The sum of what all functions returned last for an owned atom, kcal/mol/Å, for messages.
+  /// Returns the sum of what all functions returned last for an owned atom, kcal/mol/Å, for messages.
   Vec3 latest_on(std::int32_t slot) const;
   bool is_empty() const { return forces_.empty(); }
 

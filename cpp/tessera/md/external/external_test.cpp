@@ -16,7 +16,7 @@ using namespace test;
 
 constexpr double stiffness = 5;  // kcal/mol/Å²
 
-/// Each oxygen on a spring to where it was at the start.
+/// Returns the forces of springs that hold each oxygen to where it was at the start.
 ExternalResult springs(const ExternalAtoms& atoms, const std::map<std::int64_t, Vec3>& anchor) {
   ExternalResult result;
   for (std::size_t i = 0; i < atoms.id.size(); ++i) {

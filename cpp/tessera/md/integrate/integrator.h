@@ -17,7 +17,8 @@ class Integrator {
 
   /// Advances positions to the next step; forces are those at the old positions. Collective.
   [[nodiscard]] virtual Failure before_forces(Motion& motion) = 0;
-  /// Is called with the forces at the new positions. Adds the virial of the constraints if requested. Collective.
+  /// Completes the step with the forces at the new positions. Adds the virial of the constraints if requested.
+  /// Collective.
   [[nodiscard]] virtual Failure after_forces(Motion& motion, bool with_virial) = 0;
 
   /// Tells what the integrator needs summed in the coming step beside forces, even if nobody else does.

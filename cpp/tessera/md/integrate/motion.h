@@ -52,7 +52,8 @@ class Motion {
   }
   /// Returns the variables of a bath, so many, zeros at first. They must be changed alike on all ranks.
   std::vector<double>& coupling(const std::string& name, std::size_t n);
-  /// Gives all ranks the root's value. Ranks compute the same, but processors of different kinds may round differently.
+  /// Sends the root's value to all ranks. Ranks compute the same, but processors of different kinds may round
+  /// differently.
   void share(std::span<double> values) const { comm_.broadcast(std::as_writable_bytes(values), 0); }
   void share(double& value) const { share(std::span(&value, 1)); }
 
@@ -85,7 +86,8 @@ class Motion {
   /// cent.
   void set_box(const Box& box);
 
-  /// Puts virtual sites where their parents say. Returns the slot of one whose direction is undetermined, or −1.
+  /// Moves virtual sites to the places that follow from their parents. Returns the slot of one whose direction is
+  /// undetermined, or −1.
   std::int32_t place_virtual_sites();
   /// Corrects constrained distances along the present bonds. Returns a message about a group of this rank that can't be
   /// corrected.
@@ -94,7 +96,7 @@ class Motion {
   void draw_velocities(double temperature, std::uint64_t seed);
   /// Adds the virial of the constraint forces of a state, which are those that act in the step after it.
   [[nodiscard]] Failure add_constraint_virial();
-  /// Brings velocities of whole steps to half a step before.
+  /// Moves velocities of whole steps back by half a step.
   [[nodiscard]] Failure move_velocities_back();
   /// Returns the kinetic energy of this rank's atoms as their velocities are, in energy units.
   std::int64_t kinetic_energy() const { return share_of_kinetic_energy(1); }

@@ -46,7 +46,7 @@ class Respa final : public CoupledIntegrator {
  private:
   static constexpr std::size_t fastest = 0;
 
-  /// Lets the forces of a group act for half of their period.
+  /// Applies the forces of a group for half of their period.
   Failure kick(Motion& motion, std::size_t group) const {
     const double time = 0.5 * static_cast<double>(every_[group]) * motion.timestep();
     return motion.kick_and_project(time, motion.forces().of_group(group), false);

@@ -60,7 +60,7 @@ HWY_INLINE void AddEnergy(EnergyVirial& energies, Term term, V values, std::size
     AddOneByOne(values, count, [&](double value) { energies.add(term, value); });
 }
 
-/// `virial`: xx yy zz xy xz yz.
+/// Adds a virial, xx yy zz xy xz yz.
 HWY_INLINE void AddVirial(EnergyVirial& energies, const V (&virial)[6], std::size_t count) {
   for (std::size_t c = 0; c < 6; ++c)
     if (!AddUsual(energies.virial[c], virial[c], count))

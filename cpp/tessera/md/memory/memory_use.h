@@ -12,7 +12,7 @@ struct MemoryUse {
   std::int64_t bytes;
 };
 
-/// In the order of reports.
+/// The names of owners in the order of reports.
 namespace memory_owners {
 inline constexpr std::string_view atoms = "atoms and halo";
 inline constexpr std::string_view templates = "templates";  // of the whole system, with what is derived from them

@@ -31,7 +31,7 @@ MeanCell mean_cell(const SystemContents& system, const domain::CellGrid& grid) {
   return {grid.volume, atoms, atoms / cluster_size + 1.5 / cluster_size * (1 - std::exp(-2 * atoms))};
 }
 
-/// How far a cluster's atoms reach from its centre, mean over directions, Å.
+/// Returns how far a cluster's atoms reach from its centre, mean over directions, Å.
 ///
 /// Along any direction atoms of a cube of edge a have a standard deviation of a/√12. The furthest of k that are
 /// normally distributed is 0, 0.56, 0.85, 1.03 of that away for k = 1 … 4, and the last cluster of a cell has any k.
@@ -58,7 +58,7 @@ RankCounts count_on_rank(const MeanCell& cell, const domain::CellGrid& grid, con
   return {there(owned), there(all), rounded(cell.atoms * static_cast<double>(owned)), slots(owned), slots(all)};
 }
 
-/// The clusters of a rank that pairs of its list begin with, in units of those of a cell.
+/// Returns the clusters of a rank that pairs of its list begin with, in units of those of a cell.
 ///
 /// A pair belongs to the rank that owns the cell in the middle between its cells, so its first cluster may also stand
 /// in a cell next to the brick. Along an edge that is the cell above the brick, whose partners are one or two cells
@@ -93,7 +93,7 @@ double cells_of_rows(const domain::CellGrid& grid, const IndexBox& brick, double
   return cells;
 }
 
-/// What a rank's pair list holds.
+/// Predicts what a rank's pair list holds.
 ///
 /// Two clusters are listed where an atom of one may come near an atom of the other: where their centres are closer than
 /// the list's range and what both reach. Half of the clusters around each are in its row. The rank owns as many pairs
@@ -126,7 +126,7 @@ pair::PairCounts count_pairs(const SystemContents& system, const EngineSettings&
   return counts;
 }
 
-/// Of all groups of forces, and of what threads beyond the first add to each.
+/// Returns the bytes of all groups of forces, and of what threads beyond the first add to each.
 double force_bytes(const SystemContents& system, const EngineSettings& settings, const RankCounts& rank, int threads,
                    double slots_of_pairs) {
   constexpr double bytes_a_slot = 3 * sizeof(std::int64_t), block = SparseForces::block_slots;

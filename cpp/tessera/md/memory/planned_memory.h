@@ -10,15 +10,15 @@
 
 namespace tessera::md {
 
-/// What Engine::memory() will say on a rank that has so many threads. Fields of atoms and external forces are not in
-/// it. Ranks that the plan's line puts on one host read the parts of the mesh from each other's memory. Cost: O(ranks).
+/// Predicts Engine::memory() on a rank that has so many threads. Fields of atoms and external forces are not in it.
+/// Ranks that the plan's line puts on one host read the parts of the mesh from each other's memory. Cost: O(ranks).
 std::vector<MemoryUse> planned_memory(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
                                       int rank, int threads);
 
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses);
 
-/// The rank that will need most: of up to 1,024 ranks, of all of them; of more, of at least 16 that are about the
-/// largest, within about a tenth. Cost: that of a million pairs of ranks, then O(ranks).
+/// Returns the rank that will need most: of up to 1,024 ranks, of all of them; of more, of at least 16 that are about
+/// the largest, within about a tenth. Cost: that of a million pairs of ranks, then O(ranks).
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads);
 
 }  // namespace tessera::md

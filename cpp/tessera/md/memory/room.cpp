@@ -23,7 +23,7 @@ struct Room {
   std::string_view limit;
 };
 
-/// What this process may still take, and what limits it.
+/// Returns what this process may still take, and what limits it.
 Room room_of_process() {
   const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
   Room room{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * page, "this machine's memory"};

@@ -11,10 +11,11 @@ namespace tessera::md {
 /// or are more than can be numbered.
 void check_room_for_cells(const domain::CellGrid& grid, int ranks);
 
-/// The same of the part of the mesh that a rank has.
+/// Checks the part of the mesh that a rank has in the same way.
 void check_room_for_mesh(const EngineSettings& settings, int ranks);
 
-/// The same of the table of a pair function, which grows with the square of the cut-off: in a vacuum that has no bound.
+/// Checks the table of a pair function in the same way, which grows with the square of the cut-off: in a vacuum that
+/// has no bound.
 void check_room_for_table(const pair::PairSettings& settings);
 
 }  // namespace tessera::md

@@ -16,8 +16,8 @@ namespace {
 /// Of atoms at rest or in heated systems lists are a few per cent shorter or longer.
 constexpr double usual_temperature = 300;  // K
 
-/// How many other clusters hold atoms that are excluded from the four of a cluster, where each of the four has `p`
-/// excluded partners.
+/// Estimates how many other clusters hold atoms that are excluded from the four of a cluster, where each of the four
+/// has `p` excluded partners.
 ///
 /// A cluster is a cube of edge a that holds four atoms. An atom and its partners fill a ball of p + 1 atoms, so a
 /// partner is d = ¾ of that ball's radius away. It is in the same cluster with the probability (1 − d/2a)³, as the
@@ -31,8 +31,8 @@ double other_clusters(double p) {
   return within_reach * (1 - std::exp(-outside / within_reach));
 }
 
-/// The slots of blocks that a compact molecule of n atoms meets: of cubes of the volume of a block's atoms, those that
-/// a cube of n atoms overlaps.
+/// Estimates the slots of blocks that a compact molecule of n atoms meets: of cubes of the volume of a block's atoms,
+/// those that a cube of n atoms overlaps.
 double slots_of_blocks(std::int64_t n) {
   const double atoms = static_cast<double>(n), block = SparseForces::block_slots;
   return n == 0 ? 0 : cube(std::cbrt(atoms) + std::cbrt(block));

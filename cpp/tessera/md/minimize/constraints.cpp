@@ -13,7 +13,7 @@ using constraint::ConstraintGroup;
 
 namespace {
 
-/// The greatest relative error of a squared distance.
+/// Returns the greatest relative error of a squared distance.
 double greatest_error(const ConstraintGroup& group, std::span<const Vec3> position) {
   double greatest = 0;
   for (std::size_t k = 0; k < at(group.n_constraints); ++k) {
@@ -40,7 +40,7 @@ void relax_distances(const ConstraintGroup& group, std::span<Vec3> position) {
   }
 }
 
-/// A small displacement by id, up to about 0.1 Å.
+/// Returns a small displacement that depends on the id, up to about 0.1 Å.
 Vec3 nudge(std::int64_t id, std::uint64_t atom) {
   const auto words = random_words(0, RandomStream::minimisation, static_cast<std::uint64_t>(id), atom);
   const auto component = [](std::uint32_t word) { return 0.1 * (word / 2147483648.0 - 1); };

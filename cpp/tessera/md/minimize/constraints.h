@@ -26,7 +26,7 @@ void project(const constraint::ConstraintGroup& group, std::span<const Vec3> pos
 void move_along(const constraint::ConstraintGroup& group, std::span<Vec3> position, std::span<const Vec3> displacement,
                 double tolerance);
 
-/// Brings atoms from anywhere to constrained distances and changes little else; their centre stays. `id` of the first
+/// Moves atoms from anywhere to constrained distances and changes little else; their centre stays. `id` of the first
 /// atom chooses a direction where atoms coincide or lie in one line. Returns false where no such places were found.
 [[nodiscard]] bool restore_distances(const constraint::ConstraintGroup& group, std::span<Vec3> position,
                                      std::int64_t id, double tolerance);

@@ -7,7 +7,7 @@ namespace {
 
 using namespace constraint::test;
 
-/// How much the displacement changes the squared distances, Å².
+/// Returns how much the displacement changes the squared distances, Å².
 double greatest_change(const Molecule& molecule, std::span<const Vec3> position, std::span<const Vec3> vector) {
   double greatest = 0;
   for (const auto& [i, j] : molecule.pairs) {

@@ -24,7 +24,7 @@ class Lbfgs {
 
   std::size_t size() const { return size_; }
   void clear() { size_ = 0; }
-  /// Where the next pair is to be stored, in place of the oldest if there is no room.
+  /// Returns where the next pair is to be stored, in place of the oldest if there is no room.
   std::size_t next_place() const { return next_; }
 
   /// Takes the scalar products of s, y and g with every vector, s and y being those of a new pair in next_place();
@@ -35,7 +35,7 @@ class Lbfgs {
 
  private:
   void set(std::size_t i, const Row& row);
-  /// The place of a pair, of which 0 is the newest.
+  /// Returns the place of a pair, of which 0 is the newest.
   std::size_t place(std::size_t age) const { return (next_ + 2 * memory - 1 - age) % memory; }
 
   std::size_t size_ = 0, next_ = 0;

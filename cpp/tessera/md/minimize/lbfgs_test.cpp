@@ -28,7 +28,7 @@ struct Pair {
   Vector s, y;
 };
 
-/// The two-loop recursion on vectors, as published. The newest pair is the first.
+/// Computes the two-loop recursion on vectors, as published. The newest pair is the first.
 Vector two_loops(const std::deque<Pair>& pairs, const Vector& g) {
   Vector q = g;
   std::vector<double> alpha;

@@ -42,7 +42,7 @@ constexpr int most_trials = 8;
 namespace kept {
 constexpr std::size_t position = 0, force = 3, direction = 6, pairs = 9;  // of the lowest energy so far
 constexpr std::size_t width = pairs + 6 * Lbfgs::memory;
-/// Where a vector of the basis is; that of g is −force.
+/// Returns where a vector of the basis is; that of g is −force.
 constexpr std::size_t basis(std::size_t i) { return i == Lbfgs::g ? force : pairs + 3 * i; }
 }  // namespace kept
 
@@ -115,7 +115,8 @@ class Minimizer {
   Result result_;
 };
 
-/// Kept positions are fractions of the first box, as a vacuum's frame may double.
+/// Returns a kept position in the present box: kept ones are fractions of the first box, as a vacuum's frame may
+/// double.
 Fraction Minimizer::place_of(const double* values) const {
   const auto scale = vacuum::scale_between(first_box_, engine_.state().box);
   const auto component = [&](std::size_t d) { return static_cast<std::int32_t>(std::rint(scale[d] * values[d])); };
@@ -166,7 +167,7 @@ double Minimizer::move(Displacement&& displacement) {
   return energy;
 }
 
-/// Puts constrained distances right and measures there.
+/// Corrects constrained distances, and computes forces and energy there.
 void Minimizer::start() {
   const double tolerance = engine_.settings().constraint_tolerance;
   std::vector<std::string> problems(at(threads_.size()));
@@ -215,7 +216,7 @@ void Minimizer::accept(double energy, bool with_pair) {
   if (with_pair) add_pair();
 }
 
-/// Keeps positions and projected forces, and of a pair what has changed. Returns the strongest force of this rank.
+/// Stores positions and projected forces, and of a pair what has changed. Returns the strongest force of this rank.
 Strongest Minimizer::project_forces(bool with_pair) {
   const auto& state = engine_.state();
   const auto s = kept::basis(lbfgs_.next_place()), y = kept::basis(Lbfgs::y_of(lbfgs_.next_place()));
@@ -244,13 +245,13 @@ Strongest Minimizer::project_forces(bool with_pair) {
   return all;
 }
 
-/// The root's values: ranks compute the same, but processors of different kinds may round differently.
+/// Returns the root's values: ranks compute the same, but processors of different kinds may round differently.
 Lbfgs::Row Minimizer::share(Lbfgs::Row row) const {
   comm_.broadcast(std::as_writable_bytes(std::span(row)), 0);
   return row;
 }
 
-/// Gives L-BFGS the scalar products of the pair that project_forces() has stored.
+/// Adds the pair that project_forces() has stored to L-BFGS, by its scalar products.
 void Minimizer::add_pair() {
   using Sums = std::array<std::array<ProductSum, Lbfgs::n_basis>, 3>;
   const auto place = lbfgs_.next_place();
@@ -312,7 +313,7 @@ double Minimizer::find_direction() {
   return slopes[0].value();
 }
 
-/// Goes along the direction of L-BFGS as far as lowers the energy enough. Returns false where nothing does.
+/// Moves along the direction of L-BFGS as far as lowers the energy enough. Returns false where nothing does.
 bool Minimizer::search_line() {
   result_.method = Method::lbfgs;
   const double slope = find_direction();
@@ -336,7 +337,7 @@ bool Minimizer::search_line() {
   return false;
 }
 
-/// Goes along the forces, each group by at most the step. Returns false where even the least step lowers nothing.
+/// Moves along the forces, each group by at most the step. Returns false where even the least step lowers nothing.
 bool Minimizer::descend() {
   result_.method = Method::steepest_descent;
   const double step = step_, reference = std::min(result_.max_force, strong_force);
@@ -371,7 +372,7 @@ bool Minimizer::has_ended() {
   return result_.ending != Ending::converged;
 }
 
-/// Brings the atoms back to where the energy was the lowest.
+/// Moves the atoms back to where the energy was the lowest.
 void Minimizer::go_back() {
   engine_.displace([&](State& state) {
     for_groups([&](int, const ConstraintGroup&, Slots slots) {

@@ -391,7 +391,7 @@ HWY_INLINE PairForce<T> PlainCoulomb(const KernelConstants& k, const Distance<T>
   }
 }
 
-/// Those of padding and of distant exponentials would halve the kernel's speed.
+/// Denormal numbers from padding and from exponentials at large distances would halve the kernel's speed.
 using FlushDenormals = tessera::simd::FlushDenormals<HWY_TARGET != HWY_EMU128>;
 
 }  // namespace HWY_NAMESPACE

@@ -112,7 +112,7 @@ ForceEnergy coulomb(const PairSettings& settings, double r2) {
   return {};
 }
 
-// Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5.
+// Follows Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, eq. 2.5.
 ForceEnergy ewald_exclusion(double alpha, double r2) {
   const double z = alpha * alpha * r2, energy = ewald_exclusion_energy(alpha, r2);
   const double front = 2 * alpha / std::sqrt(units::pi);
@@ -128,7 +128,7 @@ double ewald_exclusion_energy(double alpha, double r2) {
   return -math::erf(alpha * r) / r;
 }
 
-// Source: Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, section 5.
+// Follows Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, section 5.
 ForceEnergy dispersion_without_mesh(double alpha, double r2) {
   const double z = alpha * alpha * r2, alpha6 = math::pow(alpha, 6);
   if (z < 0.1) {

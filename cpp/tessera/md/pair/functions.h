@@ -71,7 +71,7 @@ ForceEnergy coulomb(const PairSettings& settings, double r2);
 
 /// Computes the correction for an excluded pair, which the mesh includes: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
 ForceEnergy ewald_exclusion(double alpha, double r2);
-/// The same without the force, which takes an exponential more.
+/// Computes its energy alone, without the exponential that the force takes.
 double ewald_exclusion_energy(double alpha, double r2);
 
 /// Computes what the direct sum of LjModifier::pme adds for C = 1 because the mesh has it too,

@@ -24,14 +24,14 @@ struct ListSettings {
   double most_reach = 1.5;  // Å
 };
 
-/// How far an atom may go from where it was listed, Å, by its last step (Å) and by how much its velocity may turn out
-/// different: `typical` is the root mean square of all steps, `mobility` is by mass (hydrogen 1).
-/// Figures: docs/design/pairs.md#lists.
+/// Returns how far an atom may go from where it was listed, Å, by its last step (Å) and by how much its velocity may
+/// turn out different: `typical` is the root mean square of all steps, `mobility` is by mass (hydrogen 1). Figures:
+/// docs/design/pairs.md#lists.
 inline float reach_of(const ListSettings& list, float stride, float typical, float mobility) {
   return std::min(static_cast<float>(list.most_reach),
                   static_cast<float>(list.steps) * (0.8f * stride + 2.0f * typical * mobility));
 }
-/// By mass, amu.
+/// Returns the mobility of a mass, amu.
 inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 1 / math::pow(mass, 1.0 / 3))); }
 
 class PairForces {
@@ -73,9 +73,9 @@ class PairForces {
   TailIntegral tail() const;
   /// Counts the memory beside that of the scheme.
   std::size_t bytes() const;
-  /// The same with so many slots and ExcludedClusters::partners.
+  /// Returns what bytes() would be with so many slots and ExcludedClusters::partners.
   static std::int64_t planned_bytes(std::int64_t slots, std::int64_t excluded_partners);
-  /// What is held of a system's templates on every rank.
+  /// Returns the bytes of what is held of a system's templates on every rank.
   static std::int64_t template_bytes(const model::System& system);
 
  private:

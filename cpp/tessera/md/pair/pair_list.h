@@ -111,7 +111,7 @@ class PairLister {
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
   std::size_t bytes() const { return bounds_.bytes() + cell_box_.capacity() * sizeof(CellBox) + is_inner_.capacity(); }
-  /// The same with so many clusters and cells.
+  /// Returns what bytes() would be with so many clusters and cells.
   static double planned_bytes(double clusters, double cells) {
     return ClusterBounds::planned_bytes(clusters) + cells * static_cast<double>(sizeof(CellBox) + sizeof(char));
   }

@@ -43,11 +43,11 @@ struct PairData {
 class PairSum {
  public:
   virtual ~PairSum() = default;
-  /// Is called after atoms have been sorted into cells again; an update(true) follows.
+  /// Follows atoms that have been sorted into cells again; an update(true) comes next.
   virtual void rebuild() {}
-  /// Is called after the box has changed between searches, which moves cells apart or together.
+  /// Follows a change of the box between searches, which moves cells apart or together.
   virtual void set_box() = 0;
-  /// Is called after atoms have moved. If requested, makes a new list of the pairs that may come within the cut-off as
+  /// Follows atoms that have moved. If requested, makes a new list of the pairs that may come within the cut-off as
   /// long as no atom moves further than its reach.
   virtual void update(bool make_list) = 0;
   /// Adds forces and energies of pairs that need no halo atom, by the last list; add_forces() then adds the rest. The

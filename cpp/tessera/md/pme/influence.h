@@ -63,7 +63,7 @@ class Influence {
   Influence(const PmeSettings& settings, const IndexBox& box, double constant, ThreadPool& threads,
             Potential potential = Potential::coulomb);
 
-  /// Must be called before apply() and whenever the box changes.
+  /// Computes G(m) of a box. Must be called before apply() and whenever the box changes.
   void set_box(const Box& box);
 
   /// Multiplies F(m) by G(m), and adds this rank's share of energy and virial if `energies` is not null.

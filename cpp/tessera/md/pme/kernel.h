@@ -85,6 +85,7 @@ template <class Real>
 std::int64_t convert_reference(const FixedCharge<Real>* fixed, Real* charge, std::int64_t n);
 
 // These versions are the ones that run: those with vectors for float, the references for double.
+
 void spread(const SpreadTarget<float>& target, int order, std::span<const std::int32_t> atoms, const Fraction* position,
             const float* charge);
 bool gather(const MeshWindow& window, const float* mesh, int order, std::int64_t n, const Fraction* position,

@@ -36,7 +36,7 @@ class Mesh {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// What Mesh::bytes() will be on a rank that has so many slots, owned and halo. Cost: O(ranks).
+/// Predicts Mesh::bytes() on a rank that has so many slots, owned and halo. Cost: O(ranks).
 std::int64_t planned_mesh_bytes(const EngineSettings& settings, const Plan& plan, int rank, std::int64_t slots);
 
 }  // namespace tessera::md::pme

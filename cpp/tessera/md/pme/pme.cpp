@@ -27,12 +27,12 @@ Index3 extents(const IndexBox& box) { return {box.extent(0), box.extent(1), box.
 
 std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
-/// Values from one row of the integer mesh to the next, on a brick grown by `margin`.
+/// Returns the number of values from one row of the integer mesh to the next, on a brick grown by `margin`.
 std::int64_t row_of(const IndexBox& brick, std::int64_t margin) {
   return (brick.extent(2) + 2 * margin + row_multiple - 1) / row_multiple * row_multiple;
 }
 
-/// Of what is the integer mesh first and the spectrum later.
+/// Returns the bytes of the array that is the integer mesh first and the spectrum later.
 template <class Real>
 std::size_t bytes_of_integers_or_spectrum(const IndexBox& brick, std::int64_t margin, const IndexBox& spectrum) {
   const std::int64_t planes = (brick.extent(0) + 2 * margin) * (brick.extent(1) + 2 * margin);
@@ -40,7 +40,7 @@ std::size_t bytes_of_integers_or_spectrum(const IndexBox& brick, std::int64_t ma
   return std::max(n_fixed * sizeof(FixedCharge<Real>), size(spectrum.size()) * sizeof(std::complex<Real>));
 }
 
-/// Of what is the charge first and the potential later, in values.
+/// Returns the number of values of the array that is the charge first and the potential later.
 std::size_t size_of_charge_or_potential(const IndexBox& brick, const IndexBox& padded) {
   return size(std::max(brick.size(), padded.size() + mesh_slack));
 }

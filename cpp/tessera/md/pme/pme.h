@@ -55,8 +55,8 @@ class Pme {
   void add_forces(std::span<const Fraction> position, std::span<const Real> charge, std::int64_t n_owned,
                   std::span<Accumulator> by_thread);
 
-  /// These return this rank's values: charges of its brick after spread(), the spectrum after forward() and solve(),
-  /// the potential (kcal/mol/e) on its padded brick after backward().
+  /// Returns this rank's values, as the next two do: charges of its brick after spread(), the spectrum after forward()
+  /// and solve(), the potential (kcal/mol/e) on its padded brick after backward().
   std::span<const Real> charge_mesh() const;
   std::span<const std::complex<Real>> spectrum() const;
   std::span<const Real> potential_mesh() const;
@@ -67,7 +67,7 @@ class Pme {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// What Pme::bytes() will be on a rank; the other arguments are those of fft::planned_bytes. Cost: O(ranks).
+/// Predicts Pme::bytes() on a rank; the other arguments are those of fft::planned_bytes. Cost: O(ranks).
 template <class Real>
 std::int64_t planned_bytes(const PmePlan& plan, int rank, const std::function<bool(int)>& reads_from,
                            const fft::TransformOptions& options = {});

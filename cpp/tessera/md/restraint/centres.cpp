@@ -12,7 +12,7 @@ namespace tessera::md::restraint {
 
 namespace {
 
-/// The nearest integer to a/b, b > 0; halves go up.
+/// Returns the nearest integer to a/b, b > 0; halves go up.
 std::int64_t rounded_quotient(std::int64_t a, std::int64_t b) {
   const auto n = a + b / 2;
   return n / b - (n % b < 0 ? 1 : 0);
@@ -39,7 +39,7 @@ Centres::Centres(const std::vector<CentreGroup>& groups, const domain::Domain& d
   }
 }
 
-/// At least 1, so that no atom is left out.
+/// Returns an atom's weight, which is at least 1, so that no atom is left out.
 std::int64_t Centres::weight_of(const Group& group, std::int64_t atom) const {
   if (!group.is_weighted_by_mass) return 1;
   constexpr double total = 1 << 30;

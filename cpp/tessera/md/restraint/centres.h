@@ -29,10 +29,10 @@ struct CentreGroup {
 
 class Centres {
  public:
-  /// References must outlive this.
+  /// Keeps references, which must outlive this.
   Centres(const std::vector<CentreGroup>& groups, const domain::Domain& domain, const comm::Communicator& comm);
 
-  /// After a search.
+  /// Finds this rank's atoms after a search.
   void rebuild();
   /// Finds the centres of the groups, by one sum over ranks. Throws RunError at first where a group is too large.
   /// Collective where there are groups.

@@ -15,11 +15,11 @@ struct Coordinate {
   std::array<Vec3, 4> gradient{};  // by centre, Å⁻¹ of it
 };
 
-/// `places` of the centres, Å, each near the one before.
+/// Computes the distance of two centres. `places`: of the centres, Å, each near the one before.
 Coordinate distance(std::span<const Vec3> places);
-/// At the second centre, from 0 to π.
+/// Computes the angle at the second centre, from 0 to π.
 Coordinate angle(std::span<const Vec3> places);
-/// From −π to π, 0 where the outer centres are on the same side (cis).
+/// Computes a dihedral from −π to π, 0 where the outer centres are on the same side (cis).
 Coordinate dihedral(std::span<const Vec3> places);
 
 /// Returns how far a coordinate of this kind is from its target: for dihedrals the nearest turn, from −π to π.

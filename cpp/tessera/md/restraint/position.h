@@ -21,10 +21,10 @@ const std::vector<double>& references_of(const State& state, const std::string& 
 
 class Positions {
  public:
-  /// References must outlive this.
+  /// Keeps references, which must outlive this.
   Positions(std::span<const RestraintSettings> settings, const domain::Domain& domain, ThreadPool& threads);
 
-  /// After a search.
+  /// Finds this rank's atoms after a search.
   void rebuild();
   /// Adds forces and energies at a time, ps, one accumulator a thread.
   void add(double time, std::span<Accumulator> accumulators) const;

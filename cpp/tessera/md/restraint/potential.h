@@ -10,7 +10,7 @@ struct Potential {
 
   double excess(double distance) const { return std::max(0.0, distance - flat); }
   double energy(double distance) const { return k * excess(distance) * excess(distance); }
-  /// dE/d|d|.
+  /// Returns dE/d|d|.
   double slope(double distance) const { return 2 * k * excess(distance); }
 };
 

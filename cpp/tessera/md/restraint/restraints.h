@@ -15,11 +15,11 @@ namespace tessera::md::restraint {
 
 class Restraints {
  public:
-  /// All that is referred to must outlive this.
+  /// Keeps references, which must outlive this.
   Restraints(const EngineSettings& settings, const domain::Domain& domain, const comm::Communicator& comm,
              ThreadPool& threads);
 
-  /// After a search.
+  /// Finds this rank's atoms after a search.
   void rebuild();
   /// Adds forces and energies, one accumulator a thread. Collective where restraints have groups.
   void add(std::span<Accumulator> accumulators);

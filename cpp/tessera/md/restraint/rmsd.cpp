@@ -19,7 +19,7 @@ using Matrix4 = std::array<std::array<double, 4>, 4>;
 constexpr double turn = 4294967296.0;            // the box in units of fraction_unit
 constexpr double square_unit = 1.0 / (1 << 28);  // Å²
 
-/// In a vacuum a difference has no image.
+/// Returns the difference of the nearest image along one edge; in a vacuum there are no images.
 double nearest(double difference, const domain::Domain& domain) {
   return domain.system().is_periodic ? difference - turn * std::rint(difference / turn) : difference;
 }
@@ -125,7 +125,7 @@ void Deviations::find_centres_of_references() {
   has_centres_of_references_ = true;
 }
 
-/// Relative to its centre, Å.
+/// Returns the reference position of an atom relative to its group's centre, Å.
 Vec3 Deviations::reference_of(const Group& group, const Member& member) const {
   const auto apart = [&](std::size_t d) { return nearest(member.reference[d] - group.centre[d], domain_); };
   return domain_.system().box.unit_vectors() * Vec3{apart(0), apart(1), apart(2)};

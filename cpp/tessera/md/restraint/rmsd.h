@@ -33,10 +33,10 @@ Superposition superpose(const std::array<std::array<double, 3>, 3>& sums);
 
 class Deviations {
  public:
-  /// References must outlive this.
+  /// Keeps references, which must outlive this.
   Deviations(std::span<const RestraintSettings> settings, const domain::Domain& domain, const comm::Communicator& comm);
 
-  /// After a search.
+  /// Finds this rank's atoms after a search.
   void rebuild();
   bool is_empty() const { return groups_.empty(); }
   /// Adds forces and energies at a time, ps. Collective where there are restraints of this kind.

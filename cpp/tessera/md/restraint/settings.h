@@ -25,11 +25,11 @@ struct RestraintSettings {
   RestraintKind kind = RestraintKind::position;
   TimeSchedule k = 0;  // kcal/mol/Å², kcal/mol/rad²
   double flat = 0;     // Å, rad
-  // Of positions and of deviations (rmsd).
+  // These belong to restraints of positions and of deviations (rmsd).
   model::AtomSet atoms{};
   std::string reference{};                 // name of the AtomField that holds the references, as fractions of the box
   std::array<double, 3> axes = {1, 1, 1};  // 1: held, 0: free
-  // Of the other kinds.
+  // These belong to the other kinds.
   std::vector<model::AtomSet> groups{};
   TimeSchedule target = 0;  // Å, rad; of deviations too
 };

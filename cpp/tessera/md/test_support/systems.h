@@ -37,7 +37,6 @@ inline model::Template molecule(const std::string& name, std::vector<std::string
   return t;
 }
 
-/// Excludes all pairs of a molecule.
 inline void exclude_all(model::Template& t) {
   for (std::int32_t j = 0; j < t.n_atoms(); ++j)
     for (std::int32_t i = 0; i < j; ++i) t.exclusions.push_back({i, j});

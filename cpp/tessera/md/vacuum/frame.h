@@ -29,12 +29,12 @@ struct Extent {
   double diagonal(const Box& frame) const;
 };
 inline constexpr std::int32_t eighth = 1 << 29;  // of the frame
-/// Of no atoms.
+/// The extent of no atoms.
 inline constexpr Extent nowhere = {{std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::max(),
                                     std::numeric_limits<std::int32_t>::max()},
                                    {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::min(),
                                     std::numeric_limits<std::int32_t>::min()}};
-/// Of atoms that are anywhere where a search may find them.
+/// The extent of atoms that are anywhere where a search may find them.
 inline constexpr Extent anywhere = {{-eighth, -eighth, -eighth}, {eighth - 1, eighth - 1, eighth - 1}};
 
 /// Returns the extent of the atoms of all ranks. Collective.

@@ -57,7 +57,7 @@ void expect_equal(const std::vector<Particle>& found, const std::vector<Particle
   }
 }
 
-/// Goes on from a state on so many ranks, of which the first has all atoms.
+/// Continues from a state on so many ranks, of which the first has all atoms.
 std::vector<Particle> advanced_on(int ranks, const Sample& sample, const EngineSettings& s, const Snapshot& from,
                                   int steps) {
   std::vector<Particle> found;

@@ -95,7 +95,7 @@ std::map<std::int32_t, double> distances_from(std::int32_t atom, const Neighbour
   return found;
 }
 
-/// Whether distances are known to all atoms that the sites of a group follow.
+/// Returns whether distances are known to all atoms that the sites of a group follow.
 bool leads_to_parents(const model::Template& molecule, std::int32_t key,
                       const std::map<std::int32_t, double>& distance) {
   for (const auto& site : molecule.virtual_sites)
@@ -104,7 +104,7 @@ bool leads_to_parents(const model::Template& molecule, std::int32_t key,
   return true;
 }
 
-/// The greatest distance of a site from the key, where its parents are within these distances from it.
+/// Returns the greatest distance of a site from the key, where its parents are within these distances from it.
 double furthest(const model::VirtualSite& site, const std::map<std::int32_t, double>& distance) {
   double origin = 0, x = 0, y = 0;
   for (const auto& parent : site.parents) {
@@ -119,7 +119,7 @@ double furthest(const model::VirtualSite& site, const std::map<std::int32_t, dou
   return origin + std::sqrt(p1 * p1 + p2 * p2 + p3 * p3);
 }
 
-/// The distance of a site of a rigid water from its oxygen.
+/// Returns the distance of a site of a rigid water from its oxygen.
 double distance_in_water(const model::Template& molecule, const model::VirtualSite& site) {
   const double half = 0.5 * molecule.water_hh;
   const double height = std::sqrt(molecule.water_oh * molecule.water_oh - half * half);

@@ -14,7 +14,7 @@ namespace {
 
 bool is_mean(const model::VirtualSite& site) { return site.frame == model::SiteFrame::none; }
 
-/// A weighted mean of the parents, which needs no conversion to lengths.
+/// Returns a weighted mean of the parents, which needs no conversion to lengths.
 Fraction mean_of(const model::VirtualSite& site, std::span<const std::int32_t> slots,
                  std::span<const Fraction> position) {
   const auto first = position[at(slots[0])];

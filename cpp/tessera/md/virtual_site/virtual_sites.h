@@ -13,7 +13,7 @@
 
 namespace tessera::md::virtual_site {
 
-/// Puts all sites where they belong. Returns the lowest slot of a site whose direction is undetermined, or −1.
+/// Moves all sites to where they belong. Returns the lowest slot of a site whose direction is undetermined, or −1.
 std::int32_t place_all(std::span<const SiteList> lists, const Box& box, std::span<Fraction> position,
                        ThreadPool& threads);
 

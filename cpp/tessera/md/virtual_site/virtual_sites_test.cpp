@@ -182,7 +182,7 @@ TEST(VirtualSite, TellsHowFarItsGroupReaches) {
   }
 }
 
-/// Six atoms in a ring with bonds of `kind` of 1.4 Å, and a site midway between the first and the fourth.
+/// Returns six atoms in a ring with bonds of `kind` of 1.4 Å, and a site midway between the first and the fourth.
 template <class Kind>
 model::System ring(Kind kind, double stiffness) {
   model::System system;

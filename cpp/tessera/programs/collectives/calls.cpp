@@ -114,7 +114,7 @@ Call::Call(const Shape& shape) : shape_(shape) {
   }
 }
 
-/// Arguments that MPI ignores on this rank are left out.
+/// Sets the addresses of the call; those that MPI ignores on this rank are left out.
 void Call::addresses(void* send, void* receive) {
   send_ = send_elements > 0 ? send : nullptr;
   receive_ = receive_elements > 0 ? receive : nullptr;

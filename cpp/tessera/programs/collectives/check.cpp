@@ -216,7 +216,7 @@ class Checker {
     receive.fill(random, op, case_.fractions);
   }
 
-  /// The library's reduction is never in place, as Open MPI 4.1.4 hangs in a reduce-scatter in place with an operation
+  /// Reduces by the library, never in place, as Open MPI 4.1.4 hangs in a reduce-scatter in place with an operation
   /// that does not commute. Types have no holes, as MPICH 5.0.2 then writes beyond its own storage in
   /// reduce-scatter-block.
   void reduce_by_library(const Call& ours, const Operator& op, const GuardedMemory& send,
@@ -228,8 +228,8 @@ class Checker {
     call_library(call, kind, own.packed(0, call.send_elements), ours, receive);
   }
 
-  /// The library moves data as bytes. Open MPI 4.1.4 hangs where ranks differ in their types, and its all-to-all of 12
-  /// ranks and more moves wrong data from one type to another; MPICH 5.0.2 ends the job in a gather of a type with
+  /// Moves data by the library, as bytes. Open MPI 4.1.4 hangs where ranks differ in their types, and its all-to-all of
+  /// 12 ranks and more moves wrong data from one type to another; MPICH 5.0.2 ends the job in a gather of a type with
   /// holes.
   void move_by_library(const Call& ours, const GuardedMemory& send, GuardedMemory& receive) const {
     const NamedType kind(case_.type);
@@ -268,7 +268,7 @@ class Checker {
     return ours.are_guards_whole() ? "" : "memory outside of the receive buffer was changed";
   }
 
-  /// Sums of n numbers below one in any order differ by less than n ulp of n.
+  /// Compares sums of numbers below one: those of n such numbers in any order differ by less than n ulp of n.
   std::string compare_rounded(const std::vector<std::byte>& found, const std::vector<std::byte>& expected) const {
     const double tolerance = static_cast<double>(n_ranks_) * n_ranks_ * 2.3e-16;
     for (std::size_t at = 0; at < found.size(); at += sizeof(double)) {

@@ -35,7 +35,7 @@ class Draws {
 
   std::uint64_t below(std::uint64_t end) { return random_() % end; }
 
-  /// Values are small, so that sums of 16 ranks fit a byte, and products of as many fit a float.
+  /// Draws a number, so small that sums of 16 ranks fit a byte, and products of as many fit a float.
   template <class Value>
   void number() {
     if constexpr (std::is_same_v<Value, bool>) {
@@ -166,7 +166,7 @@ void bits(Draws& draws) {
   (draws.bits<Parts>(), ...);
 }
 
-/// A number that is often drawn by several ranks, and where it is.
+/// Draws a number that several ranks often draw, and its place.
 template <class Number>
 void pair(Draws& draws) {
   draws.add(static_cast<Number>(draws.below(3)));

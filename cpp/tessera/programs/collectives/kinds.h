@@ -29,7 +29,6 @@ class NamedType {
   MPI_Datatype type() const { return type_; }
   /// Returns how many elements hold as many numbers as an element of other types of this signature: 3 for "double".
   std::int64_t per_item() const { return per_item_; }
-  /// Draws one element.
   void draw(Draws& draws) const { draw_(draws); }
   /// Clears the bytes of packed elements that are not part of a value.
   void tidy(std::vector<std::byte>& packed) const {

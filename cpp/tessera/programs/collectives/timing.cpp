@@ -49,7 +49,7 @@ MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
   return result;
 }
 
-/// A barrier in which ranks that wait leave the processor to those that still work; then all start together.
+/// Waits in a barrier in which ranks leave the processor to those that still work; then all start together.
 void quiet_barrier(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(comm, &request);

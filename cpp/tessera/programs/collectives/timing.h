@@ -24,8 +24,8 @@ struct TimingRequest {
   std::string order = "job";  // or "shuffle:SEED": ranks scattered over hosts
 };
 
-/// Times entries in turns, one of each in every repeat. A time is that of the slowest rank, from a barrier in which
-/// waiting ranks sleep. The result is valid on rank 0. Throws InputError. Collective.
+/// Measures the times of entries in turns, one of each in every repeat. A time is that of the slowest rank, from a
+/// barrier in which waiting ranks sleep. The result is valid on rank 0. Throws InputError. Collective.
 nlohmann::json time_entries(const TimingRequest& request, MPI_Comm comm);
 
 /// Returns 0 where there are no values.

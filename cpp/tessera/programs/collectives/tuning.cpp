@@ -68,7 +68,7 @@ struct SideBySide {
   double predicted = 0;                  // s
   std::vector<double> seconds, library;  // of each turn
 
-  /// The ratio is that of the medians of the turns or of the best ones, whichever is less, as ranks that sleep dominate
+  /// Returns the ratio of the medians of the turns or of the best ones, whichever is less, as ranks that sleep dominate
   /// medians of short operations.
   double least_gain() const {
     return std::min(least_gain_of(library, seconds), *std::min_element(library.begin(), library.end()) /

@@ -56,7 +56,7 @@ class Workplace {
   std::string path_;
 };
 
-/// One writer with large buffers and nothing else to do.
+/// Measures one writer with large buffers and nothing else to do.
 double raw_seconds(const comm::Communicator& comm, const Workplace& place, std::int64_t bytes) {
   const std::vector<char> buffer(std::size_t{8} << 20, 'x');
   double seconds = 0;
@@ -74,7 +74,7 @@ double raw_seconds(const comm::Communicator& comm, const Workplace& place, std::
   return seconds;
 }
 
-/// All ranks together write so many files of 16 MB in all.
+/// Measures how long all ranks together take to write so many files of 16 MB in all.
 double many_files_seconds(const comm::Communicator& comm, const Workplace& place, int n_files) {
   constexpr std::int64_t bytes = 16'000'000;
   const std::vector<char> buffer(static_cast<std::size_t>(bytes / n_files), 'x');

@@ -31,7 +31,7 @@ void by_format(const Frame& frame, const Atoms& atoms, char* out) {
   io::write::format("text").encode(frame, atoms, out);
 }
 
-/// As many decimals as g20.10 has, without its exponents.
+/// Formats by std::to_chars, with as many decimals as g20.10 has, without its exponents.
 void by_to_chars(const Frame& frame, const Atoms& atoms, char* out) {
   for (const auto& atom : atoms) {
     std::memset(out, ' ', 2 * record_bytes);

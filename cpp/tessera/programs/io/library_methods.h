@@ -9,7 +9,7 @@
 
 namespace tessera::programs {
 
-/// Those of this program. It may have none.
+/// Returns the methods of this program, which may have none.
 std::span<const io::write::Method* const> library_methods();
 
 }  // namespace tessera::programs

@@ -8,10 +8,10 @@ namespace tessera::programs {
 
 namespace {
 
-/// The length of the box at the density of molten sodium chloride, Å.
+/// Returns the length of the box at the density of molten sodium chloride, Å.
 double edge(std::int64_t n_atoms) { return std::cbrt(static_cast<double>(n_atoms) / 0.028); }
 
-/// The mixing of bits of the generator SplitMix64.
+/// Returns the mixing of bits of the generator SplitMix64.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -7,7 +7,7 @@
 
 namespace tessera::programs {
 
-/// The time that work takes until the last rank has done it. Collective.
+/// Measures the time that work takes until the last rank has done it. Collective.
 template <class Work>
 double seconds_of(const comm::Communicator& comm, Work&& work) {
   comm.barrier();

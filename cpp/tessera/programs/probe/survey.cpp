@@ -98,9 +98,9 @@ class Pairs {
   }
 
  private:
-  /// Pairs that are in one subnet by one size and in two by another, by the rule of Lowekamp and Beguelin (1995)
-  /// (Figure 2), are joined by either a switch or a thin link, or were disturbed. Many more repeats of these sizes
-  /// decide, as disturbances only add time.
+  /// Measures again pairs that are in one subnet by one size and in two by another, by the rule of Lowekamp and
+  /// Beguelin (1995) (Figure 2): they are joined by either a switch or a thin link, or were disturbed. Many more
+  /// repeats of these sizes decide, as disturbances only add time.
   void look_again(const std::vector<HostPair>& pairs) {
     const double end = clock_.elapsed() + share_of_looks * clock_.left();
     const auto n_sizes = options_.sizes.size();

@@ -135,7 +135,7 @@ class _Converted:
         return sorted(self.number.tolist()) == _WATER and len(self.molecule.constraints) == 3
 
     def _check_constraints(self) -> None:
-        """Constraints of rigid water and of bonds to hydrogen are those that a run can hold."""
+        """Checks that constraints of rigid water and of bonds to hydrogen are those that a run can hold."""
         if self.is_rigid_water:
             return
         for i, j, _, line in self.molecule.constraints:

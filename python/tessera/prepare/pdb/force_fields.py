@@ -82,7 +82,8 @@ class Parameters:
     """The parameters of one system: OpenMM's `ForceField`, and the names of the residues that it has."""
 
     def __init__(self, choice: ForceFieldChoice, water: str, extra: Sequence[Path], present: Iterable[str]) -> None:
-        """`present` are the names of the PDB's residues. Raises `InputError` where a file cannot be read."""
+        """Reads the force field's files; `present` are the names of the PDB's residues. Raises `InputError` where a
+        file cannot be read."""
         self.choice = choice
         self.files = [*choice.files, choice.waters[water], *(path.name for path in extra)]
         self._own = [*choice.files, choice.waters[water]]

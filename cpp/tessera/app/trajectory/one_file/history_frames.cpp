@@ -20,7 +20,7 @@ std::array<double, 9> cell_of(const Box& box) {
   return cell;
 }
 
-/// Species are those of all templates, one after the other; returns the first of each.
+/// Returns the first species of each template; species are those of all templates, one after the other.
 std::vector<std::int64_t> first_species_of(const model::System& system) {
   std::vector<std::int64_t> first;
   std::int64_t n_species = 0;

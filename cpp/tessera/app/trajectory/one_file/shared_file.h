@@ -23,7 +23,7 @@ namespace tessera::app {
 template <class File>
 class SharedFileSink final : public FrameSink {
  public:
-  /// References must outlive it.
+  /// Keeps references, which must outlive it.
   SharedFileSink(std::unique_ptr<File> file, const FrameExchange& exchange, const comm::Communicator& comm)
       : comm_(comm), file_(std::move(file)) {
     const auto& shares = exchange.shares();

@@ -24,7 +24,7 @@ class XtcSink final : public FrameSink {
   XtcSink(const std::string& path, std::optional<std::int64_t> frames, std::int64_t n_atoms,
           const comm::Communicator& comm);
 
-  /// All rows of a frame are on one rank.
+  /// Appends a frame, of which all rows are on one rank.
   void append(Frame frame) override;
   void synchronize() override;
   std::int64_t n_frames() const override { return file_ ? n_before_ + n_appended_ : 0; }

@@ -86,7 +86,7 @@ bool has_frames(const Layout& layout, const Variable& variable) {
   return layout.dimensions[static_cast<std::size_t>(variable.dimensions.front())].length == 0;
 }
 
-/// The bytes of a variable, or of its part in each frame.
+/// Returns the bytes of a variable, or of its part in each frame.
 std::int64_t bytes_of(const Layout& layout, const Variable& variable) {
   auto bytes = size_of(variable.type);
   for (const int index : variable.dimensions)
@@ -94,7 +94,7 @@ std::int64_t bytes_of(const Layout& layout, const Variable& variable) {
   return rounded_up(bytes);
 }
 
-/// The header alone, where the first variable stands at `first`.
+/// Writes the header alone, where the first variable stands at `first`.
 HeaderWriter without_values(const Layout& layout, std::int64_t n_frames, std::int64_t first) {
   HeaderWriter out(layout.version);
   out.length(n_frames);
@@ -119,7 +119,7 @@ HeaderWriter without_values(const Layout& layout, std::int64_t n_frames, std::in
   return out;
 }
 
-/// Lengths (Å) and angles (degrees) of a cell: a, b, c, alpha, beta, gamma.
+/// Returns lengths (Å) and angles (degrees) of a cell: a, b, c, alpha, beta, gamma.
 std::array<std::vector<double>, 2> lengths_and_angles(const std::array<double, 9>& cell) {
   const auto dot = [](const double* a, const double* b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; };
   std::array<std::vector<double>, 2> found;

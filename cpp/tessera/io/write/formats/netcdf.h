@@ -21,7 +21,7 @@ namespace tessera::io::write::netcdf {
 enum class Version : char { cdf2 = 2, cdf5 = 5 };
 enum class Type : std::int32_t { character = 2, real = 5, real64 = 6 };
 
-/// The bytes of an atom whose coordinates have a type.
+/// Returns the bytes of an atom whose coordinates have a type.
 constexpr std::int64_t atom_bytes(Type type) { return type == Type::real ? 12 : 24; }
 
 /// What frames hold of atoms beside coordinates, in Å/ps and kcal/mol/Å.
@@ -54,16 +54,16 @@ struct Layout {
   std::vector<Variable> variables;  // those that grow with the frames last, what atoms have the last of them
 };
 
-/// CDF-2, whose variables have at most 2³² − 4 bytes a frame: 357,913,941 atoms, or 178,956,970 of doubles; CDF-5
-/// beyond.
+/// Returns CDF-2, whose variables have at most 2³² − 4 bytes a frame: 357,913,941 atoms, or 178,956,970 of doubles;
+/// CDF-5 beyond.
 Version version_for(std::int64_t n_atoms, Type type);
 
 /// Throws InputError without atoms, as no dimension of a classic file but that of frames may have the length 0.
 Layout layout(const Frame& frame, std::int64_t n_atoms, Type type, const More& more = {});
 
-/// All bytes before the first of so many frames.
+/// Returns all bytes before the first of so many frames.
 std::string file_header(const Layout& layout, std::int64_t n_frames);
-/// Those of a frame before the coordinates of the first atom.
+/// Returns the bytes of a frame before the coordinates of the first atom.
 std::string frame_header(const Layout& layout);
 void encode(const Atoms& atoms, Type type, char* out);
 
@@ -71,7 +71,7 @@ void encode(const Atoms& atoms, Type type, char* out);
 
 namespace tessera::io::write {
 
-/// The type of coordinates in the formats of NetCDF that have these alone; none of the others.
+/// Returns the type of coordinates in the formats of NetCDF that have these alone; none of the others.
 std::optional<netcdf::Type> netcdf_type(const Format& format);
 
 }  // namespace tessera::io::write

@@ -37,7 +37,7 @@ Frame frame(int periodicity) {
   return found;
 }
 
-/// All bytes before the coordinates of the first atom.
+/// Returns all bytes before the coordinates of the first atom.
 std::string header(const Frame& frame, std::int64_t n_atoms, Type type) {
   const auto parts = layout(frame, n_atoms, type);
   return file_header(parts, 1) + frame_header(parts);
@@ -87,7 +87,7 @@ std::uint64_t word_at(const std::string& bytes, std::size_t& at, std::size_t n) 
   return value;
 }
 
-/// The places of variables and the bytes of each in a frame, read as the specification of the file formats has them.
+/// Reads the places of variables and the bytes of each in a frame as the specification of the file formats has them.
 std::vector<std::array<std::uint64_t, 2>> places_in(const std::string& bytes, std::uint64_t n_frames) {
   std::size_t at = 4;
   const std::size_t length = bytes[3] == 5 ? 8 : 4;
@@ -142,7 +142,7 @@ TEST(Netcdf, FramesHaveTheirPlacesByTheSpecification) {
 }
 
 #if TESSERA_HAS_NETCDF
-/// The numbers of a variable in a frame of three atoms.
+/// Reads the numbers of a variable in a frame of three atoms.
 std::vector<double> numbers(int id, const char* name, std::size_t frame) {
   int variable = 0;
   EXPECT_EQ(nc_inq_varid(id, name, &variable), NC_NOERR) << name;

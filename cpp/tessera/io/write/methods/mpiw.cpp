@@ -13,8 +13,8 @@ namespace tessera::io::write {
 
 namespace {
 
-/// What MPI-IO is told where a job is tuned; where nobody asked for a number of writers, it goes by its own defaults.
-/// ROMIO has one aggregator a host, whatever their number, unless it is told that hosts may have more.
+/// Returns what MPI-IO is told where a job is tuned; where nobody asked for a number of writers, it goes by its own
+/// defaults. ROMIO has one aggregator a host, whatever their number, unless it is told that hosts may have more.
 std::vector<comm::Hint> hints_of(const WriteJob& job, bool is_collective) {
   const auto& options = job.options();
   if (options.writers == 0) return {};

@@ -10,7 +10,7 @@ using namespace test;
 
 TESSERA_WITH_EACH_INSTRUCTION_SET(Cmap);
 
-// The grid is rough on purpose: neighbouring points differ by up to 4 kcal/mol.
+// Returns a grid that is rough on purpose: neighbouring points differ by up to 4 kcal/mol.
 model::CmapParameter rough_grid(int n, double scale = 1) {
   model::CmapParameter grid{n, {}};
   for (int i = 0; i < n; ++i) {

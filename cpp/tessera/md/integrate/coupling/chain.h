@@ -22,7 +22,7 @@ class Chain {
  public:
   static constexpr std::size_t max_length = 3, n_variables = 2 * max_length;
 
-  /// `n` momenta (N), `kt` kcal/mol, `tau` ps; `length` from 1 to `max_length`.
+  /// Refers to a chain's variables. `n` momenta (N), `kt` kcal/mol, `tau` ps; `length` from 1 to `max_length`.
   Chain(double* variables, double n, double kt, double tau, std::size_t length)
       : xi_(variables), eta_(variables + max_length), length_(length), n_(n), kt_(kt), tau_(tau) {}
 

@@ -25,7 +25,7 @@ class CoupledIntegrator : public Integrator {
 
  protected:
   Couplings& couplings() { return couplings_; }
-  /// What comes last in a step.
+  /// Removes the motion of the centre of mass where that is due, and then lets the baths act.
   void finish_step(Motion& motion) {
     if (com_removal_every_ > 0 && motion.step() % com_removal_every_ == 0) motion.remove_centre_of_mass_motion();
     couplings_.after_step(motion);

@@ -48,7 +48,7 @@ class Mtk final : public Coupling {
     return step % settings_.every == 0 ? StepSums::virial : StepSums::none;
   }
 
-  /// K C S D.
+  /// Applies K C S D.
   void before_step(Motion& motion) override {
     const auto last = motion.step() - 1;
     if (last % settings_.every != 0) return;
@@ -78,12 +78,12 @@ class Mtk final : public Coupling {
     change_box(motion, half);
   }
 
-  /// D.
+  /// Applies D.
   void after_drift(Motion& motion) override {
     if (motion.step() % settings_.every == 0) change_box(motion, half_time(motion));
   }
 
-  /// S C.
+  /// Applies S C.
   void after_step(Motion& motion) override {
     if (motion.step() % settings_.every != 0) return;
     auto& bath = motion.coupling(name, n_variables);
@@ -105,7 +105,7 @@ class Mtk final : public Coupling {
     motion.scale_group_velocities(factor, of_groups);
   }
 
-  /// With the K that is still due.
+  /// Returns the bath's energy, as if the K that is still due had been applied.
   double energy(const Energies& energies, const State& state) const override {
     const auto found = state.coupling.find(name);
     if (found == state.coupling.end()) return energy_of_bath_pressure(settings_, state.box, settings_.pressure.at(0));
@@ -149,7 +149,7 @@ class Mtk final : public Coupling {
     return 0.5 * static_cast<double>(settings_.every) * motion.timestep();
   }
 
-  /// Learns what momenta contribute to the pressure.
+  /// Measures the kinetic sums and counts by which momenta contribute to the pressure.
   void learn(Motion& motion, std::vector<double>& bath) const {
     const auto sums = motion.group_kinetic_sums();
     for (std::size_t d = 0; d < 3; ++d) bath[momenta + d] = sums.of_groups[d];
@@ -163,7 +163,7 @@ class Mtk final : public Coupling {
   double kappa(const std::vector<double>& bath) const {
     return (1 + bath[n_groups] - bath[n_moving_groups]) / (3 * bath[n_moving_groups]);
   }
-  /// Of the rate of a set of edges, kcal/mol ps².
+  /// Returns the mass of the rate of a set of edges, kcal/mol ps².
   double mass(int set, const std::vector<double>& bath) const {
     return sets_.size(set) * (bath[n_groups] + 1) * bath[last_kt] * settings_.tau_p * settings_.tau_p;
   }

@@ -292,7 +292,7 @@ template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::structure_of_arr
 
 namespace {
 
-/// CellSum::other_bytes().
+/// Predicts CellSum::other_bytes().
 double plan_other_bytes(const PairCounts& counts, const PairSettings& settings) {
   constexpr std::size_t values_a_slot = 8, forces_a_slot = 3;  // of 4 bytes: the arrays of CellSum
   const double slots = counts.slots + spare_slots;

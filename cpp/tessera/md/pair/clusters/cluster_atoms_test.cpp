@@ -45,7 +45,7 @@ struct Cell {
   }
 };
 
-/// What set_coordinates() does, atom by atom.
+/// Does what set_coordinates() does, atom by atom.
 bool plain(const SingleTriangular& to_length, Cell& cell, bool with_stride) {
   bool beyond = false;
   for (std::size_t s = 0; s < cell.id.size(); ++s) {

@@ -75,7 +75,7 @@ void run_cluster_kernel(const KernelConstants& constants, const PairList& list, 
 
 namespace {
 
-/// Whether the kernel for AVX-512 is faster with multiplications in place of divisions, as measured on an Intel
+/// Returns whether the kernel for AVX-512 is faster with multiplications in place of divisions, as measured on an Intel
 /// processor. On AMD's, llvm-mca predicts the opposite (docs/design/bits.md#one-sequence-of-operations).
 bool should_multiply_for_reciprocals() {
 #if HWY_ARCH_X86

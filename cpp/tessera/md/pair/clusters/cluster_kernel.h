@@ -28,7 +28,7 @@ inline constexpr std::size_t force_offset[3] = {0, 8, 4};  // of x, y and z
 /// them, because coordinates are relative to cells (single_sum_virial.h).
 class CellForces {
  public:
-  /// Sums of the kernel, which overflow unless they are moved to the totals after a few rows.
+  /// Returns the sums of the kernel, which overflow unless they are moved to the totals after a few rows.
   ClusterForces* recent() { return recent_.data(); }
   void move_recent_to_totals() {
     for (std::size_t cell = 0; cell < n_neighbour_cells; ++cell) {
@@ -37,7 +37,7 @@ class CellForces {
       recent_[cell] = {};
     }
   }
-  /// Force on all j-clusters seen in a neighbour cell, in pair_force_unit.
+  /// Returns the force on all j-clusters seen in a neighbour cell, in pair_force_unit.
   const std::array<std::int64_t, 3>& total(std::size_t cell) const { return total_[cell]; }
 
  private:

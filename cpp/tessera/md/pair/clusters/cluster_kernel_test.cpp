@@ -201,7 +201,7 @@ TEST(PairSchemes, TwoCutoffs) {
   check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 6}, true);
 }
 
-/// Potentials of a few pairs of atoms, which the kernel looks up entry by entry, or of most.
+/// Returns potentials of a few pairs of atoms, which the kernel looks up entry by entry, or of most.
 std::vector<model::PairPotential> potentials(Lookup lookup) {
   using Kind = model::PairPotentialKind;
   std::vector<model::PairPotential> few = {{2, 3, Kind::buckingham, {9000, 0.3, 200}},

@@ -38,7 +38,7 @@ class Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// The innermost of the library's errors.
+/// Returns the innermost of the library's errors.
 std::string last_error() {
   std::string text;
   const auto take = [](unsigned, const H5E_error2_t* error, void* out) -> herr_t {
@@ -90,7 +90,7 @@ class LibraryFile {
     }
   }
 
-  /// Bytes, with those of all records.
+  /// Returns the bytes of the file, with those of all records.
   std::int64_t size() const {
     hsize_t bytes = 0;
     check(H5Fget_filesize(file_.id(), &bytes));

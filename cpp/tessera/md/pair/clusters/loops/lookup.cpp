@@ -11,7 +11,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
 namespace HWY_NAMESPACE {
 
-/// The truncation is in the tables; Lennard-Jones beside them is cut in AMBER's systems, which have them most often.
+/// Chooses the loop. The truncation is in the tables; Lennard-Jones beside them is cut in AMBER's systems, which have
+/// them most often.
 template <Lookup which>
 LoopFunction* LookupLoop([[maybe_unused]] const KernelConstants& k, [[maybe_unused]] bool is_common,
                          bool with_cell_forces, bool with_energies) {
