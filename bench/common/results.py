@@ -100,7 +100,7 @@ def above(found: Mapping[str, float], promised: Mapping[str, float | None]) -> l
 
 @dataclass
 class Figure:
-    """The outcome of one script. Its files, its record and the markers in the record have the name `name`."""
+    """The outcome of one script. Its files and the markers of its section in a record have the name `name`."""
 
     name: str
     title: str
@@ -147,7 +147,15 @@ class Figure:
         (folder / f"{self.name}.md").write_text(text)
         click.echo(json.dumps(found, indent=2) if as_json else f"\n{self.title}\n\n{text}")
         if docs:
-            insert(RECORDS / f"{self.name}.md", self.name, text)
+            insert(page_of(self.name), self.name, text)
+
+
+def page_of(name: str) -> Path:
+    """Returns the page of docs/records that holds the markers of that name."""
+    found = [path for path in sorted(RECORDS.glob("*.md")) if f"<!-- bench:{name} -->" in path.read_text()]
+    if len(found) != 1:
+        raise click.ClickException(f"docs/records should hold <!-- bench:{name} --> once; {len(found)} pages do")
+    return found[0]
 
 
 def insert(path: Path, name: str, text: str) -> None:

@@ -60,7 +60,7 @@ PADDED = replace(PACKED, padding=3 * NUMBER * CORES / MEMORY)
 STARTED = replace(PADDED, starting=LATENCY / 2)
 
 
-def gpaw_point(record: Path = RECORDS / "gpaw.md") -> float:
+def gpaw_point(record: Path = RECORDS / "grids.md") -> float:
     """Returns the s that a core needs for a point of GPAW's own stencil, by our record of it: of real numbers, on as
     many cores, of as large grids and as many fields as were measured."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in record.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Every promise of a benchmark is missed by a broken case, and stands in the table of docs/performance.md."""
+"""Every promise of a benchmark is missed by a broken case, and stands in docs/records/promises.md."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from conftest import ROOT
 
-from bench import performance
+from bench import promises
 from bench.common.results import above
-from bench.grid import promises, stencil
+from bench.grid import stencil
 from bench.io import (
     checkpoint,
     convert,
@@ -180,12 +180,12 @@ def test_every_check_stands_in_the_table(path: Path) -> None:
     """A promise that is missed can't be left out: each record of a script that checks has a line at least."""
     text = path.read_text()
     if '"--check"' in text:
-        names = set(re.findall(r'Figure\(\s*"(\w+)"', text) or performance.PEERS)
-        assert {name for name in names if f"records/{name}.md" not in performance.ratios()} == set()
+        names = set(re.findall(r'Figure\(\s*"(\w+)"', text) or promises.PEERS)
+        assert {name for name in names if f"[{name}](" not in promises.table_of_promises()} == set()
 
 
 def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performance, "TEXT_SHARE", 99.0)  # the other promise of text
+    monkeypatch.setattr(promises, "TEXT_SHARE", 99.0)  # the other promise of text
     for name, value, expected in (
         ("MOST_OF_FRAMES", -1.0, "| ≤ 0 | **no** | [frames]"),
         ("CHECKPOINT_PROMISE", 99.0, "| ≥ 99 in each | **no** | [checkpoint]"),
@@ -197,7 +197,7 @@ def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyP
         ("MOST_OF_HOOK", -1.0, "| ≤ 0 in each | **no** | [hooks]"),
     ):
         with monkeypatch.context() as changed:
-            changed.setattr(performance, name, value)
-            assert expected in performance.ratios(), name
+            changed.setattr(promises, name, value)
+            assert expected in promises.table_of_promises(), name
     monkeypatch.setattr(promises, "PROMISED_SHARE", 99.0)
-    assert "| ≥ 99 in each | **no** | [stencil]" in performance.ratios()
+    assert "| ≥ 99 in each | **no** | [stencil]" in promises.table_of_promises()

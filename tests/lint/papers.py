@@ -1,5 +1,5 @@
 """Compares docs/papers.md with itself and with the records: every figure, table and algorithm of a paper has a row, the
-summary counts the rows, and numbers of outcomes, processors, days and loads are those of the records that are named."""
+summary counts the rows, and numbers of outcomes, processors, days and loads are those of the sections named."""
 
 import re
 import sys
@@ -22,7 +22,7 @@ NUMBERED = {
     "Todorov et al.": "",
 }
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-RECORD = re.compile(r"\]\(records/(\w+)\.md\)")
+RECORD = re.compile(r"\[(\w+)\]\(records/\w+\.md(?:#[\w-]+)?\)")
 Rows = list[list[str]]
 
 
@@ -40,8 +40,10 @@ def sections(text: str) -> dict[str, str]:
 
 
 def record(name: str) -> str:
-    path = house.ROOT / "docs" / "records" / f"{name}.md"
-    return path.read_text() if path.exists() else ""  # house.dead_links names what is missing
+    """Returns the section of a record that a script writes under this name; empty where there is none."""
+    pages = (path.read_text() for path in (house.ROOT / "docs" / "records").glob("*.md"))
+    parts = (part for page in pages for part in re.split(r"^(?=## )", page, flags=re.M))
+    return next((part for part in parts if f"<!-- bench:{name} -->" in part), "")
 
 
 def wrong_counts(summary: Rows, by_paper: dict[str, Rows]) -> list[str]:

@@ -195,7 +195,11 @@ def test_a_citation_of_nothing_is_found(tmp_path: Path, monkeypatch: pytest.Monk
         ("As for Table 2 | still to come |", "still to come |", "has 4 columns"),
         ("| – | As for Table 2 | still to come |", "| – | As for Table 2 | shown |", "Figure 4: names no command"),
         ("2.59 on 65,536", "2.95 on 65,536", "2.95 is not in scale_fft"),
-        ("| [setup](records/setup.md) |", "| [stencil](records/stencil.md) |", "setup is not in the table of what"),
+        (
+            "| [setup](records/preparing.md#making-the-largest-systems) |",
+            "| [stencil](records/grids.md#stencils) |",
+            "setup is not in the table of what",
+        ),
         ("| load 19.6", "| load 1.96", "'load 1.96 before and 4.43 after' is not in its record"),
     ],
 )
