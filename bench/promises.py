@@ -31,9 +31,6 @@ from bench.io.segments import PROMISE as SEGMENTS_PROMISE
 from bench.io.setup import GIGABYTES_OF_MEMORY, SECONDS, SHARE_MEGABYTES, SHARE_SECONDS
 from bench.io.setup_ranks import GIGABYTES
 from bench.io.trajectory import OPENING, RATIO
-from bench.io.write_methods import PAPER_SECONDS
-from bench.io.write_methods import RATE as TEXT_RATE
-from bench.io.write_methods import SHARE as TEXT_SHARE
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
 from bench.md.hooks import MOST_OF_HOOK
@@ -41,7 +38,10 @@ from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
 from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
 from bench.md.phases import MOST_MS
-from bench.scale.fft import LEAST_RIGHT
+from papers.fft import LEAST_RIGHT
+from papers.write_methods import PAPER_SECONDS
+from papers.write_methods import RATE as TEXT_RATE
+from papers.write_methods import SHARE as TEXT_SHARE
 
 PEERS = {RECORDS_OF_SETS[one]: title for one, title in TITLES_OF_SETS.items()}  # instruction sets by their records
 GPAW = 1.0  # times the speed of GPAW's own code, at least

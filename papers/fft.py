@@ -1,8 +1,8 @@
 """Simulates distributed transforms on 64 to 65,536 ranks of a torus and a fat tree. As molecular dynamics needs them,
 they begin and end with bricks, by any scheme.
 
-    python -m bench.scale.fft [--ranks 64,256,1024,4096,16384,65536] [--grids 1024,2048] [--per-node 1,32]
-    python -m bench.scale.fft --kept --check --docs
+    python -m papers.fft [--ranks 64,256,1024,4096,16384,65536] [--grids 1024,2048] [--per-node 1,32]
+    python -m papers.fft --kept --check --docs
 
 The messages of each exchange of each scheme are distributed over the links of the platform (bench/scale/platforms.py);
 on up to `--smpi-ranks` ranks SimGrid's SMPI sends the same messages (bench/scale/smpi.py). The results are compared
@@ -29,7 +29,7 @@ import tessera._core as core
 from bench.common.results import ROOT, Figure, commit
 from bench.common.results import table as table_of
 from bench.scale import smpi
-from bench.scale.platforms import Exchange, FatTree, Node, Platform, Torus
+from bench.scale.platforms import AT_ONCE, Exchange, Platform, platforms, torus_shape
 from tessera.plots import STYLE
 
 if TYPE_CHECKING:
@@ -40,29 +40,6 @@ COLOURS = dict(zip(SCHEMES, ("#5A6270", "#009E73", "#E69F00", "#0072B2")))
 REAL_BYTES = 8
 NEAR = 1.05  # a choice within this factor of the quickest counts as good
 LEAST_RIGHT = 0.9  # least share of cases in which the quickest is chosen
-AT_ONCE = 16384  # number of ranks whose messages are held at a time
-
-
-def platforms(ranks: int) -> list[Platform]:
-    """Returns the platforms. The torus is like the K computer's Tofu in three directions; the fat tree is like the
-    Omni-Path of Oakforest-PACS, with the memory rate of its nodes (Jung et al. 2019, p. 4)."""
-    found = []
-    for per_node in (1, 32):
-        nodes = ranks // per_node
-        torus = Node(20e9, 64e9, latency=1.5e-6, overhead=0.3e-6, gap=0.1e-6, ranks=per_node)
-        tree = Node(12.5e9, 400e9, latency=1.5e-6, overhead=0.5e-6, gap=0.3e-6, ranks=per_node)
-        found.append(Platform("torus", Torus(torus_shape(nodes), 5e9), torus))
-        found.append(Platform("fat tree", FatTree(nodes, 12.5e9), tree))
-    return found
-
-
-def torus_shape(nodes: int) -> tuple[int, int, int]:
-    """Returns three ascending powers of two that are as close as possible and whose product is `nodes`."""
-    power = nodes.bit_length() - 1
-    if nodes != 1 << power:
-        raise click.ClickException(f"{nodes} nodes; expected a power of two")
-    x, y, z = (1 << ((power + i) // 3) for i in range(3))
-    return x, y, z
 
 
 def bricks(grid: int, platform: Platform) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Computes the figures of Kristensen et al. (2011) for stencils on up to 16,384 cores of a Blue Gene/P.
 
-    python -m bench.scale.grid [--docs] [--check]
+    python -m papers.grid [--docs] [--check]
 
 Each approach is timed by Tessera's own cost model (cpp/tessera/grid/choice/cost.h) with the parameters that the paper
 states; none is fitted. Exchanges on a torus are those of `tessera grid plan` on a map of the machine. What the paper's
@@ -20,8 +20,9 @@ from typing import Any
 import click
 
 from bench.common.results import ROOT, Figure, number, table
-from bench.scale import grid_claims, grid_smpi, grid_timeline, smpi
-from bench.scale.blue_gene import (
+from bench.scale import smpi
+from papers import grid_claims, grid_smpi, grid_timeline
+from papers.blue_gene import (
     APPROACHES,
     CORES,
     GPAW_POINT,
@@ -37,7 +38,7 @@ from bench.scale.blue_gene import (
     run,
     slower,
 )
-from bench.scale.grid_claims import PAPER
+from papers.grid_claims import PAPER
 from tessera.plots import STYLE
 
 COLOURS = dict(zip(APPROACHES, ("#5A6270", "#0072B2", "#E69F00", "#009E73")))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.common.results import number, table
-from bench.scale.blue_gene import ALL_COUNTED, GPAW_POINT, POINT, STEPS, Run
+from papers.blue_gene import ALL_COUNTED, GPAW_POINT, POINT, STEPS, Run
 
 #: Of the paper, on 16,384 cores with 2,816 grids of 192³: ratios of times, and shares of the cores that are used.
 PAPER = {"gain": 1.94, "original": 0.36, "multiple": 0.70, "hybrid": 1.10, "speed-up": 12.5}

@@ -11,8 +11,8 @@ import numpy as np
 
 from bench.common.results import table
 from bench.scale import smpi
-from bench.scale.blue_gene import CORES, LATENCY, LINK, MEMORY, POINT, Layout, face, layout_of, loads, messages, run
 from bench.scale.platforms import Node, Platform, Torus
+from papers.blue_gene import CORES, LATENCY, LINK, MEMORY, POINT, Layout, face, layout_of, loads, messages, run
 
 GRIDS = 100  # whose faces are in one message, so that latencies count little
 SMALL = (4, 4, 4)  # nodes of a torus; as all nodes are alike, with boxes of the same size they stand for any torus
@@ -20,7 +20,7 @@ SMALL = (4, 4, 4)  # nodes of a torus; as all nodes are alike, with boxes of the
 
 def exchanges(folder: Path) -> str:
     """Returns a table of exchanges of all faces, by loads of links and by SMPI."""
-    replay = smpi.build(folder, "replay")
+    replay = smpi.build(folder)
     rows = []
     for nodes in (512, 1024):
         layout = layout_of(192, nodes, 1)
@@ -35,7 +35,7 @@ def exchanges(folder: Path) -> str:
 def runs(folder: Path, sizes: tuple[int, ...] = (2048, 4096)) -> str:
     """Returns a table of runs of 32 grids of 144³ by the model and by SMPI. Threads that own grids are ranks here, as
     SMPI has no MPI from threads: the paper's sub-groups (§7.2)."""
-    program = smpi.build(folder, "stencil")
+    program = smpi.build(folder, Path(__file__).with_name("stencil.cpp"))
     rows = []
     for cores in sizes:
         for name, batch in (("flat-original", 0), ("flat-optimized", 1), ("flat-optimized", 8),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.common.results import table
-from bench.scale.blue_gene import CORES, LATENCY, LINK, POINT, Layout, loads
+from papers.blue_gene import CORES, LATENCY, LINK, POINT, Layout, loads
 from tessera.plots import STYLE
 
 BATCHES = 64  # that are walked through; one node is late at the middle one

@@ -1,6 +1,6 @@
 """Plans the run of Todorov et al. with 300,763,000 ions of NaCl on 1,024 cores, beside the times that they give.
 
-    python -m bench.scale.nacl [--ions 300763000 --potential dlpoly --ranks 1024 --docs]
+    python -m papers.nacl [--ions 300763000 --potential dlpoly --ranks 1024 --docs]
 
 The system file is made and one rank's share of it is read, both on this machine; then `tessera explain` plans the run
 on maps of two networks and says where the time of a step goes. No step of the whole is run: what a core computes is
@@ -96,8 +96,8 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
 
     \b
     Examples:
-      python -m bench.scale.nacl --docs
-      python -m bench.scale.nacl --ions 8000000 --json
+      python -m papers.nacl --docs
+      python -m papers.nacl --ions 8000000 --json
     """
     folder = common.work / "scale_nacl"
     shutil.rmtree(folder, ignore_errors=True)

@@ -40,8 +40,8 @@ def pair_schemes(
 
     \b
     Examples:
-      python -m bench.md.pair_schemes --data DATA --docs
-      python -m bench.md.pair_schemes --system dhfr --function table --steps 10 --repeats 1
+      python -m papers.pair_schemes --data DATA --docs
+      python -m papers.pair_schemes --system dhfr --function table --steps 10 --repeats 1
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")

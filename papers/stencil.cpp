@@ -1,4 +1,4 @@
-// Goes through the grids of a stencil over a simulated network (SimGrid's SMPI): bench/scale/grid_smpi.py.
+// Goes through the grids of a stencil over a simulated network (SimGrid's SMPI): papers/grid_smpi.py.
 //
 //   stencil FOLDER GRIDS BATCH NANOSECONDS
 //

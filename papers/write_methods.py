@@ -194,8 +194,8 @@ def write_methods(
 
     \b
     Examples:
-      python -m bench.io.write_methods --check --docs
-      python -m bench.io.write_methods --atoms 100000 --ions 100000 --repeats 1
+      python -m papers.write_methods --check --docs
+      python -m papers.write_methods --atoms 100000 --ions 100000 --repeats 1
     """
     place = (folder or common.work) / "write_methods"
     settings = {"atoms": atoms, "ions": ions, "ranks": ranks, "repeats": repeats}

@@ -25,8 +25,7 @@ import tessera._core as core
 from bench.common import engine, systems
 from bench.common.options import Common, common_options
 from bench.common.results import ROOT, Figure, table
-from bench.scale.fft import AT_ONCE, platforms
-from bench.scale.platforms import Exchange, Platform
+from bench.scale.platforms import AT_ONCE, Exchange, Platform, platforms
 from tessera.plots import STYLE
 
 STMV_ATOMS, STMV_EDGE = 1_066_628, 216.832  # Å

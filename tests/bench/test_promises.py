@@ -28,12 +28,13 @@ from bench.io import (
     setup,
     setup_ranks,
     trajectory,
-    write_methods,
 )
 from bench.md import conservation, ensembles, growth, hooks, largest, memory, restraints
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
+from papers import write_methods
 
+SCRIPTS = sorted([*(ROOT / "bench").glob("*/*.py"), *(ROOT / "papers").glob("*.py")])
 SYSTEM = {"seconds": 1.0, "peak_bytes": 1e9, "share_seconds": 0.01, "share_peak_megabytes": 10.0}
 FRAMES = dict.fromkeys(frames.KINDS, 1.01)
 READ = {"kind": "segments", "ranks": 2, "ratio": 0.95, "rate": 1e8}
@@ -144,8 +145,7 @@ def test_a_broken_promise_is_named(name: str, case: Callable[[], list[str]], exp
 
 def test_all_judges_are_tried() -> None:
     """Each script that has a function `missed` or `wrong` stands above."""
-    scripts = (ROOT / "bench").glob("*/*.py")
-    judges = {path.stem for path in scripts if re.search(r"^def (missed|wrong)", path.read_text(), flags=re.M)}
+    judges = {path.stem for path in SCRIPTS if re.search(r"^def (missed|wrong)", path.read_text(), flags=re.M)}
     assert {name for name, _, _ in BROKEN} == set(KEPT) == judges
 
 
@@ -175,7 +175,7 @@ def test_writers_go_the_same_way(tmp_path: Path) -> None:
     assert ratio == 0.8 and row == [2, 0.5, 0.25, 1 / 1.6, "0.80", "0.50–1.00"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "bench").glob("*/*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_every_check_stands_in_the_table(path: Path) -> None:
     """A promise that is missed can't be left out: each record of a script that checks has a line at least."""
     text = path.read_text()

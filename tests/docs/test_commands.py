@@ -39,7 +39,7 @@ def options_of(*found: click.Command) -> set[str]:
 @cache
 def options_of_module(name: str) -> set[str] | None:
     """Returns the options of a module, or nothing where it has no click command."""
-    if not name.startswith("bench."):
+    if not name.startswith(("bench.", "papers.")):
         return None
     found = [one for one in vars(importlib.import_module(name)).values() if isinstance(one, click.Command)]
     return options_of(*found) if found else None
@@ -103,9 +103,9 @@ def test_commands_of_documents_exist(document: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("`python -m bench.scale.fft --kept`", []),
-        ("`python -m bench.scale.ftf`", ["python -m bench.scale.ftf: there is no such module"]),
-        ("```console\n$ python -m bench.scale.fft --keep\n```", ["python -m bench.scale.fft has no --keep"]),
+        ("`python -m papers.fft --kept`", []),
+        ("`python -m papers.ftf`", ["python -m papers.ftf: there is no such module"]),
+        ("```console\n$ python -m papers.fft --keep\n```", ["python -m papers.fft has no --keep"]),
         ("`tessera machine hostfile MAP --order ring`", []),
         ("`tessera machine hostlist MAP`", ["tessera machine hostlist: there is no hostlist"]),
         ("```bash\ncd x && tessera fft plan 64 --rank 4\n```", ["tessera fft plan has no --rank"]),

@@ -8,7 +8,7 @@ import citations
 import house
 import includes
 import mathematics
-import papers
+import papers_page
 import pytest
 
 import tessera
@@ -31,7 +31,7 @@ def test_no_library_decides_the_last_bit_of_a_result() -> None:
 
 
 def test_the_page_on_papers_is_right() -> None:
-    assert not papers.violations()
+    assert not papers_page.violations()
 
 
 def test_house_rules() -> None:
@@ -204,6 +204,6 @@ def test_a_citation_of_nothing_is_found(tmp_path: Path, monkeypatch: pytest.Monk
     ],
 )
 def test_a_wrong_page_on_papers_is_found(right: str, wrong: str, found: str) -> None:
-    text = (house.ROOT / papers.PAGE).read_text()
+    text = (house.ROOT / papers_page.PAGE).read_text()
     assert text.count(right) == 1
-    assert any(found in problem for problem in papers.violations(text.replace(right, wrong)))
+    assert any(found in problem for problem in papers_page.violations(text.replace(right, wrong)))
