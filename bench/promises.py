@@ -33,7 +33,6 @@ from bench.io.setup_ranks import GIGABYTES
 from bench.io.trajectory import OPENING, RATIO
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
-from bench.md.hooks import MOST_OF_HOOK
 from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
 from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
@@ -159,7 +158,8 @@ def of_collectives() -> Iterator[Promise]:
 
 def of_steps() -> Iterator[Promise]:
     for record, subject in (("ensembles", "Time for a picosecond over that at constant energy"),
-                            ("restraints", "Time of a step over that without restraints")):  # fmt: skip
+                            ("restraints", "Time of a step over that without restraints"),
+                            ("hooks", "Time of a step over that without Python")):  # fmt: skip
         (_, *systems, _), *kinds = table_of(record, "promised")
         for kind, *ratios, bound in kinds:
             if bound:
@@ -169,8 +169,6 @@ def of_steps() -> Iterator[Promise]:
         if bound:
             yield one("four_site_water", f"Time of a step of {model} over TIP3P, which has a site less", over_tip3p,
                       f"≤ {bound}", value(over_tip3p) <= value(bound))  # fmt: skip
-    yield each("hooks", "Time of a step with an empty hook over that without, DHFR and ApoA1",
-               column(table_of("hooks", "empty hook"), "empty hook"), most=1 + MOST_OF_HOOK)  # fmt: skip
     parts = phases("ApoA1, 1 × 2")
     for part, (limit, names) in MOST_MS.items():
         yield each("phases", f"ApoA1 on two threads: ms a step in the {part}", [sum(parts[name] for name in names)],

@@ -70,7 +70,7 @@ def gpaw_point(record: Path = RECORDS / "grids.md") -> float:
         if row[1:3] == ["stencil", "float"]
     }
     if not times:
-        raise click.ClickException(f"{record} has no times of stencils; run `python -m bench.grid.gpaw --docs`")
+        raise click.ClickException(f"{record} has no times of stencils; run `python -m bench.grid gpaw --docs`")
     ranks, edge, fields = max(times)
     return ranks * 1e-3 * times[max(times)] / (fields * edge**3)
 

@@ -146,7 +146,7 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
         f"Computing is measured on {plans[0]['predicted']['measured_atoms']:,} ions on a core of this machine. Reading "
         f"one share took {megabytes:.0f} MB of memory."
     ]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

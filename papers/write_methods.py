@@ -7,7 +7,6 @@ import json
 import math
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,9 +212,7 @@ def write_methods(
     if reasons := why(results):
         figure.notes.append("Why ratios differ from the paper's: " + " ".join(reasons))
     figure.failures += missed(results, {kind: one["seconds"] for kind, one in large["commands"].items()})
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
 if __name__ == "__main__":

@@ -6,29 +6,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import click
 
-#: names of instruction sets, and the processors that stand for them, as llvm-mca calls them
-SETS = {
-    "AVX2": ("AVX2", {"znver3": "Zen 3", "alderlake": "Golden Cove"}),
-    "AVX3": ("AVX-512", {"znver4": "Zen 4", "skylake-avx512": "Skylake-SP"}),
-}
-TURNS = 300  # of a loop, as llvm-mca simulates them
+PROCESSORS = {"znver3": "Zen 3", "alderlake": "Golden Cove"}  # with AVX2, as llvm-mca and others call them
 SAMPLE = 6000  # instructions that stand for all those of a phase
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What llvm-mca says of one turn of a loop."""
-
-    instructions: int
-    operations: float  # that the ports execute
-    ports: float  # cycles if only the ports limit it
-    simulated: float  # cycles with latencies and queues
 
 
 def output(*words: str | Path, text: str | None = None) -> str:
@@ -49,17 +33,13 @@ def disassembled(program: Path, *options: str) -> dict[int, str]:
     return {int(found[1], 16): found[2] for line in lines if (found := re.match(r"\s+(\w+):\s+(\S[^#]*)", line))}
 
 
-def bound(body: Iterable[str], processor: str, turns: int = TURNS) -> Bound:
-    """Asks for the time of a turn of a loop whose instructions are given."""
+def cycles_of(body: Iterable[str], processor: str) -> float:
+    """Returns the least cycles of instructions by the ports alone."""
     lines = [re.sub(r"^(j\S+|call\S*|bnd \S+)\s.*", r"\1 .L0", line) for line in body]
-    said = output(_analyser(), f"-mcpu={processor}", f"-iterations={turns}", text=".L0:\n" + "\n".join(lines))
-
-    def value(name: str) -> float:
-        found = re.search(rf"^{name}:\s+([\d.]+)", said, flags=re.M)
-        assert found, said
-        return float(found[1])
-
-    return Bound(len(lines), value("Total uOps") / turns, value("Block RThroughput"), value("Total Cycles") / turns)
+    said = output(_analyser(), f"-mcpu={processor}", "-iterations=1", text=".L0:\n" + "\n".join(lines))
+    found = re.search(r"^Block RThroughput:\s+([\d.]+)", said, flags=re.M)
+    assert found, said
+    return float(found[1])
 
 
 def cycles_of_mixture(executed: Mapping[str, float], processor: str) -> float:
@@ -71,7 +51,7 @@ def cycles_of_mixture(executed: Mapping[str, float], processor: str) -> float:
     for instruction, times in sorted(executed.items()):
         passed += times
         sample += [instruction] * (round(passed / total * SAMPLE) - len(sample))
-    return bound(sample, processor, turns=1).ports * total / len(sample)
+    return cycles_of(sample, processor) * total / len(sample)
 
 
 @cache

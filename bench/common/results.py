@@ -9,12 +9,16 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+if TYPE_CHECKING:
+    from bench.common.options import Common
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "docs" / "records"
@@ -137,6 +141,13 @@ class Figure:
             f"{m['load']} before and {m['load_at_end']} after. {versions}."
         )
         return "\n\n".join([*self.tables, *self.notes, where]) + "\n"
+
+    def finish(self, common: Common, *, check: bool = False) -> NoReturn:
+        """Writes the figure with the promises that were missed, and ends the program; with status 1 where there are
+        some and they are asked for."""
+        self.notes += [f"Failed: {text}." for text in self.failures]
+        self.write(common.results, as_json=common.as_json, docs=common.docs)
+        sys.exit(1 if check and self.failures else 0)
 
     def write(self, folder: Path, *, as_json: bool, docs: bool) -> None:
         """Writes NAME.json and NAME.md, prints one of them, and puts the latter into its record in docs if asked to."""

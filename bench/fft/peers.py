@@ -203,11 +203,7 @@ def compare(
     figure.data = {str(case): times for case, times in measured.items()}
     figure.tables.append(table(header, rows))
     figure.failures += broken_promises(measured, peers, instruction_set)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        click.echo("\n".join(figure.failures), err=True)
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 if __name__ == "__main__":

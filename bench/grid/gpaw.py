@@ -90,8 +90,8 @@ def gpaw(
 
     \b
     Examples:
-      python -m bench.grid.gpaw
-      python -m bench.grid.gpaw --operation stencil --size 64 --batch 8 --system none
+      python -m bench.grid gpaw
+      python -m bench.grid gpaw --operation stencil --size 64 --batch 8 --system none
     """
     if find_spec("_gpaw") is None:
         raise click.ClickException("GPAW is not installed: scripts/setup --gpaw")
@@ -116,8 +116,4 @@ def gpaw(
             runs.append([ranks, system, *(median(times[name]) for name in ("GPAW", "Tessera")), ratio(times)])
     if runs:
         figure.tables.append(table(["ranks", "run", "GPAW, s", "Tessera, s", "times the speed"], runs))
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-
-
-if __name__ == "__main__":
-    gpaw()
+    figure.finish(common)

@@ -78,8 +78,8 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
 
     \b
     Examples:
-      python -m bench.io.checkpoint
-      python -m bench.io.checkpoint --atoms 300000 --ranks 1 --ranks 2 --repeats 3
+      python -m bench.io checkpoint
+      python -m bench.io checkpoint --atoms 300000 --ranks 1 --ranks 2 --repeats 3
     """
     from tessera.build.water import make_water
     from tessera.system import write
@@ -110,13 +110,8 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
         f"{size:.0f} MB, with fsync and renames; the ratio is the median of those of turns, to the writer {like}."
     )
     figure.failures += missed({one["ranks"]: one["ratio"] for one in figure.data["ranks"]})
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["work"]:
-        work(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
-    else:
-        checkpoint()
+if __name__ == "__main__":  # a rank
+    work(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

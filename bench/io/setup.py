@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,8 +49,8 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
 
     \b
     Examples:
-      python -m bench.io.setup --check --docs
-      python -m bench.io.setup --ions 8000000 --atoms 10000000 --json
+      python -m bench.io setup --check --docs
+      python -m bench.io setup --ions 8000000 --atoms 10000000 --json
     """
     figure = Figure("setup", "Making the largest systems", {"ions": ions, "atoms": atoms, "ranks": RANKS}, {})
     folder = common.work / "setup"
@@ -114,10 +113,4 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
         )
     )
     figure.failures += missed(figure.data)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    setup()
+    figure.finish(common, check=check)

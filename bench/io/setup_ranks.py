@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
 from statistics import median
 from typing import Any
 
@@ -48,8 +47,8 @@ def setup_ranks(common: Common, ions: int, ranks: int, check: bool, repeats: int
 
     \b
     Examples:
-      python -m bench.io.setup_ranks --check --docs
-      python -m bench.io.setup_ranks --ions 1000000 --ranks 4 --repeats 1
+      python -m bench.io setup-ranks --check --docs
+      python -m bench.io setup-ranks --ions 1000000 --ranks 4 --repeats 1
     """
     figure = Figure("setup_ranks", "Making a system on ranks", {"ions": ions, "ranks": ranks, "repeats": repeats}, {})
     folder = common.work / "setup_ranks"
@@ -72,10 +71,4 @@ def setup_ranks(common: Common, ions: int, ranks: int, check: bool, repeats: int
     figure.tables.append(table(["", "s", "peak memory of a process, MB"], rows))
     figure.notes.append(f"`tessera make nacl --ions {ions}`; medians of {repeats} turn{'s' if repeats > 1 else ''}.")
     figure.failures += missed(len(hashes), max(largest.values()))
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    setup_ranks()
+    figure.finish(common, check=check)

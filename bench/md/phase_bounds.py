@@ -151,13 +151,12 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
     common.say("timing phases")
     here = cycles_here(common, cutoff, searches, steps, repeats)
 
-    name, processors = ports.SETS[INSTRUCTION_SET]
     rows: list[tuple[object, ...]] = []
     for phase, of_phase in instructions.items():
         if phase not in here:
             continue  # there was no search in so few steps
         total = sum(of_phase.values())
-        least = [ports.cycles_of_mixture(of_phase, processor) for processor in processors]
+        least = [ports.cycles_of_mixture(of_phase, processor) for processor in ports.PROCESSORS]
         rows.append(
             (
                 f"{phase}, one search" if phase == SEARCH else phase,
@@ -172,9 +171,9 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
         "phase_bounds",
         "Bounds of phases by ports",
         {"cutoff": cutoff, "counted": counted, "steps": steps, "repeats": repeats},
-        {"llvm-mca": ports.version(), "instruction set": name},
+        {"llvm-mca": ports.version(), "instruction set": INSTRUCTION_SET},
     )
-    cores = list(processors.values())
+    cores = list(ports.PROCESSORS.values())
     figure.tables.append(
         table(
             (
@@ -190,11 +189,11 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
     )
     figure.data = {"phases": rows, "clock": limits.clock(common)}
     figure.notes.append(
-        f"Millions, of a step of DHFR at {cutoff:g} Å on one thread, {name}, means of {counted} steps. Least cycles: "
-        "all instructions of a phase, spread over the ports as well as they can be, whatever waits for what; data are "
-        f"in the first cache. Here: at {limits.clock(common) / 1e9:.2f} GHz, medians of {repeats} runs."
+        f"Millions, of a step of DHFR at {cutoff:g} Å on one thread, {INSTRUCTION_SET}, means of {counted} steps. "
+        "Least cycles: all instructions of a phase, spread over the ports as well as they can be, whatever waits for "
+        f"what; data are in the first cache. Here: at {limits.clock(common) / 1e9:.2f} GHz, medians of {repeats} runs."
     )
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ def main(common: Common, ranks: int, cores: int, name: str, steps: int, repeats:
     figure.notes = [f"Planned, not run: {ranks:,} ranks of {cores} cores, 32 a node. ns on one core ({name}): {ns}."]
     common.results.mkdir(parents=True, exist_ok=True)
     draw(found, (ROOT / "docs" / "images" if common.docs else common.results) / "scale_md_step.png")
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

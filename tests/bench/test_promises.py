@@ -29,7 +29,7 @@ from bench.io import (
     setup_ranks,
     trajectory,
 )
-from bench.md import conservation, ensembles, growth, hooks, largest, memory, restraints
+from bench.md import conservation, costs, growth, largest, memory
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
 from papers import write_methods
@@ -68,9 +68,11 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "setup": lambda: setup.missed({"nacl": SYSTEM, "water": SYSTEM}),
     "setup_ranks": lambda: setup_ranks.missed(1, 1_000_000_000),
     "stencil": lambda: stencil.missed(144, 0.9, 1.0, 2.0) + stencil.missed(64, 0.1, 9.0, 1.0),
-    "hooks": lambda: hooks.missed({"system": "dhfr", "hook": 1.01}),
-    "ensembles": lambda: ensembles.missed("dhfr", dict.fromkeys(ensembles.KINDS, 0.6)),
-    "restraints": lambda: restraints.missed("dhfr", dict.fromkeys(restraints.kinds(10_000), 1.0)),
+    "costs": lambda: (
+        costs.missed("dhfr", dict.fromkeys(costs.BATHS, 0.6), costs.PROMISED_OF_BATHS)
+        + costs.missed("dhfr", dict.fromkeys(costs.restraints_of(10), 1.0), costs.PROMISED_OF_RESTRAINTS)
+        + costs.missed("dhfr", {"empty hook": 1.01, "springs on all atoms": 9.0}, costs.PROMISED_OF_HOOKS)
+    ),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
@@ -113,9 +115,17 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
     ("stencil", lambda: stencil.missed(144, 0.7, 1.0, 2.0), "70% of the triad"),
     ("stencil", lambda: stencil.missed(192, 0.9, 1.2, 2.0), "1.20 times as long"),
     ("stencil", lambda: stencil.missed(192, 0.9, 1.0, 1.5), "1.50 times as fast"),
-    ("hooks", lambda: hooks.missed({"system": "dhfr", "hook": 1.03}), "DHFR, empty hook: 1.03"),
-    ("ensembles", lambda: ensembles.missed("dhfr", dict.fromkeys(ensembles.KINDS, 1.04)), "bussi, c-rescale: 1.04"),
-    ("restraints", lambda: restraints.missed("apoa1", dict.fromkeys(restraints.kinds(10), 1.2)), "ApoA1, positions"),
+    ("costs", lambda: costs.missed("dhfr", {"empty hook": 1.03}, costs.PROMISED_OF_HOOKS), "DHFR, empty hook: 1.03"),
+    (
+        "costs",
+        lambda: costs.missed("dhfr", dict.fromkeys(costs.BATHS, 1.04), costs.PROMISED_OF_BATHS),
+        "bussi, c-rescale: 1.04",
+    ),
+    (
+        "costs",
+        lambda: costs.missed("apoa1", dict.fromkeys(costs.restraints_of(9), 1.2), costs.PROMISED_OF_RESTRAINTS),
+        "ApoA1, positions",
+    ),
     ("growth", lambda: growth.missed(1.2), "slowest over quickest: 1.2"),
     ("memory", lambda: memory.missed("water1m", 999_999, 601.0), "B/atom resident: 601"),
     ("largest", lambda: largest.missed(21e9), "GB of memory: 21"),
@@ -184,7 +194,7 @@ def test_every_check_stands_in_the_table(path: Path) -> None:
         assert {name for name in names if f"[{name}](" not in promises.table_of_promises()} == set()
 
 
-def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missed_promises_of_files_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(promises, "TEXT_SHARE", 99.0)  # the other promise of text
     for name, value, expected in (
         ("MOST_OF_FRAMES", -1.0, "| ≤ 0 | **no** | [frames]"),
@@ -194,10 +204,7 @@ def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyP
         ("PEER_RATIO", 99.0, "| ≥ 99 in each | **no** | [convert]"),
         ("OPENING", 1e-9, "| ≤ 1e-09 | **no** | [trajectory]"),
         ("TEXT_RATE", 1e15, "| **no** | [write_methods]"),
-        ("MOST_OF_HOOK", -1.0, "| ≤ 0 in each | **no** | [hooks]"),
     ):
         with monkeypatch.context() as changed:
             changed.setattr(promises, name, value)
             assert expected in promises.table_of_promises(), name
-    monkeypatch.setattr(promises, "PROMISED_SHARE", 99.0)
-    assert "| ≥ 99 in each | **no** | [stencil]" in promises.table_of_promises()

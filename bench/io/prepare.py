@@ -18,13 +18,13 @@ from bench.common.results import Figure, table
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS of the run with --steps.")
 @common_options(steps=0, repeats=3, steps_help="Steps to run of the million atoms, for the engine's memory; 0: none.")
-def million(common: Common, layout: str, steps: int, repeats: int) -> None:
+def prepare(common: Common, layout: str, steps: int, repeats: int) -> None:
     """Measure time and memory of `tessera prepare` for ApoA1 and of `tessera replicate` to 1,106,688 atoms.
 
     \b
     Examples:
-      python -m bench.prepare.million --data DATA
-      python -m bench.prepare.million --data DATA --steps 10 --repeats 1 --json
+      python -m bench.io prepare --data DATA
+      python -m bench.io prepare --data DATA --steps 10 --repeats 1 --json
     """
     figure = Figure("million", "Making system files", {"steps": steps, "repeats": repeats}, {})
     where = engine.Layout.parse(layout, "openmpi")
@@ -62,7 +62,7 @@ def million(common: Common, layout: str, steps: int, repeats: int) -> None:
         figure.data["ms_per_step"] = run.report["ms_per_step"]
         figure.notes.append(f"The run took {run.report['ms_per_step']:.4g} ms a step.")
     figure.tables.append(table(["command", "atoms", "s", "peak memory, MB", "B/atom", "file, MB"], rows))
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 def repeat(common: Common, what: str, repeats: int, start: Callable[[], Outcome]) -> list[Outcome]:
@@ -71,7 +71,3 @@ def repeat(common: Common, what: str, repeats: int, start: Callable[[], Outcome]
         outcomes.append(start())
         common.say(f"{turn + 1}/{repeats} {what}: {outcomes[-1].wall_seconds:.3g} s")
     return outcomes
-
-
-if __name__ == "__main__":
-    million()
