@@ -29,7 +29,6 @@ from bench.io.reader import SHARE as READER_SHARE
 from bench.io.reader import TITLES
 from bench.io.segments import PROMISE as SEGMENTS_PROMISE
 from bench.io.setup import GIGABYTES_OF_MEMORY, SECONDS, SHARE_MEGABYTES, SHARE_SECONDS
-from bench.io.setup_ranks import GIGABYTES
 from bench.io.trajectory import OPENING, RATIO
 from bench.md.conservation import MOST_DRIFT
 from bench.md.growth import GREATEST_SPREAD
@@ -195,9 +194,6 @@ def of_sizes() -> Iterator[Promise]:
             ("MB of memory for that", row[8], SHARE_MEGABYTES),
         ):
             yield each("setup", f"{subject}: {what}", [value(cell)], most=most)
-    peaks = column(table_of("setup_ranks", "peak memory of a process, MB"), "peak memory of a process, MB")
-    yield each("setup_ranks", "The same by processes and by ranks: MB of memory of a process", peaks,
-               most=1e3 * GIGABYTES)  # fmt: skip
 
 
 def of_physics() -> Iterator[Promise]:

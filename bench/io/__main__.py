@@ -1,7 +1,7 @@
 """`python -m bench.io QUESTION`: how fast files are written, read, converted, made and prepared."""
 
 from bench.common.options import questions
-from bench.io import checkpoint, convert, formatter, frames, prepare, reader, segments, setup, setup_ranks, trajectory
+from bench.io import checkpoint, convert, formatter, frames, prepare, reader, segments, setup, trajectory
 
 main = questions(
     __doc__,
@@ -13,7 +13,6 @@ main = questions(
     convert.convert,
     formatter.formatter,
     setup.setup,
-    setup_ranks.setup_ranks,
     prepare.prepare,
 )
 

@@ -26,7 +26,6 @@ from bench.io import (
     reader,
     segments,
     setup,
-    setup_ranks,
     trajectory,
 )
 from bench.md import conservation, costs, growth, largest, memory
@@ -66,7 +65,6 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "formatter": lambda: formatter.missed(900e6),
     "write_methods": lambda: write_methods.missed(written(), WRITTEN),
     "setup": lambda: setup.missed({"nacl": SYSTEM, "water": SYSTEM}),
-    "setup_ranks": lambda: setup_ranks.missed(1, 1_000_000_000),
     "stencil": lambda: stencil.missed(144, 0.9, 1.0, 2.0) + stencil.missed(64, 0.1, 9.0, 1.0),
     "costs": lambda: (
         costs.missed("dhfr", dict.fromkeys(costs.BATHS, 0.6), costs.PROMISED_OF_BATHS)
@@ -110,8 +108,6 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
     ("setup", lambda: setup.missed({"water": SYSTEM | {"peak_bytes": 5e9}}), "making water, GB of memory: 5"),
     ("setup", lambda: setup.missed({"nacl": SYSTEM | {"share_seconds": 0.2}}), "reading a share of nacl, s: 0.2"),
     ("setup", lambda: setup.missed({"nacl": SYSTEM | {"share_peak_megabytes": 60}}), "MB of memory: 60"),
-    ("setup_ranks", lambda: setup_ranks.missed(2, 1_000_000_000), "the files differ"),
-    ("setup_ranks", lambda: setup_ranks.missed(1, 3_000_000_000), "3.00 GB"),
     ("stencil", lambda: stencil.missed(144, 0.7, 1.0, 2.0), "70% of the triad"),
     ("stencil", lambda: stencil.missed(192, 0.9, 1.2, 2.0), "1.20 times as long"),
     ("stencil", lambda: stencil.missed(192, 0.9, 1.0, 1.5), "1.50 times as fast"),
