@@ -14,7 +14,7 @@ from conftest import in_turns
 from parallel.runs import Runs, Settings
 from parallel.samples import edited
 
-from chains.polymer import make_polymer
+from bench.common.polymer import make_polymer
 from tessera.build.replicate import copies_of
 from tessera.system import units, write
 from tessera.traj import Trajectory

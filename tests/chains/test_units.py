@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chains.polymer import make_polymer
+from bench.common.polymer import make_polymer
 from tessera.build.replicate import copies_of
 from tessera.system import TERM_ATOMS, System, Template, Terms, VirtualSites, read, units, write
 
