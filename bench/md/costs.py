@@ -3,7 +3,9 @@ Simulations of one process take turns, so that what else the machine does falls 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from statistics import median
 from typing import Any
 
 import click
@@ -14,7 +16,6 @@ from bench.common import engine, systems
 from bench.common.equilibrate import equilibrated
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, above, table
-from bench.common.turns import in_milliseconds, take_turns
 from bench.common.water_box import MODELS, water_box
 from tessera.simulation import Atoms
 
@@ -94,6 +95,23 @@ def settings_of(cutoff: float, **dynamics: Any) -> engine.Settings:
     )
 
 
+def take_turns(
+    simulations: Simulations, steps: int, repeats: int, say: Callable[[str], None]
+) -> dict[str, dict[str, Any]]:
+    """Returns `ms` of a step, the median, and `turns`, all turns in ms, by name. A first turn of all warms up and does
+    not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in simulations}
+    for turn in range(repeats + 1):
+        for name, simulation in simulations.items():
+            begin = time.perf_counter()
+            simulation.step(steps)
+            if turn > 0:
+                seconds[name].append((time.perf_counter() - begin) / steps)
+        say(f"{turn}/{repeats}")
+    turns = {name: [1e3 * value for value in values] for name, values in seconds.items()}
+    return {name: {"ms": median(values), "turns": values} for name, values in turns.items()}
+
+
 def measure(
     figure: Figure, common: Common, names: tuple[str, ...], make: Callable[[str], Simulations], promised: Promised,
     *, check: bool, note: str, steps_of: Callable[[str], float] = lambda _: 1.0,
@@ -106,7 +124,7 @@ def measure(
     figure.data["systems"], columns = {}, {}
     for name in names or ("dhfr", "apoa1"):
         common.say(name)
-        found = in_milliseconds(take_turns(make(name), steps, repeats, common.say))
+        found = take_turns(make(name), steps, repeats, common.say)
         figure.data["systems"][name] = found
         plain, *others = found
         columns[name] = {kind: found[kind]["ms"] / found[plain]["ms"] * steps_of(kind) for kind in others}
@@ -209,7 +227,7 @@ def four_site_water(
         box = str(water_box(common.work, name, waters))
         simulations[name] = tessera.Simulation(box, settings_of(cutoff, temperature=300, timestep=0.5), threads=threads)
         simulations[name].minimize(max_force=50.0, max_steps=200)
-    figure.data["models"] = found = in_milliseconds(take_turns(simulations, steps, repeats, common.say))
+    figure.data["models"] = found = take_turns(simulations, steps, repeats, common.say)
     ratios = {name: row["ms"] / found["TIP3P"]["ms"] for name, row in found.items()}
     rows = [
         [name, str(MODELS[name].sites), f"{found[name]['ms']:.3f}", f"{ratio:.3f}",
