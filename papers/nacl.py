@@ -10,7 +10,6 @@ measured on a part that is cut out.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ import click
 
 from bench.common import systems
 from bench.common.options import Common, common_options
-from bench.common.process import measure
-from bench.common.results import ROOT, Figure, table
+from bench.common.results import Figure, table
+from bench.io.setup import read_share
 from bench.scale.platforms import FatTree, Node, Platform, Torus
 
 IONS = {"charmm": "CHARMM36's, with Lennard-Jones", "dlpoly": "DL_POLY's, of Born, Huggins and Mayer"}
@@ -28,7 +27,6 @@ IONS = {"charmm": "CHARMM36's, with Lennard-Jones", "dlpoly": "DL_POLY's, of Bor
 PAPER = {"start": 3600.0, "step": 68.0, "transforms": 55.0}
 CORES_OF_A_NODE = 4
 MESH = 2048  # points an edge: 0.92 Å apart; the paper, whose transforms needed 2^k processors, gives no mesh
-SHARE = re.compile(r"atoms (\d+) of (\d+) seconds ([\d.e-]+) peak_MB ([\d.]+)")
 RUN = f"""
 [input]
 system = "nacl.tsr"
@@ -66,18 +64,6 @@ def explain(folder: Path, platform: Platform, ranks: int) -> dict[str, Any]:
     return plan
 
 
-def read_share(path: Path, ranks: int) -> tuple[int, float, float]:
-    """Returns the atoms of one rank's share, the seconds in which it was read, and the peak memory in MB."""
-    done = measure(
-        [ROOT / "build" / "release" / "test" / "app_test", "--gtest_filter=*AShareOfManyRanks*"],
-        folder=path.parent,
-        environment={"TESSERA_LARGE_SYSTEM": str(path), "TESSERA_LARGE_RANKS": str(ranks)},
-    )
-    found = SHARE.search(done.stdout)
-    assert found is not None, done.stdout
-    return int(found[1]), float(found[3]), float(found[4])
-
-
 def parts_of(plan: dict[str, Any]) -> dict[str, float]:
     """Returns the milliseconds of the parts of a step, the longest first."""
     parts: dict[str, float] = plan["predicted"]["ms_of_parts"]
@@ -105,7 +91,7 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
     path = folder / "nacl.tsr"
     made = systems.tessera(["make", "nacl", "--ions", str(ions), "--potential", potential, "-o", str(path)], folder)
     common.say(f"made {path.name}: {made.wall_seconds:.4g} s")
-    atoms, seconds, megabytes = read_share(path, ranks)
+    atoms, _, seconds, megabytes = read_share(path, ranks)
     (folder / "run.toml").write_text(RUN)
     where = platforms(ranks)
     plans = [explain(folder, platform, ranks) for platform in where]

@@ -12,9 +12,8 @@ from statistics import median
 import click
 
 from bench.common.options import Common, common_options
-from bench.common.process import measure
+from bench.common.process import ENVIRONMENT, measure
 from bench.common.results import Figure, table
-from bench.fft.peers import ENVIRONMENT
 
 OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation", "poisson-fast", "poisson-fd")
 #: On one field of real numbers.

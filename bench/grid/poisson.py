@@ -11,9 +11,8 @@ from statistics import median
 import click
 
 from bench.common.options import Common, common_options
-from bench.common.process import measure
+from bench.common.process import ENVIRONMENT, measure
 from bench.common.results import Figure, table
-from bench.fft.peers import ENVIRONMENT
 
 # By kind of edges our methods, GPAW's solver of the same equations, and how many times faster ours are to be at 128³ on
 # two ranks. At orders above 2 the Laplacian of FastPoissonSolver ("fast") sees odd mirror images beyond isolated faces.

@@ -11,9 +11,8 @@ import numpy as np
 
 from bench.common import limits
 from bench.common.options import Common, common_options
-from bench.common.process import measure
+from bench.common.process import ENVIRONMENT, measure
 from bench.common.results import Figure, table
-from bench.fft.peers import ENVIRONMENT
 
 # Points along an edge and fields.
 CASES = ((192, 1), (144, 4), (96, 8), (96, 32), (64, 8), (64, 32))

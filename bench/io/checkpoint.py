@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from bench.common import process
 from bench.common.options import Common, common_options
 from bench.common.process import measure
 from bench.common.results import ROOT, Figure, table
@@ -25,11 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "parallel": {"buffer": 0.5},
 }
 ENVIRONMENT = {
-    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
-    "MPI4PY_LIBMPI": "libmpi.so.40",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    **process.ENVIRONMENT,
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
