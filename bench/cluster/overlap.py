@@ -10,7 +10,6 @@ predicts where all is hidden, and with the overlap that was measured.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -182,10 +181,7 @@ def overlap(
     ]
     figure.notes.append(" ".join(conclusions(rows)))
     figure.failures = broken_promises(rows)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 if __name__ == "__main__":

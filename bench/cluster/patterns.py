@@ -3,7 +3,6 @@ trees, ring and butterfly."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -146,10 +145,7 @@ def patterns(
         "Times in ms. Tessera cuts messages into pieces, the patterns send them whole; the least time says what the "
         "pattern can do, as in the paper. Tessera: after a trial of what the model promises most of."
     )
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def add(figure: Figure, number_of: int, operation: Operation, said: dict[str, Any], least: float | None) -> None:

@@ -142,10 +142,7 @@ def stencils(
     figure.notes.append(
         f"32 grids of 48³, {LIBRARIES[mpi]}; the least times of {repeats} starts, flat and hybrid ones in turns."
     )
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def trials_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:

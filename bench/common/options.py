@@ -55,7 +55,7 @@ def common_options(
             )
             function(common=common, **given)
 
-        command.__doc__ = function.__doc__
+        command.__name__, command.__doc__ = function.__name__, function.__doc__
         command.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
         folder = click.Path(path_type=Path, file_okay=False)
         of_runs = []
@@ -97,3 +97,9 @@ def common_options(
         return command
 
     return decorate
+
+
+def questions(text: str | None, *commands: click.Command) -> click.Group:
+    """Returns a script whose first word is the question that it answers."""
+    options = {"help_option_names": ["-h", "--help"]}
+    return click.Group(commands={one.name or "": one for one in commands}, help=text, context_settings=options)

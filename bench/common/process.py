@@ -13,7 +13,17 @@ from pathlib import Path
 
 import click
 
+from bench.common.results import ROOT
+
 PEAK = Path(__file__).with_name("peak.py")
+#: of Python programs on ranks of Open MPI, also more than there are cores
+ENVIRONMENT = {
+    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
+    "MPI4PY_LIBMPI": "libmpi.so.40",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,16 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+if TYPE_CHECKING:
+    from bench.common.options import Common
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "docs" / "records"
@@ -100,7 +104,7 @@ def above(found: Mapping[str, float], promised: Mapping[str, float | None]) -> l
 
 @dataclass
 class Figure:
-    """The outcome of one script. Its files, its record and the markers in the record have the name `name`."""
+    """The outcome of one script. Its files and the markers of its section in a record have the name `name`."""
 
     name: str
     title: str
@@ -138,6 +142,13 @@ class Figure:
         )
         return "\n\n".join([*self.tables, *self.notes, where]) + "\n"
 
+    def finish(self, common: Common, *, check: bool = False) -> NoReturn:
+        """Writes the figure with the promises that were missed, and ends the program; with status 1 where there are
+        some and they are asked for."""
+        self.notes += [f"Failed: {text}." for text in self.failures]
+        self.write(common.results, as_json=common.as_json, docs=common.docs)
+        sys.exit(1 if check and self.failures else 0)
+
     def write(self, folder: Path, *, as_json: bool, docs: bool) -> None:
         """Writes NAME.json and NAME.md, prints one of them, and puts the latter into its record in docs if asked to."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +158,15 @@ class Figure:
         (folder / f"{self.name}.md").write_text(text)
         click.echo(json.dumps(found, indent=2) if as_json else f"\n{self.title}\n\n{text}")
         if docs:
-            insert(RECORDS / f"{self.name}.md", self.name, text)
+            insert(page_of(self.name), self.name, text)
+
+
+def page_of(name: str) -> Path:
+    """Returns the page of docs/records that holds the markers of that name."""
+    found = [path for path in sorted(RECORDS.glob("*.md")) if f"<!-- bench:{name} -->" in path.read_text()]
+    if len(found) != 1:
+        raise click.ClickException(f"docs/records should hold <!-- bench:{name} --> once; {len(found)} pages do")
+    return found[0]
 
 
 def insert(path: Path, name: str, text: str) -> None:

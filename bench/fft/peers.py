@@ -14,21 +14,14 @@ from statistics import median
 import click
 
 from bench.common.options import Common, common_options
-from bench.common.process import measure
-from bench.common.results import ROOT, Figure, table
+from bench.common.process import ENVIRONMENT, measure
+from bench.common.results import Figure, table
 
 MESHES = ("64x64x64", "100x100x72", "108x108x108", "128x128x128", "144x144x144", "256x256x256")
 KINDS = ("c2c:float64", "r2c:float64", "c2c:float32")
 PROMISES = {"FFTW-MPI": 1.3, "mpi4py-fft": 2.0}  # least ratio of a peer's time to Tessera's
 #: of the smallest mesh, where Tessera is limited to AVX2: FFTW has no wider registers in Debian's package
 PROMISE_OF_SMALL_WITH_AVX2 = 1.0
-ENVIRONMENT = {
-    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
-    "MPI4PY_LIBMPI": "libmpi.so.40",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -203,11 +196,7 @@ def compare(
     figure.data = {str(case): times for case, times in measured.items()}
     figure.tables.append(table(header, rows))
     figure.failures += broken_promises(measured, peers, instruction_set)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        click.echo("\n".join(figure.failures), err=True)
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 if __name__ == "__main__":

@@ -125,8 +125,8 @@ def eigen(common: Common, points: int, with_gpaw: bool, counts: tuple[int, ...],
 
     \b
     Examples:
-      python -m bench.grid.eigen --docs
-      python -m bench.grid.eigen --points 31 --states 10 --repeats 1
+      python -m bench.grid eigen --docs
+      python -m bench.grid eigen --points 31 --states 10 --repeats 1
     """
     settings = {"order": ORDER, "tolerance": TOLERANCE, "repeats": repeats}
     figure = Figure("eigen", "Eigenstates on grids", settings, {})
@@ -178,8 +178,4 @@ def eigen(common: Common, points: int, with_gpaw: bool, counts: tuple[int, ...],
         "One process and thread, seconds of its processor; all apply the same operator of order 8. Energies differ in "
         "hartree: by about 1 where Lanczos's method, at this tolerance, misses states of a shell of equal energies."
     )
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-
-
-if __name__ == "__main__":
-    eigen()
+    figure.finish(common)

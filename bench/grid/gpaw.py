@@ -12,9 +12,8 @@ from statistics import median
 import click
 
 from bench.common.options import Common, common_options
-from bench.common.process import measure
+from bench.common.process import ENVIRONMENT, measure
 from bench.common.results import Figure, table
-from bench.fft.peers import ENVIRONMENT
 
 OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation", "poisson-fast", "poisson-fd")
 #: On one field of real numbers.
@@ -90,8 +89,8 @@ def gpaw(
 
     \b
     Examples:
-      python -m bench.grid.gpaw
-      python -m bench.grid.gpaw --operation stencil --size 64 --batch 8 --system none
+      python -m bench.grid gpaw
+      python -m bench.grid gpaw --operation stencil --size 64 --batch 8 --system none
     """
     if find_spec("_gpaw") is None:
         raise click.ClickException("GPAW is not installed: scripts/setup --gpaw")
@@ -116,8 +115,4 @@ def gpaw(
             runs.append([ranks, system, *(median(times[name]) for name in ("GPAW", "Tessera")), ratio(times)])
     if runs:
         figure.tables.append(table(["ranks", "run", "GPAW, s", "Tessera, s", "times the speed"], runs))
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-
-
-if __name__ == "__main__":
-    gpaw()
+    figure.finish(common)

@@ -11,9 +11,8 @@ from statistics import median
 import click
 
 from bench.common.options import Common, common_options
-from bench.common.process import measure
+from bench.common.process import ENVIRONMENT, measure
 from bench.common.results import Figure, table
-from bench.fft.peers import ENVIRONMENT
 
 # By kind of edges our methods, GPAW's solver of the same equations, and how many times faster ours are to be at 128³ on
 # two ranks. At orders above 2 the Laplacian of FastPoissonSolver ("fast") sees odd mirror images beyond isolated faces.
@@ -96,8 +95,8 @@ def poisson(
 
     \b
     Examples:
-      python -m bench.grid.poisson --check --docs
-      python -m bench.grid.poisson --ranks 2 --edges periodic --order 2 --repeats 1
+      python -m bench.grid poisson --check --docs
+      python -m bench.grid poisson --ranks 2 --edges periodic --order 2 --repeats 1
     """
     launcher = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec"}[mpi]
     environment = {**ENVIRONMENT, "MPI4PY_LIBMPI": LIBRARIES[mpi], "OMP_NUM_THREADS": "1", "GPAW_MPI_BACKEND": "cgpaw"}
@@ -145,9 +144,7 @@ def poisson(
         "fft-images see mirror images there."
     )
     figure.failures += broken_promises(measured)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
 def rows_of(
@@ -166,7 +163,3 @@ def rows_of(
                 row += [theirs, median(other.turns), other.residual, median(other.turns) / median(mine.turns)]
             rows.append(row)
     return header, rows
-
-
-if __name__ == "__main__":
-    poisson()

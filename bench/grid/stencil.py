@@ -11,9 +11,8 @@ import numpy as np
 
 from bench.common import limits
 from bench.common.options import Common, common_options
-from bench.common.process import measure
+from bench.common.process import ENVIRONMENT, measure
 from bench.common.results import Figure, table
-from bench.fft.peers import ENVIRONMENT
 
 # Points along an edge and fields.
 CASES = ((192, 1), (144, 4), (96, 8), (96, 32), (64, 8), (64, 32))
@@ -61,8 +60,8 @@ def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
 
     \b
     Examples:
-      python -m bench.grid.stencil --check --docs
-      python -m bench.grid.stencil --order 8 --repeats 1
+      python -m bench.grid stencil --check --docs
+      python -m bench.grid stencil --order 8 --repeats 1
     """
     triads: list[float] = []
     times: dict[tuple[int, int, str, int], list[float]] = {}
@@ -98,10 +97,4 @@ def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
         f"STREAM's triad moves {triad / 1e9:.1f} GB/s with plain stores, three arrays counted (medians of {repeats} "
         "turns). Two threads of one rank; the last column: two ranks of one thread over the time of two threads."
     )
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    stencil()
+    figure.finish(common, check=check)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from bench.common import process
 from bench.common.options import Common, common_options
 from bench.common.process import measure
 from bench.common.results import ROOT, Figure, table
@@ -25,11 +25,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "parallel": {"buffer": 0.5},
 }
 ENVIRONMENT = {
-    "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
-    "MPI4PY_LIBMPI": "libmpi.so.40",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    **process.ENVIRONMENT,
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
@@ -78,8 +74,8 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
 
     \b
     Examples:
-      python -m bench.io.checkpoint
-      python -m bench.io.checkpoint --atoms 300000 --ranks 1 --ranks 2 --repeats 3
+      python -m bench.io checkpoint
+      python -m bench.io checkpoint --atoms 300000 --ranks 1 --ranks 2 --repeats 3
     """
     from tessera.build.water import make_water
     from tessera.system import write
@@ -110,13 +106,8 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
         f"{size:.0f} MB, with fsync and renames; the ratio is the median of those of turns, to the writer {like}."
     )
     figure.failures += missed({one["ranks"]: one["ratio"] for one in figure.data["ranks"]})
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["work"]:
-        work(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
-    else:
-        checkpoint()
+if __name__ == "__main__":  # a rank
+    work(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -67,8 +66,8 @@ def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) 
 
     \b
     Examples:
-      python -m bench.io.convert --check
-      python -m bench.io.convert --frames 200 --repeats 3
+      python -m bench.io convert --check
+      python -m bench.io convert --frames 200 --repeats 3
     """
     versions = {name: version(name) for name in ("MDAnalysis", "numpy", "h5py")}
     processors = sorted(os.sched_getaffinity(0))[:2]
@@ -109,10 +108,4 @@ def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) 
         f"MDAnalysis reads and writes {min(frames, PEER_FRAMES)} of them."
     )
     figure.failures += missed(on_two["xtc"], over_peer)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    convert()
+    figure.finish(common, check=check)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
@@ -45,8 +44,8 @@ def formatter(common: Common, folder: Path, atoms: int, check: bool, repeats: in
 
     \b
     Examples:
-      python -m bench.io.formatter --check
-      python -m bench.io.formatter --atoms 50000 --repeats 3
+      python -m bench.io formatter --check
+      python -m bench.io formatter --atoms 50000 --repeats 3
     """
     program = launch.engines("tessera-io").get("serial")
     if program is None:
@@ -63,10 +62,4 @@ def formatter(common: Common, folder: Path, atoms: int, check: bool, repeats: in
     figure.tables.append(table(["", "MB/s", "MB/s of processor time"], rows))
     figure.notes.append("Medians, into a file in memory: 146 bytes an atom, two records.")
     figure.failures += missed(rates["ours"][1])
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    formatter()
+    figure.finish(common, check=check)

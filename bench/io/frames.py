@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -48,8 +47,8 @@ def frames(common: Common, name: str, layout: str, every: int, check: bool, step
 
     \b
     Examples:
-      python -m bench.io.frames --check
-      python -m bench.io.frames --layout 1x2 --repeats 3
+      python -m bench.io frames --check
+      python -m bench.io frames --layout 1x2 --repeats 3
     """
     system = systems.system(common, name)
     figure = Figure("frames", "Writing frames", {"system": name, "layout": layout, "every": every, "steps": steps}, {})
@@ -89,15 +88,9 @@ def frames(common: Common, name: str, layout: str, every: int, check: bool, step
         f"{systems.TITLES[name]}, a frame each {every} steps, {layout} ranks × threads; ratios are medians of "
         f"{repeats} turns. The report's share is the time of the thread that steps."
     )
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
 def bytes_of(output: Path) -> int:
     """Bytes of the trajectory in an output folder."""
     return sum(path.stat().st_size for path in output.rglob("*") if "trajectory" in str(path) and path.is_file())
-
-
-if __name__ == "__main__":
-    frames()

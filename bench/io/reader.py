@@ -167,8 +167,8 @@ def reader(
 
     \b
     Examples:
-      python -m bench.io.reader --check --docs
-      python -m bench.io.reader --kind config --warm --folder /dev/shm --ranks 1
+      python -m bench.io reader --check --docs
+      python -m bench.io reader --kind config --warm --folder /dev/shm --ranks 1
     """
     place = (folder or common.work) / "reader"
     figure = Figure("reader", "Reading in shares", {"atoms": atoms, "repeats": repeats, "cold": not warm}, {})
@@ -197,13 +197,8 @@ def reader(
     state = "in memory" if warm else "forgotten by the system (posix_fadvise) before each turn"
     figure.notes.append(f"Medians of {repeats} turns, files {state}. The ratio is that to the faster of the bytes.")
     figure.failures += missed(figure.data["runs"])
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["segments"]:
-        read_segments(Path(sys.argv[2]), int(sys.argv[3]), bool(int(sys.argv[4])))
-    else:
-        reader()
+if __name__ == "__main__":  # a rank
+    read_segments(Path(sys.argv[2]), int(sys.argv[3]), bool(int(sys.argv[4])))

@@ -65,8 +65,8 @@ def segments(common: Common, atoms: int, frames: int, counts: tuple[int, ...], c
 
     \b
     Examples:
-      python -m bench.io.segments --check --docs
-      python -m bench.io.segments --atoms 100000 --ranks 1 --ranks 2 --repeats 3
+      python -m bench.io segments --check --docs
+      python -m bench.io segments --atoms 100000 --ranks 1 --ranks 2 --repeats 3
     """
     folder = common.work / "segments"
     figure = Figure(
@@ -100,13 +100,8 @@ def segments(common: Common, atoms: int, frames: int, counts: tuple[int, ...], c
         f"{BUFFERED}, as segments go. Compression counts as time."
     )
     figure.failures += missed(found)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:2] == ["work"]:
-        work(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], int(sys.argv[6]))
-    else:
-        segments()
+if __name__ == "__main__":  # a rank
+    work(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], int(sys.argv[6]))

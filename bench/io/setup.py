@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -37,6 +37,18 @@ def missed(measured: Mapping[str, Mapping[str, float]]) -> list[str]:
     return found
 
 
+def read_share(path: Path, ranks: int) -> tuple[int, int, float, float]:
+    """Returns the atoms of one rank's share and of all, the seconds in which it was read, and the peak memory in MB."""
+    done = measure(
+        [ROOT / "build" / "release" / "test" / "app_test", "--gtest_filter=*AShareOfManyRanks*"],
+        folder=path.parent,
+        environment={"TESSERA_LARGE_SYSTEM": str(path), "TESSERA_LARGE_RANKS": str(ranks)},
+    )
+    found = SHARE.search(done.stdout)
+    assert found is not None, done.stdout
+    return int(found[1]), int(found[2]), float(found[3]), float(found[4])
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--ions", default=300_763_000, show_default=True, type=int, help="Ions of the crystal.")
 @click.option("--atoms", default=1_000_000_000, show_default=True, type=int, help="Atoms of the water.")
@@ -50,8 +62,8 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
 
     \b
     Examples:
-      python -m bench.io.setup --check --docs
-      python -m bench.io.setup --ions 8000000 --atoms 10000000 --json
+      python -m bench.io setup --check --docs
+      python -m bench.io setup --ions 8000000 --atoms 10000000 --json
     """
     figure = Figure("setup", "Making the largest systems", {"ions": ions, "atoms": atoms, "ranks": RANKS}, {})
     folder = common.work / "setup"
@@ -65,34 +77,27 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
         size = path.stat().st_size
         verified = systems.tessera(["verify", str(path)], folder)
         common.say(f"verified {path.name}: {verified.wall_seconds:.4g} s")
-        read = measure(
-            [ROOT / "build" / "release" / "test" / "app_test", "--gtest_filter=*AShareOfManyRanks*"],
-            folder=folder,
-            environment={"TESSERA_LARGE_SYSTEM": str(path), "TESSERA_LARGE_RANKS": str(RANKS)},
-        )
-        found = SHARE.search(read.stdout)
-        assert found is not None, read.stdout
-        share, n_atoms, seconds, peak = (float(value) for value in found.groups())
+        share, n_atoms, seconds, peak = read_share(path, RANKS)
         rows.append(
             [
                 "make nacl (CHARMM's ions)" if kind == "nacl" else f"make {kind}",
-                int(n_atoms),
+                n_atoms,
                 made.wall_seconds,
                 made.peak_bytes / 1e9,
                 size / 1e9,
                 verified.wall_seconds,
-                int(share),
+                share,
                 1000 * seconds,
                 peak,
             ]
         )
         figure.data[kind] = {
-            "n_atoms": int(n_atoms),
+            "n_atoms": n_atoms,
             "seconds": made.wall_seconds,
             "peak_bytes": made.peak_bytes,
             "file_bytes": size,
             "verify_seconds": verified.wall_seconds,
-            "share_atoms": int(share),
+            "share_atoms": share,
             "share_seconds": seconds,
             "share_peak_megabytes": peak,
         }
@@ -114,10 +119,4 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
         )
     )
     figure.failures += missed(figure.data)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    setup()
+    figure.finish(common, check=check)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 import time
 import warnings
@@ -105,8 +104,8 @@ def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: in
 
     \b
     Examples:
-      python -m bench.io.trajectory --check
-      python -m bench.io.trajectory --atoms 10000 --frames 20 --repeats 3
+      python -m bench.io trajectory --check
+      python -m bench.io trajectory --atoms 10000 --frames 20 --repeats 3
     """
     warnings.simplefilter("ignore")
     work = Path(tempfile.mkdtemp(prefix="trajectory-", dir="/dev/shm"))
@@ -139,10 +138,4 @@ def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: in
         f"{sizes['float32'] / checking / 1e6:,.0f} MB/s."
     )
     figure.failures += missed(of_dcd / median(found["float32"]), opening)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    trajectory()
+    figure.finish(common, check=check)

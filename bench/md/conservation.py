@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,9 +187,7 @@ def conservation(
     summarise(figure, drifts, fluctuations)
     if pictures:
         picture(common.results / "conservation.png", pictures, fluctuations)
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def momentum(system: Path, folder: Path) -> float:
@@ -283,7 +280,6 @@ def summarise(figure: Figure, drifts: list[dict[str, Any]], fluctuations: list[d
     )
     for d in drifts:
         figure.failures += missed(d["system"], d["drift_kT_ns_dof"], d["standard_error"])
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
 
 
 def missed(system: str, drift: float, error: float) -> list[str]:

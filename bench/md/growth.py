@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from statistics import median
 from typing import Any
 
@@ -78,8 +77,8 @@ def growth(
 
     \b
     Examples:
-      python -m bench.md.growth --check --docs
-      python -m bench.md.growth --copies 1,4 --steps 50 --repeats 1
+      python -m bench.md growth --check --docs
+      python -m bench.md growth --copies 1,4 --steps 50 --repeats 1
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")
@@ -132,10 +131,7 @@ def growth(
         f"{where} at {cutoff:g} Å, 300 K; phases below a hundredth are left out."
     )
     figure.failures += missed(spread)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def steps_of(n_atoms: int, steps: int) -> int:
@@ -166,7 +162,3 @@ def point(reports: list[dict[str, Any]], peak: int) -> dict[str, Any]:
         "peak_bytes_per_atom": peak / n,
         "all_repeats_ms": [report["ms_per_step"] for report in reports],
     }
-
-
-if __name__ == "__main__":
-    growth()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import click
@@ -40,8 +39,8 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, ch
 
     \b
     Examples:
-      python -m bench.md.largest --check --docs
-      python -m bench.md.largest --atoms 300000 --steps 20
+      python -m bench.md largest --check --docs
+      python -m bench.md largest --atoms 300000 --steps 20
     """
     chosen = engine.Layout.parse(layout, mpi)
     need = MOST_BYTES_PER_ATOM * atoms
@@ -91,10 +90,4 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, ch
         f"At the peak it had {number(peak / n_atoms)} bytes an atom, at most {GIGABYTES:g} GB in all are promised."
     )
     figure.failures += missed(peak)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
-
-
-if __name__ == "__main__":
-    largest()
+    figure.finish(common, check=check)

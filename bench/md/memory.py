@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -49,8 +48,8 @@ def memory(
 
     \b
     Examples:
-      python -m bench.md.memory --check --docs
-      python -m bench.md.memory --system water24k --steps 5
+      python -m bench.md memory --check --docs
+      python -m bench.md memory --system water24k --steps 5
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")
@@ -98,10 +97,7 @@ def memory(
         f"most {MOST_BYTES_PER_ATOM} B/atom is promised from {LARGE:,} atoms on. Owners: as the engine counts at the "
         "end."
     )
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def memory_table(runs: list[dict[str, Any]]) -> str:
@@ -111,7 +107,3 @@ def memory_table(runs: list[dict[str, Any]]) -> str:
     rows.append(["**resident at the peak**", *(run["resident_bytes_per_atom"] for run in runs)])
     rows.append(["whole processes, MB", *(run["peak_bytes"] / 1e6 for run in runs)])
     return table(header, rows)
-
-
-if __name__ == "__main__":
-    memory()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,9 +168,7 @@ def peers(
                     )
             series += [*ours, *theirs]
     summarise(figure, series, LEAST_OF_GROMACS[chosen])
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def choose_instruction_set(wanted: str | None) -> str:
@@ -369,7 +366,6 @@ def summarise(figure: Figure, series: list[Series], least_of_gromacs: dict[tuple
         "with Python). OpenMM's B-splines are of order 5 on the same mesh. LAMMPS switches Lennard-Jones energies, not "
         "forces, off, from 0.1 Å before a cut-off of 9 Å."
     )
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
 
 
 if __name__ == "__main__":

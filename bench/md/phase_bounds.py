@@ -5,20 +5,25 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 
-from bench.common import engine, limits, ports, systems
+from bench.common import engine, limits, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
 from tessera import launch
 
 INSTRUCTION_SET = "AVX2"  # the widest that Valgrind knows
+PROCESSORS = {"znver3": "Zen 3", "alderlake": "Golden Cove"}  # with AVX2, as llvm-mca and others call them
+SAMPLE = 6000  # instructions that stand for all those of a phase
 SHORT = 1  # steps of a run that are taken off the counts of another
 
 #: phases of the engine's report, and what their functions are called
@@ -47,6 +52,53 @@ SEARCH = "sort and migration"
 FUNCTIONS_OF_SEARCH = (
     r"md::domain::|Topology::(add_terms|list_of)|PairForces::(find_exclusions|rebuild)|Motion::rebuild"
 )
+
+
+def output(*words: str | Path, text: str | None = None) -> str:
+    """Returns what a program of LLVM or of the binutils prints. Raises ClickException."""
+    try:
+        return subprocess.run(
+            [str(word) for word in words], input=text, capture_output=True, text=True, check=True, timeout=300
+        ).stdout
+    except FileNotFoundError as error:
+        raise click.ClickException(f"{words[0]} is missing: apt-get install llvm-16 binutils") from error
+    except subprocess.CalledProcessError as error:
+        raise click.ClickException(f"{words[0]} failed: {error.stderr.strip()[:300]}") from error
+
+
+def disassembled(program: Path) -> dict[int, str]:
+    """Returns instructions, as text, by their addresses in the file."""
+    lines = output("objdump", "-d", "--no-show-raw-insn", program).splitlines()
+    return {int(found[1], 16): found[2] for line in lines if (found := re.match(r"\s+(\w+):\s+(\S[^#]*)", line))}
+
+
+def least_cycles(executed: Mapping[str, float], processor: str) -> float:
+    """Returns the least cycles for instructions that are executed so many times each, in any order, if only the ports
+    limit them. A sample in which each has its share stands for all."""
+    total = sum(executed.values())
+    sample: list[str] = []
+    passed = 0.0
+    for instruction, times in sorted(executed.items()):
+        passed += times
+        sample += [instruction] * (round(passed / total * SAMPLE) - len(sample))
+    lines = [re.sub(r"^(j\S+|call\S*|bnd \S+)\s.*", r"\1 .L0", line) for line in sample]
+    said = output(analyser(), f"-mcpu={processor}", "-iterations=1", text=".L0:\n" + "\n".join(lines))
+    found = re.search(r"^Block RThroughput:\s+([\d.]+)", said, flags=re.M)
+    assert found, said
+    return float(found[1]) * total / len(sample)
+
+
+@cache
+def analyser() -> str:
+    """Returns the newest llvm-mca: Zen 4 is known from version 16 on."""
+    names = [f"llvm-mca-{version}" for version in range(30, 15, -1)]
+    return next((name for name in names if shutil.which(name)), "llvm-mca")
+
+
+def version_of_analyser() -> str:
+    """Returns the version of llvm-mca."""
+    found = re.search(r"version (\S+)", output(analyser(), "--version"))
+    return found[1] if found else "unknown"
 
 
 def run(
@@ -89,13 +141,13 @@ def counts_in(text: str, program: Path) -> dict[int, int]:
 
 def functions(program: Path) -> list[tuple[int, str]]:
     """Returns the addresses and names of the program's functions, in order."""
-    lines = ports.output("nm", "-n", "-C", "--defined-only", program).splitlines()
+    lines = output("nm", "-n", "-C", "--defined-only", program).splitlines()
     return [(int(words[0], 16), words[2]) for line in lines if len(words := line.split(" ", 2)) == 3]
 
 
 def by_phase(counts: Mapping[int, float], patterns: Mapping[str, str], program: Path) -> dict[str, dict[str, float]]:
     """Returns how often each instruction, as text, is executed, by phase."""
-    names, texts = iter(functions(program)), ports.disassembled(program)
+    names, texts = iter(functions(program)), disassembled(program)
     _, name = next(names)
     following = next(names, None)
     found: dict[str, dict[str, float]] = {phase: defaultdict(float) for phase in patterns}
@@ -151,13 +203,12 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
     common.say("timing phases")
     here = cycles_here(common, cutoff, searches, steps, repeats)
 
-    name, processors = ports.SETS[INSTRUCTION_SET]
     rows: list[tuple[object, ...]] = []
     for phase, of_phase in instructions.items():
         if phase not in here:
             continue  # there was no search in so few steps
         total = sum(of_phase.values())
-        least = [ports.cycles_of_mixture(of_phase, processor) for processor in processors]
+        least = [least_cycles(of_phase, processor) for processor in PROCESSORS]
         rows.append(
             (
                 f"{phase}, one search" if phase == SEARCH else phase,
@@ -172,9 +223,9 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
         "phase_bounds",
         "Bounds of phases by ports",
         {"cutoff": cutoff, "counted": counted, "steps": steps, "repeats": repeats},
-        {"llvm-mca": ports.version(), "instruction set": name},
+        {"llvm-mca": version_of_analyser(), "instruction set": INSTRUCTION_SET},
     )
-    cores = list(processors.values())
+    cores = list(PROCESSORS.values())
     figure.tables.append(
         table(
             (
@@ -190,11 +241,11 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
     )
     figure.data = {"phases": rows, "clock": limits.clock(common)}
     figure.notes.append(
-        f"Millions, of a step of DHFR at {cutoff:g} Å on one thread, {name}, means of {counted} steps. Least cycles: "
-        "all instructions of a phase, spread over the ports as well as they can be, whatever waits for what; data are "
-        f"in the first cache. Here: at {limits.clock(common) / 1e9:.2f} GHz, medians of {repeats} runs."
+        f"Millions, of a step of DHFR at {cutoff:g} Å on one thread, {INSTRUCTION_SET}, means of {counted} steps. "
+        "Least cycles: all instructions of a phase, spread over the ports as well as they can be, whatever waits for "
+        f"what; data are in the first cache. Here: at {limits.clock(common) / 1e9:.2f} GHz, medians of {repeats} runs."
     )
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@ the kernels are to what the cores can do."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from math import log2, pi, prod
 from statistics import median
@@ -56,8 +55,8 @@ def phases(
 
     \b
     Examples:
-      python -m bench.md.phases --data DATA
-      python -m bench.md.phases --system dhfr --layout 1x1 --layout 1x2 --steps 50 --repeats 1
+      python -m bench.md phases --data DATA
+      python -m bench.md phases --system dhfr --layout 1x1 --layout 1x2 --steps 50 --repeats 1
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")
@@ -100,11 +99,7 @@ def phases(
         "once."
     )
     figure.failures += [text for run in figure.data["runs"] for text in broken_promises(run, cutoff)]
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    if check and figure.failures:
-        click.echo("\n".join(figure.failures), err=True)
-        sys.exit(1)
+    figure.finish(common, check=check)
 
 
 def broken_promises(run: dict[str, Any], cutoff: float) -> list[str]:
@@ -223,7 +218,3 @@ def phase_table(columns: list[tuple[str, str]], runs: list[dict[str, Any]]) -> s
     for name, key in (("share of the search", "share_of_search"), ("share of the pair kernels", "share_of_kernels")):
         rows.append([name, *(f"{100 * run[key]:.1f} %" for run in runs)])
     return table(header, rows)
-
-
-if __name__ == "__main__":
-    phases()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
@@ -118,9 +117,9 @@ def bilayer(common: Common, threads: int, ps: float, check: bool, resume: bool, 
 
     \b
     Examples:
-      python -m bench.physics.bilayer --check --docs
-      python -m bench.physics.bilayer --check --docs --resume
-      python -m bench.physics.bilayer --ps 50
+      python -m bench.physics bilayer --check --docs
+      python -m bench.physics bilayer --check --docs --resume
+      python -m bench.physics bilayer --ps 50
     """
     path, flexible = membrane(common.work / "systems")
     system = read(path)
@@ -176,9 +175,7 @@ def bilayer(common: Common, threads: int, ps: float, check: bool, resume: bool, 
         f"{THICKNESS} Å."
     )
     figure.failures += wrong(quarters[-1], virial, slopes)
-    figure.notes += [f"Not as expected: {failure}." for failure in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
 def wrong(last: Array, virial: Array, slopes: Array) -> list[str]:
@@ -194,7 +191,3 @@ def wrong(last: Array, virial: Array, slopes: Array) -> list[str]:
     if not off <= 1e-5 * np.abs(virial).max():
         found.append(f"the virial is off by {off:.2g} kcal/mol")
     return found
-
-
-if __name__ == "__main__":
-    bilayer()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
@@ -108,9 +107,7 @@ def drifts(
     header = ["", "drift, kT/ns/dof", "standard error", "promised at most", "mean temperature, K"]
     figure.tables.append(table(header, rows))
     figure.notes.append(f"{systems.TITLES[name]}, {ps:g} ps each after {settle_ps:g} ps; steps of 2 fs but where said.")
-    figure.notes += [f"Failed: {failure}." for failure in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
 if __name__ == "__main__":

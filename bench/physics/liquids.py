@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -277,8 +276,8 @@ def liquids(
 
     \b
     Examples:
-      python -m bench.physics.liquids --check --docs
-      python -m bench.physics.liquids --waters 216 --equilibrate 5 --sample 10
+      python -m bench.physics liquids --check --docs
+      python -m bench.physics liquids --waters 216 --equilibrate 5 --sample 10
     """
     conditions = {"waters": waters, "threads": threads, "equilibrate_ps": equilibrate, "sample_ps": sample}
     figure = Figure("liquids", "Liquids beside published values", conditions, {})
@@ -318,9 +317,7 @@ def liquids(
         common.say(f"argon, {density}: {found_energy}, {found_pressure}")
     header = ["argon at T* = 0.85: density σ³", "energy/ε", "published", "pressure σ³/ε", "published"]
     figure.tables.append(table(header, rows))
-    figure.notes += [f"Not as published: {failure}." for failure in figure.failures]
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    sys.exit(1 if check and figure.failures else 0)
+    figure.finish(common, check=check)
 
 
 def wrong_of_water(model: str, found: Liquid) -> list[str]:
@@ -346,7 +343,3 @@ def wrong_of_argon(density: float, energy: Mean, pressure: Mean) -> list[str]:
         for name, found, expected, tolerance in names
         if not found.is_near(expected, tolerance)
     ]
-
-
-if __name__ == "__main__":
-    liquids()

@@ -25,8 +25,7 @@ import tessera._core as core
 from bench.common import engine, systems
 from bench.common.options import Common, common_options
 from bench.common.results import ROOT, Figure, table
-from bench.scale.fft import AT_ONCE, platforms
-from bench.scale.platforms import Exchange, Platform
+from bench.scale.platforms import AT_ONCE, Exchange, Platform, platforms
 from tessera.plots import STYLE
 
 STMV_ATOMS, STMV_EDGE = 1_066_628, 216.832  # Å
@@ -270,7 +269,7 @@ def main(common: Common, ranks: int, cores: int, name: str, steps: int, repeats:
     figure.notes = [f"Planned, not run: {ranks:,} ranks of {cores} cores, 32 a node. ns on one core ({name}): {ns}."]
     common.results.mkdir(parents=True, exist_ok=True)
     draw(found, (ROOT / "docs" / "images" if common.docs else common.results) / "scale_md_step.png")
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

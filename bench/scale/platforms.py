@@ -25,12 +25,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
 import tessera._core as core
 from bench.common.results import ROOT
 
+AT_ONCE = 16384  # number of ranks whose messages are held at a time
 Numbers = NDArray[np.int64]
 Loads = NDArray[np.float64]
 
@@ -278,3 +280,25 @@ class Exchange:
             self.inside_seconds(),
         )
         return (node.latency if self.far_messages.any() else 0.0) + self.starts() + busy
+
+
+def platforms(ranks: int) -> list[Platform]:
+    """Returns the platforms. The torus is like the K computer's Tofu in three directions; the fat tree is like the
+    Omni-Path of Oakforest-PACS, with the memory rate of its nodes (Jung et al. 2019, p. 4)."""
+    found = []
+    for per_node in (1, 32):
+        nodes = ranks // per_node
+        torus = Node(20e9, 64e9, latency=1.5e-6, overhead=0.3e-6, gap=0.1e-6, ranks=per_node)
+        tree = Node(12.5e9, 400e9, latency=1.5e-6, overhead=0.5e-6, gap=0.3e-6, ranks=per_node)
+        found.append(Platform("torus", Torus(torus_shape(nodes), 5e9), torus))
+        found.append(Platform("fat tree", FatTree(nodes, 12.5e9), tree))
+    return found
+
+
+def torus_shape(nodes: int) -> tuple[int, int, int]:
+    """Returns three ascending powers of two that are as close as possible and whose product is `nodes`."""
+    power = nodes.bit_length() - 1
+    if nodes != 1 << power:
+        raise click.ClickException(f"{nodes} nodes; expected a power of two")
+    x, y, z = (1 << ((power + i) // 3) for i in range(3))
+    return x, y, z

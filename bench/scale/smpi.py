@@ -32,14 +32,16 @@ def is_there() -> bool:
     return shutil.which("smpirun") is not None
 
 
-def build(folder: Path, name: str = "replay") -> Path:
-    """Compiles a program of this folder where its source is newer than what was compiled."""
+REPLAY = Path(__file__).with_name("replay.cpp")
+
+
+def build(folder: Path, source: Path = REPLAY) -> Path:
+    """Compiles a program where its source is newer than what was compiled."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder.resolve() / name
-    source = Path(__file__).with_name(f"{name}.cpp")
+    program = folder.resolve() / source.stem
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=folder) as made_in:
-            made = Path(made_in) / name
+            made = Path(made_in) / source.stem
             subprocess.run(["smpicxx", "-O2", "-o", made, source], check=True, timeout=300)
             made.replace(program)
     return program

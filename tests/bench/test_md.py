@@ -8,7 +8,7 @@ import click
 import pytest
 
 from bench.common.results import Figure
-from bench.md import growth, peers, phases
+from bench.md import growth, peers, phase_bounds, phases
 
 
 def report(lj: str) -> dict[str, Any]:
@@ -87,3 +87,16 @@ def test_floors_of_peers_that_are_not_reached_are_named(
     peers.summarise(figure, [ours, other], {("apoa1", 12): 1.5})
     assert len(figure.failures) == len(expected)
     assert all(text in failure for text, failure in zip(expected, figure.failures)), figure.failures
+
+
+def test_a_sample_stands_for_all_instructions_of_a_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def output(*words: str, text: str = "") -> str:
+        asked.append(text)
+        return "Block RThroughput: 3000.0\n"
+
+    monkeypatch.setattr(phase_bounds, "output", output)
+    executed = {"vmulps": 9000.0, "vaddps": 3000.0}
+    assert phase_bounds.least_cycles(executed, "znver3") == 3000 * 12000 / phase_bounds.SAMPLE
+    assert [asked[0].count(one) for one in executed] == [4500, 1500]

@@ -1,16 +1,15 @@
-"""The page on performance says what the records say."""
+"""The pages on performance and on promises say what the records say."""
 
 from pathlib import Path
 
 import pytest
 
-from bench import performance
-from bench.common import results
-from bench.grid import promises
+from bench import performance, promises
+from bench.common import records, results
 
 
-def test_the_page_is_that_of_the_records() -> None:
-    assert performance.ratios() in performance.PAGE.read_text()
+def test_the_pages_are_those_of_the_records() -> None:
+    assert [page.name for page, _, text in performance.written() if text not in page.read_text()] == []
 
 
 @pytest.mark.parametrize("name", performance.PICTURES)
@@ -21,22 +20,43 @@ def test_pictures_are_drawn_from_the_records(name: str, tmp_path: Path) -> None:
     assert (performance.IMAGES / drawn.name).exists()
 
 
-def test_every_record_has_its_markers_and_is_linked() -> None:
-    for record in results.RECORDS.iterdir():
-        assert record.read_text().count(f"<!-- bench:{record.stem} -->") == 1
-        assert f"records/{record.name}" in performance.PAGE.read_text()
+def test_every_record_is_linked_and_every_section_has_a_name_of_its_own() -> None:
+    pages = sorted(results.RECORDS.iterdir())
+    for page in pages:
+        assert f"records/{page.name}" in performance.PAGE.read_text()
+    names = [name for page in pages for name in performance.sections(page)]
+    assert sorted(set(names)) == sorted(names)
+    assert len(pages) <= 16
 
 
-def test_a_missed_promise_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performance, "MOST_DRIFT", 1e-9)
-    assert "| ≤ 1e-09 | **no** | [conservation]" in performance.ratios()
+def test_ages_are_what_scripts_wrote() -> None:
+    for page in performance.pages():
+        for name in performance.sections(page):
+            text = records.measured(name)
+            found = records.ages(name)
+            assert bool(found) == bool(text), name
+            assert all(one.day in text and one.commit in text for one in found)
 
 
-def test_a_missed_promise_of_grids_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {one.claim: one for one in promises.promises()}
-    assert all(0 <= one.met <= one.of and one.found for one in found.values())
-    name = "Stencils: share of the triad's rate, 2 cases"
-    assert found[name].met == found[name].of
-    monkeypatch.setattr(promises, "PROMISED_SHARE", 1.5)
-    row = next(row for row in promises.rows() if row[0] == name)
-    assert row[2:4] == ["≥ 1.5 in each", "**no**"]
+def test_a_section_that_was_never_measured_or_beside_a_load_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "Measured on 2026-01-02: A, B, 2 cores, avx2, load 0.1 before and {} after. commit 12ab+, Python 3."
+    for text, expected in (
+        ("", "| never |"),
+        (line.format(0.3), "| 2026-01-02 | `12ab+` | A, B | AVX2 | 0.1–0.3 | kept |"),
+        (line.format(0.31), "| above 0.3 |"),
+    ):
+        monkeypatch.setattr(records, "measured", lambda name, text=text: text)
+        assert expected in records.ages_table(["hooks"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "row"),
+    [
+        ("MOST_DRIFT", 1e-9, "| ≤ 1e-09 | **no** | [conservation]"),
+        ("PROMISED_SHARE", 1.5, "| ≥ 1.5 in each | **no** | [stencil]"),
+    ],
+)
+def test_a_missed_promise_is_said(limit: str, value: float, row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert row.split(" | ")[-1] in promises.table_of_promises()
+    monkeypatch.setattr(promises, limit, value)
+    assert row in promises.table_of_promises()

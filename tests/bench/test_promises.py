@@ -1,4 +1,4 @@
-"""Every promise of a benchmark is missed by a broken case, and stands in the table of docs/performance.md."""
+"""Every promise of a benchmark is missed by a broken case, and stands in docs/records/promises.md."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner
 from conftest import ROOT
 
-from bench import performance
+from bench import promises
 from bench.common.results import above
-from bench.grid import promises, stencil
+from bench.grid import stencil
 from bench.io import (
     checkpoint,
     convert,
@@ -26,14 +26,14 @@ from bench.io import (
     reader,
     segments,
     setup,
-    setup_ranks,
     trajectory,
-    write_methods,
 )
-from bench.md import conservation, ensembles, growth, hooks, largest, memory, restraints
+from bench.md import conservation, costs, growth, largest, memory
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
+from papers import write_methods
 
+SCRIPTS = sorted([*(ROOT / "bench").glob("*/*.py"), *(ROOT / "papers").glob("*.py")])
 SYSTEM = {"seconds": 1.0, "peak_bytes": 1e9, "share_seconds": 0.01, "share_peak_megabytes": 10.0}
 FRAMES = dict.fromkeys(frames.KINDS, 1.01)
 READ = {"kind": "segments", "ranks": 2, "ratio": 0.95, "rate": 1e8}
@@ -65,11 +65,12 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "formatter": lambda: formatter.missed(900e6),
     "write_methods": lambda: write_methods.missed(written(), WRITTEN),
     "setup": lambda: setup.missed({"nacl": SYSTEM, "water": SYSTEM}),
-    "setup_ranks": lambda: setup_ranks.missed(1, 1_000_000_000),
     "stencil": lambda: stencil.missed(144, 0.9, 1.0, 2.0) + stencil.missed(64, 0.1, 9.0, 1.0),
-    "hooks": lambda: hooks.missed({"system": "dhfr", "hook": 1.01}),
-    "ensembles": lambda: ensembles.missed("dhfr", dict.fromkeys(ensembles.KINDS, 0.6)),
-    "restraints": lambda: restraints.missed("dhfr", dict.fromkeys(restraints.kinds(10_000), 1.0)),
+    "costs": lambda: (
+        costs.missed("dhfr", dict.fromkeys(costs.BATHS, 0.6), costs.PROMISED_OF_BATHS)
+        + costs.missed("dhfr", dict.fromkeys(costs.restraints_of(10), 1.0), costs.PROMISED_OF_RESTRAINTS)
+        + costs.missed("dhfr", {"empty hook": 1.01, "springs on all atoms": 9.0}, costs.PROMISED_OF_HOOKS)
+    ),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
@@ -107,14 +108,20 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
     ("setup", lambda: setup.missed({"water": SYSTEM | {"peak_bytes": 5e9}}), "making water, GB of memory: 5"),
     ("setup", lambda: setup.missed({"nacl": SYSTEM | {"share_seconds": 0.2}}), "reading a share of nacl, s: 0.2"),
     ("setup", lambda: setup.missed({"nacl": SYSTEM | {"share_peak_megabytes": 60}}), "MB of memory: 60"),
-    ("setup_ranks", lambda: setup_ranks.missed(2, 1_000_000_000), "the files differ"),
-    ("setup_ranks", lambda: setup_ranks.missed(1, 3_000_000_000), "3.00 GB"),
     ("stencil", lambda: stencil.missed(144, 0.7, 1.0, 2.0), "70% of the triad"),
     ("stencil", lambda: stencil.missed(192, 0.9, 1.2, 2.0), "1.20 times as long"),
     ("stencil", lambda: stencil.missed(192, 0.9, 1.0, 1.5), "1.50 times as fast"),
-    ("hooks", lambda: hooks.missed({"system": "dhfr", "hook": 1.03}), "DHFR, empty hook: 1.03"),
-    ("ensembles", lambda: ensembles.missed("dhfr", dict.fromkeys(ensembles.KINDS, 1.04)), "bussi, c-rescale: 1.04"),
-    ("restraints", lambda: restraints.missed("apoa1", dict.fromkeys(restraints.kinds(10), 1.2)), "ApoA1, positions"),
+    ("costs", lambda: costs.missed("dhfr", {"empty hook": 1.03}, costs.PROMISED_OF_HOOKS), "DHFR, empty hook: 1.03"),
+    (
+        "costs",
+        lambda: costs.missed("dhfr", dict.fromkeys(costs.BATHS, 1.04), costs.PROMISED_OF_BATHS),
+        "bussi, c-rescale: 1.04",
+    ),
+    (
+        "costs",
+        lambda: costs.missed("apoa1", dict.fromkeys(costs.restraints_of(9), 1.2), costs.PROMISED_OF_RESTRAINTS),
+        "ApoA1, positions",
+    ),
     ("growth", lambda: growth.missed(1.2), "slowest over quickest: 1.2"),
     ("memory", lambda: memory.missed("water1m", 999_999, 601.0), "B/atom resident: 601"),
     ("largest", lambda: largest.missed(21e9), "GB of memory: 21"),
@@ -144,8 +151,7 @@ def test_a_broken_promise_is_named(name: str, case: Callable[[], list[str]], exp
 
 def test_all_judges_are_tried() -> None:
     """Each script that has a function `missed` or `wrong` stands above."""
-    scripts = (ROOT / "bench").glob("*/*.py")
-    judges = {path.stem for path in scripts if re.search(r"^def (missed|wrong)", path.read_text(), flags=re.M)}
+    judges = {path.stem for path in SCRIPTS if re.search(r"^def (missed|wrong)", path.read_text(), flags=re.M)}
     assert {name for name, _, _ in BROKEN} == set(KEPT) == judges
 
 
@@ -175,17 +181,17 @@ def test_writers_go_the_same_way(tmp_path: Path) -> None:
     assert ratio == 0.8 and row == [2, 0.5, 0.25, 1 / 1.6, "0.80", "0.50–1.00"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "bench").glob("*/*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_every_check_stands_in_the_table(path: Path) -> None:
     """A promise that is missed can't be left out: each record of a script that checks has a line at least."""
     text = path.read_text()
     if '"--check"' in text:
-        names = set(re.findall(r'Figure\(\s*"(\w+)"', text) or performance.PEERS)
-        assert {name for name in names if f"records/{name}.md" not in performance.ratios()} == set()
+        names = set(re.findall(r'Figure\(\s*"(\w+)"', text) or promises.PEERS)
+        assert {name for name in names if f"[{name}](" not in promises.table_of_promises()} == set()
 
 
-def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performance, "TEXT_SHARE", 99.0)  # the other promise of text
+def test_missed_promises_of_files_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promises, "TEXT_SHARE", 99.0)  # the other promise of text
     for name, value, expected in (
         ("MOST_OF_FRAMES", -1.0, "| ≤ 0 | **no** | [frames]"),
         ("CHECKPOINT_PROMISE", 99.0, "| ≥ 99 in each | **no** | [checkpoint]"),
@@ -194,10 +200,7 @@ def test_missed_promises_of_files_and_grids_are_said(monkeypatch: pytest.MonkeyP
         ("PEER_RATIO", 99.0, "| ≥ 99 in each | **no** | [convert]"),
         ("OPENING", 1e-9, "| ≤ 1e-09 | **no** | [trajectory]"),
         ("TEXT_RATE", 1e15, "| **no** | [write_methods]"),
-        ("MOST_OF_HOOK", -1.0, "| ≤ 0 in each | **no** | [hooks]"),
     ):
         with monkeypatch.context() as changed:
-            changed.setattr(performance, name, value)
-            assert expected in performance.ratios(), name
-    monkeypatch.setattr(promises, "PROMISED_SHARE", 99.0)
-    assert "| ≥ 99 in each | **no** | [stencil]" in performance.ratios()
+            changed.setattr(promises, name, value)
+            assert expected in promises.table_of_promises(), name

@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import tessera._core as core
-from bench.scale import fft, md_step, smpi
-from bench.scale.platforms import Exchange, FatTree, Network, Node, Platform, Torus
+from bench.scale import md_step, smpi
+from bench.scale.platforms import Exchange, FatTree, Network, Node, Platform, Torus, platforms
+from papers import fft
 
 NODE = Node(injection=8.0, memory=100.0, latency=0.5, overhead=0.25, gap=0.0, inside_latency=0.125)
 
@@ -125,7 +126,7 @@ def test_messages_of_a_plan_are_what_numpy_counts() -> None:
 
 @pytest.mark.parametrize("per_node", [1, 32])
 def test_bricks_cover_the_mesh_and_lie_side_by_side_on_a_node(per_node: int) -> None:
-    platform = next(p for p in fft.platforms(256) if p.node.ranks == per_node)
+    platform = next(p for p in platforms(256) if p.node.ranks == per_node)
     boxes = fft.bricks(64, platform)
     held = np.zeros((64,) * 3, np.int64)
     for lower, upper in boxes:
@@ -138,7 +139,7 @@ def test_bricks_cover_the_mesh_and_lie_side_by_side_on_a_node(per_node: int) -> 
 def test_transforms_begin_with_the_bricks_that_are_given() -> None:
     """A transform of pencils that begins with bricks has one exchange more; backward sends the same messages in
     reverse."""
-    platform = fft.platforms(64)[0]
+    platform = platforms(64)[0]
     own = fft.bricks(32, platform)
     plan = core.FftPlan("pencil", (32,) * 3, is_real=True, ranks=64, input=own)
     first, last = plan.messages(0, 0, 64), plan.messages(plan.n_exchanges - 1, 0, 64, backward=True)
@@ -150,7 +151,7 @@ def test_transforms_begin_with_the_bricks_that_are_given() -> None:
 
 def test_the_choice_is_the_quickest_of_the_model() -> None:
     for per_node in (1, 32):
-        where = [p for p in fft.platforms(256) if p.node.ranks == per_node]
+        where = [p for p in platforms(256) if p.node.ranks == per_node]
         for case, platform in zip(fft.simulate(1024, where), where):
             fft.choose(case, platform)
             assert set(case.total) == set(fft.SCHEMES)
@@ -184,7 +185,7 @@ def test_a_choice_that_is_wrong_too_often_fails_the_check(tmp_path: Path) -> Non
 @pytest.mark.skipif(not smpi.is_there(), reason="SimGrid is not installed: apt-get install libsimgrid-dev")
 def test_smpi_agrees_with_the_loads_of_links(tmp_path: Path) -> None:
     replay = smpi.build(tmp_path)
-    where = [p for p in fft.platforms(64) if p.node.ranks == 1]
+    where = [p for p in platforms(64) if p.node.ranks == 1]
     for case in fft.simulate(128, where, replay):
         ratios = [model / by_smpi for *_, model, by_smpi in case.compared]
         assert len(ratios) >= 4 and min(ratios) > 0.9 and max(ratios) < 1.1, case
@@ -202,7 +203,7 @@ def test_a_step_is_planned_by_the_engines_plans() -> None:
 def test_phases_of_a_step_follow_atoms_and_rates() -> None:
     rates = md_step.Rates(1e-6, 0.0, 1e-8, 1e-8, 1e-8, 1e-10, 1e-10)
     system = md_step.System("test", (200.0,) * 3, (192,) * 3, 2.0)
-    where = [p for p in fft.platforms(64) if p.node.ranks == 32]
+    where = [p for p in platforms(64) if p.node.ranks == 32]
     one, two = (md_step.step(system, where, rates, cores)[0] for cores in (1, 2))
     assert one["atoms"] >= system.atoms / 64
     assert one["seconds"]["pair"] == pytest.approx(1e-6 * one["atoms"]) == pytest.approx(2 * two["seconds"]["pair"])

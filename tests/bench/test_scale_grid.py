@@ -1,4 +1,4 @@
-"""Tests the layouts, loads and times behind the figures of stencils at scale (bench/scale/grid.py)."""
+"""Tests the layouts, loads and times behind the figures of stencils at scale (papers/grid.py)."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench.scale import blue_gene, grid, grid_claims, grid_smpi, grid_timeline, smpi
+from bench.scale import smpi
 from bench.scale.platforms import Exchange, Node, Platform, Torus
+from papers import blue_gene, grid, grid_claims, grid_smpi, grid_timeline
 
 
 def test_a_grid_of_the_paper_on_1024_nodes() -> None:

@@ -37,16 +37,21 @@ def options_of(*found: click.Command) -> set[str]:
 
 
 @cache
-def options_of_module(name: str) -> set[str] | None:
-    """Returns the options of a module, or nothing where it has no click command."""
-    if not name.startswith("bench."):
+def command_of_module(name: str) -> click.Command | None:
+    """Returns the click command of a script, where it has one; that of a folder is in its `__main__`."""
+    if not name.startswith(("bench.", "papers.")):
         return None
-    found = [one for one in vars(importlib.import_module(name)).values() if isinstance(one, click.Command)]
-    return options_of(*found) if found else None
+    module = importlib.import_module(f"{name}.__main__" if is_folder(name) else name)
+    own = [one for one in vars(module).values() if isinstance(one, click.Command)]
+    return max(own, key=lambda one: isinstance(one, click.Group), default=None)
+
+
+def is_folder(name: str) -> bool:
+    return (ROOT / name.replace(".", "/")).is_dir()
 
 
 def unknown_module(words: str) -> str | None:
-    named = re.search(r"python3? -m ([\w.]+)", words)
+    named = re.search(r"python3? -m ([\w.]+) ?([a-z][a-z-]*)?", words)
     if named is None:
         return None
     name = named[1].rstrip(".")
@@ -56,8 +61,14 @@ def unknown_module(words: str) -> str | None:
         found = None
     if found is None:
         return f"python -m {name}: there is no such module"
-    known = options_of_module(name)
-    wrong = [] if known is None else [one for one in OPTION.findall(words) if one not in known]
+    command = command_of_module(name)
+    if isinstance(command, click.Group):
+        if not named[2]:
+            return None
+        if named[2] not in command.commands:
+            return f"python -m {name}: there is no {named[2]}"
+        command = command.commands[named[2]]
+    wrong = [] if command is None else [one for one in OPTION.findall(words) if one not in options_of(command)]
     return f"python -m {name} has no {wrong[0]}" if wrong else None
 
 
@@ -103,9 +114,12 @@ def test_commands_of_documents_exist(document: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("`python -m bench.scale.fft --kept`", []),
-        ("`python -m bench.scale.ftf`", ["python -m bench.scale.ftf: there is no such module"]),
-        ("```console\n$ python -m bench.scale.fft --keep\n```", ["python -m bench.scale.fft has no --keep"]),
+        ("`python -m papers.fft --kept`", []),
+        ("`python -m papers.ftf`", ["python -m papers.ftf: there is no such module"]),
+        ("```console\n$ python -m papers.fft --keep\n```", ["python -m papers.fft has no --keep"]),
+        ("`python -m bench.md growth --check`", []),
+        ("`python -m bench.md grow`", ["python -m bench.md: there is no grow"]),
+        ("`python -m bench.io setup --chek`", ["python -m bench.io has no --chek"]),
         ("`tessera machine hostfile MAP --order ring`", []),
         ("`tessera machine hostlist MAP`", ["tessera machine hostlist: there is no hostlist"]),
         ("```bash\ncd x && tessera fft plan 64 --rank 4\n```", ["tessera fft plan has no --rank"]),

@@ -1,4 +1,4 @@
-"""Liquids have the published density, structure, diffusion, energy and pressure (`bench.physics.liquids`)."""
+"""Liquids have the published density, structure, diffusion, energy and pressure (`bench/physics/liquids.py`)."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ def test_water_for_a_short_time(tmp_path: Path, model: str) -> None:
 
 
 def test_all_waters() -> None:
-    subprocess.run([sys.executable, "-m", "bench.physics.liquids", "--check"], check=True)
+    subprocess.run([sys.executable, "-m", "bench.physics", "liquids", "--check"], check=True)

@@ -1,0 +1,139 @@
+"""Plans the run of Todorov et al. with 300,763,000 ions of NaCl on 1,024 cores, beside the times that they give.
+
+    python -m papers.nacl [--ions 300763000 --potential dlpoly --ranks 1024 --docs]
+
+The system file is made and one rank's share of it is read, both on this machine; then `tessera explain` plans the run
+on maps of two networks and says where the time of a step goes. No step of the whole is run: what a core computes is
+measured on a part that is cut out.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.common import systems
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+from bench.io.setup import read_share
+from bench.scale.platforms import FatTree, Node, Platform, Torus
+
+IONS = {"charmm": "CHARMM36's, with Lennard-Jones", "dlpoly": "DL_POLY's, of Born, Huggins and Mayer"}
+# Of the paper's slides: ≈ 1 hour to start, ≈ 68 s a step, ≈ 55 s of it in transforms.
+PAPER = {"start": 3600.0, "step": 68.0, "transforms": 55.0}
+CORES_OF_A_NODE = 4
+MESH = 2048  # points an edge: 0.92 Å apart; the paper, whose transforms needed 2^k processors, gives no mesh
+RUN = f"""
+[input]
+system = "nacl.tsr"
+[interactions]
+cutoff = 12.0
+[pme]
+grid = [{MESH}, {MESH}, {MESH}]
+[dynamics]
+timestep = 1.0
+steps = 10
+[output]
+trajectory = "none"
+"""
+
+
+def platforms(ranks: int) -> list[Platform]:
+    """Returns a torus like the Cray XT4's, with the links, injection and latency that its makers and Alam et al.
+    (2007), doi:10.1145/1362622.1362675, give, and a fat tree with links of 100 Gbit/s."""
+    nodes = ranks // CORES_OF_A_NODE
+    power = nodes.bit_length() - 1
+    if nodes != 1 << power:
+        raise click.ClickException(f"{ranks} ranks; expected {CORES_OF_A_NODE} times a power of two")
+    x, y, z = (1 << ((power + i) // 3) for i in range(3))
+    old = Node(2.1e9, 10e9, latency=6e-6, overhead=1e-6, gap=0.5e-6, ranks=CORES_OF_A_NODE)
+    new = Node(12.5e9, 100e9, latency=1.5e-6, overhead=0.5e-6, gap=0.3e-6, ranks=CORES_OF_A_NODE)
+    return [Platform("torus", Torus((x, y, z), 3.8e9), old), Platform("fat tree", FatTree(nodes, 12.5e9), new)]
+
+
+def explain(folder: Path, platform: Platform, ranks: int) -> dict[str, Any]:
+    map_of_it = folder / f"{platform.name.replace(' ', '_')}.json"
+    map_of_it.write_text(json.dumps(platform.machine_file()))
+    arguments = ["explain", "run.toml", "-n", str(ranks), "--cores-per-node", str(CORES_OF_A_NODE), "--json"]
+    done = systems.tessera([*arguments, "--set", f'parallel.machine="{map_of_it}"'], folder)
+    plan: dict[str, Any] = json.loads(done.stdout)
+    return plan
+
+
+def parts_of(plan: dict[str, Any]) -> dict[str, float]:
+    """Returns the milliseconds of the parts of a step, the longest first."""
+    parts: dict[str, float] = plan["predicted"]["ms_of_parts"]
+    return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--ions", default=300_763_000, show_default=True, type=int, help="Ions of the crystal.")
+@click.option("--potential", default="dlpoly", show_default=True, type=click.Choice(list(IONS)), help="Whose ions.")
+@click.option("--ranks", default=1024, show_default=True, type=int, help="Ranks that are planned for.")
+@common_options()
+def main(common: Common, ions: int, potential: str, ranks: int) -> None:
+    """Plan the run of Todorov et al. on 1,024 cores and say where a step's time goes.
+
+    The folder of --work needs 7 GB.
+
+    \b
+    Examples:
+      python -m papers.nacl --docs
+      python -m papers.nacl --ions 8000000 --json
+    """
+    folder = common.work / "scale_nacl"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    path = folder / "nacl.tsr"
+    made = systems.tessera(["make", "nacl", "--ions", str(ions), "--potential", potential, "-o", str(path)], folder)
+    common.say(f"made {path.name}: {made.wall_seconds:.4g} s")
+    atoms, _, seconds, megabytes = read_share(path, ranks)
+    (folder / "run.toml").write_text(RUN)
+    where = platforms(ranks)
+    plans = [explain(folder, platform, ranks) for platform in where]
+    shutil.rmtree(folder)
+
+    names = list(parts_of(plans[0]))
+    transforms = ("transforms", "exchanges of the transforms")
+    whole = [plan["predicted"]["ms_per_step"] / 1e3 for plan in plans]
+    of_transforms = [sum(parts_of(plan)[name] for name in transforms) / 1e3 for plan in plans]
+    rows: list[list[Any]] = [[name, "–", *(parts_of(plan)[name] / 1e3 for plan in plans)] for name in names]
+    rows.append(["**transforms with their exchanges, s**", PAPER["transforms"], *of_transforms])
+    rows.append(["**a step, s**", PAPER["step"], *whole])
+    rows.append(
+        [
+            "share of transforms",
+            f"{PAPER['transforms'] / PAPER['step']:.0%}",
+            *(f"{a / b:.0%}" for a, b in zip(of_transforms, whole)),
+        ]
+    )
+    schemes = [next(c["value"] for c in plan["choices"] if c["what"] == "transform") for plan in plans]
+    rows.append(["scheme chosen", "–", *schemes])
+    rows.append(["memory of the largest rank, MB", "–", *(plan["predicted"]["megabytes_a_rank"] for plan in plans)])
+    start = [
+        ["make the system file, here", made.wall_seconds],
+        [f"read one rank's share of {ranks:,} ({atoms:,} ions), here", seconds],
+        ["the whole start, the paper", PAPER["start"]],
+    ]
+    settings = {"ions": ions, "potential": potential, "ranks": ranks}
+    figure = Figure("scale_nacl", "300,763,000 ions on 1,024 cores, planned", settings, {})
+    figure.data = {"plans": plans, "make_seconds": made.wall_seconds, "share_seconds": seconds}
+    figure.tables = [
+        table(["seconds of a step", "Todorov et al.", *(p.name for p in where)], rows),
+        table(["start", "s"], start),
+    ]
+    figure.notes = [
+        f"The ions are {IONS[potential]}. "
+        f"Planned, not run: {ranks:,} ranks of one thread, {CORES_OF_A_NODE} a node; 12 Å, mesh {MESH}³, 1 fs. "
+        f"Computing is measured on {plans[0]['predicted']['measured_atoms']:,} ions on a core of this machine. Reading "
+        f"one share took {megabytes:.0f} MB of memory."
+    ]
+    figure.finish(common)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Tables 1 and 2 of J. Jung et al., J. Comput. Chem. 40, 1919 (2019), doi:10.1002/jcc.25840, repeated with every pair
+scheme: memory of the pair lists, pairs of atoms that are evaluated, times of the search and of the sum."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import click
+
+from bench.common import engine, systems
+from bench.common.options import Common, common_options
+from bench.common.results import Figure, table
+
+LIST, KERNEL = "pair list", "pair forces"
+PAPER_STEPS, PAPER_LIST_EVERY = 2000, 10
+# Scheme, name in the paper, and the paper's memory (MiB), pairs, and seconds of the search and of the sum.
+ENTRIES: list[tuple[str, str, tuple[float, int, float, float] | None]] = [
+    ("list_aos", "Algorithm 1 (AoS)", (305.88, 47_364_470, 9.95, 36.42)),
+    ("list_soa", "Algorithm 1 (SoA)", (305.88, 47_364_470, 6.60, 33.71)),
+    ("cell_flag_aos", "Algorithm 3 (AoS)", (48.40, 122_404_436, 4.91, 102.46)),
+    ("cell_flag_soa", "Algorithm 3 (SoA)", (48.40, 122_404_436, 4.15, 27.86)),
+    ("cluster", "clusters of 4 × 4", None),
+]
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--system", "name", type=click.Choice(systems.NAMES), default="apoa1", show_default=True)
+@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
+@click.option("--function", "functions", multiple=True, help="analytic or table; repeatable; default: both.")
+@click.option("--buffer", default=0.75, show_default=True, help="parallel.buffer, Å; cells of ApoA1 widen it to 1.1.")
+@common_options(steps=30, repeats=3, steps_help="Steps of each run.")
+def pair_schemes(
+    common: Common, name: str, layout: str, functions: tuple[str, ...], buffer: float, steps: int, repeats: int
+) -> None:
+    """Measure memory, pairs and time of each pair scheme; their runs take turns.
+
+    The cut-off is 12 Å with a potential switch from 10 Å, with particle-mesh Ewald and steps of 2 fs. Lists reach about
+    as far as the paper's and are made at each sort.
+
+    \b
+    Examples:
+      python -m papers.pair_schemes --data DATA --docs
+      python -m papers.pair_schemes --system dhfr --function table --steps 10 --repeats 1
+    """
+    if steps < 1:
+        raise click.UsageError("--steps: at least 1")
+    where = engine.Layout.parse(layout)
+    functions = functions or ("analytic", "table")
+    figure = Figure(
+        "pair_schemes",
+        "Pair schemes",
+        {"system": name, "steps": steps, "repeats": repeats, "layout": str(where), "buffer": buffer},
+        {},
+    )
+    kinds = [(scheme, f) for f in functions for scheme, _, _ in ENTRIES if f == "analytic" or scheme != "cluster"]
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = {kind: [] for kind in kinds}
+    for turn in range(repeats):
+        for scheme, function in kinds if turn % 2 == 0 else reversed(kinds):
+            settings = engine.merge(
+                engine.interactions(12.0, "potential-switch"),
+                {
+                    "interactions": {"pair_function": function},
+                    "dynamics": {"steps": steps},
+                    # Every atom may move by half the buffer, so there is one list for each sort, as in the paper.
+                    "parallel": {"pair_scheme": scheme, "buffer": buffer, "list_steps": 100},
+                    "output": {"trajectory": "none", "energy_every": 0},
+                },
+            )
+            done = engine.run(systems.system(common, name), settings, common.work / "runs" / "pair_schemes", where)
+            figure.versions.update(done.versions())
+            runs[scheme, function].append(found := summary(done.report))
+            common.say(
+                f"{turn + 1}/{repeats} {scheme}, {function}: list {found['ms_per_list']:.3g} ms, "
+                f"kernel {found['ms_per_kernel']:.3g} ms"
+            )
+    figure.data["list_range"] = 12.0 + done.report["results"]["buffer"]
+    entries = [{"scheme": scheme, "function": f, **medians(runs[scheme, f])} for scheme, f in kinds]
+    figure.data["entries"] = entries
+    figure.tables += [table_1(entries), *(table_2(entries, f) for f in functions)]
+    figure.notes.append(
+        f"{systems.TITLES[name]}, {where} ranks × threads, medians of {repeats}; lists reach "
+        f"{figure.data['list_range']:.2f} Å. The paper's figures are of 32 ranks of 8 threads on a Xeon Phi 7250. Its "
+        "lists have room for all atoms of two cells, ours for what is found; its flags are words, ours bits. The time "
+        f"of a list holds the conversion of coordinates in the steps between; seconds are of {PAPER_STEPS:,} steps "
+        f"with a list every {PAPER_LIST_EVERY}."
+    )
+    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+
+
+def summary(report: dict[str, Any]) -> dict[str, float]:
+    """Returns the figures of one run."""
+    seconds = {phase["name"]: phase["seconds"] for phase in report["phases"]}
+    results = report["results"]
+    # The first list was made before the first step.
+    lists = max(1, results["pair_lists"] - 1)
+    return {
+        "list_bytes": results["pair_list_bytes"],
+        "pairs": results["pairs_evaluated"],
+        "lists": lists,
+        "ms_per_list": 1000 * seconds[LIST] / lists,
+        "ms_per_kernel": 1000 * seconds[KERNEL] / report["steps"],
+        "ms_per_step": report["ms_per_step"],
+    }
+
+
+def medians(runs: list[dict[str, float]]) -> dict[str, Any]:
+    found: dict[str, Any] = {key: median(run[key] for run in runs) for key in runs[0]}
+    list_seconds = found["ms_per_list"] * PAPER_STEPS / PAPER_LIST_EVERY / 1000
+    kernel_seconds = found["ms_per_kernel"] * PAPER_STEPS / 1000
+    return {**found, "list_s": list_seconds, "kernel_s": kernel_seconds, "all_repeats": runs}
+
+
+def table_1(entries: list[dict[str, Any]]) -> str:
+    """Returns the table of memory and interactions."""
+    rows = []
+    for scheme, title, paper in ENTRIES:
+        found = next((e for e in entries if e["scheme"] == scheme), None)
+        if found is not None:
+            theirs = paper[:2] if paper else (None, None)
+            rows.append([title, f"`{scheme}`", found["list_bytes"] / 2**20, theirs[0], int(found["pairs"]), theirs[1]])
+    return "**Table 1**\n\n" + table(
+        ["", "scheme", "memory of lists, MiB", "paper", "pairs evaluated", "paper"],
+        rows,
+    )
+
+
+def table_2(entries: list[dict[str, Any]], function: str) -> str:
+    """Returns the table of times with one kind of interaction function."""
+    rows = []
+    for scheme, title, paper in ENTRIES:
+        found = next((e for e in entries if (e["scheme"], e["function"]) == (scheme, function)), None)
+        if found is not None:
+            listing, kernel = found["list_s"], found["kernel_s"]
+            theirs: list[Any] = [paper[2], paper[3], paper[2] + paper[3]] if paper else [None] * 3
+            rows.append(
+                [
+                    title,
+                    found["ms_per_list"],
+                    found["ms_per_kernel"],
+                    1e6 * found["ms_per_kernel"] / found["pairs"],
+                    listing,
+                    kernel,
+                    listing + kernel,
+                    *theirs,
+                ]
+            )
+    return f"**Table 2**, interaction functions: {function}\n\n" + table(
+        [
+            "",
+            "ms a list",
+            "ms a step",
+            "ns a pair",
+            f"lists, s for {PAPER_STEPS:,} steps",
+            "kernels, s",
+            "sum, s",
+            "paper: lists, s",
+            "kernels, s",
+            "sum, s",
+        ],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    pair_schemes()
