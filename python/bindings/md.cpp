@@ -28,6 +28,7 @@
 
 #include "observers.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
@@ -120,6 +121,8 @@ class Session {
     }
     comm::agree_on_input(comm_, problem);
     check_same(settings + selections);
+    for (const auto& note : app::notes_of_removed(config_))
+      if (PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 1) != 0) throw nb::python_error();
     start = app::read_start({config_.input.system, std::as_bytes(std::span(image.data(), image.size()))}, config_,
                             system_, comm_);
     comm::on_each_rank(comm_, [&] { app::add_references(start.block, config_, settings_, system_); });

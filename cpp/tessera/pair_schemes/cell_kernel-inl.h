@@ -2,16 +2,16 @@
 // each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/base/simd/stage-inl.h"
-#include "tessera/md/pair/cells/cell_kernel.h"
 #include "tessera/md/pair/functions-inl.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = tessera::simd::HWY_NAMESPACE;
-using namespace pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): this instruction set's functions
+using namespace md::pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): this instruction set's functions
 
 constexpr auto width = static_cast<std::int32_t>(lanes);
 using P = Pack<1>;
@@ -257,7 +257,7 @@ struct Analytic {
       if constexpr (WithEnergy) {
         const P t = MulAdd(pair.distance.r2, set(k.ewald_scale), set(-1.0f));
         values.coulomb = hn::Mul(
-            pair.qq, hn::Sub(pair.distance.inverse.part[0], Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]));
+            pair.qq, hn::Sub(pair.distance.inverse.part[0], Evaluate<md::pair::ewald_degree_high>(k.ewald_energy, t).part[0]));
       }
     } else {
       const auto plain = PlainCoulomb<WithEnergy>(k, pair.distance);
@@ -429,5 +429,5 @@ void Dispatch(const CellAtoms& atoms, Run&& run) {
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 HWY_AFTER_NAMESPACE();

@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "tessera/md/accumulator.h"
-#include "tessera/md/pair/cells/pair_table.h"
 #include "tessera/md/pair/clusters/cluster_kernel.h"
+#include "tessera/pair_schemes/pair_table.h"
 
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
+
+using md::EnergyVirial, md::Term;
+using md::pair::cluster_size, md::pair::n_neighbour_cells, md::pair::pair_force_unit, md::pair::clash_force_over_r;
+using md::pair::ExcludedClusters, md::pair::TablePairs, md::pair::KernelConstants, md::pair::KernelRule;
 
 /// Tells how coordinates and forces are stored: x y z of one atom after another, or all x, then all y, then all z.
 enum class Layout { array_of_structures, structure_of_arrays };
@@ -92,4 +96,4 @@ void for_excluded(const ExcludedClusters& excluded, std::int32_t slot, Visit&& v
       if (bits & 1u) visit(partner.cluster * cluster_size + static_cast<std::int32_t>(j));
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

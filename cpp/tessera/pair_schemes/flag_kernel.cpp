@@ -1,16 +1,16 @@
 // Implements algorithms 3 and 4: there is one flag for each atom and cell, and a flagged atom meets all atoms of the
 // cell, which are contiguous in memory. Each pair is rounded to integers, so that the order changes no bit.
-#include "tessera/md/pair/cells/cell_kernel.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/md/pair/cells/flag_kernel.cpp"
+#define HWY_TARGET_INCLUDE "tessera/pair_schemes/flag_kernel.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "tessera/md/pair/cells/cell_kernel-inl.h"
+#include "tessera/pair_schemes/cell_kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace HWY_NAMESPACE {
 
 static_assert(n_neighbour_cells <= 8 * sizeof(NeighbourFlags));
@@ -107,11 +107,11 @@ void AddFlaggedForces(const CellAtoms& atoms, std::int32_t cell, const Neighbour
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 
 HWY_EXPORT(FlagNeighbours);
 HWY_EXPORT(AddFlaggedForces);
@@ -125,5 +125,5 @@ void add_flagged_forces(const CellAtoms& atoms, std::int32_t cell, const Neighbo
   HWY_DYNAMIC_DISPATCH(AddFlaggedForces)(atoms, cell, flags, force, energies, close);
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 #endif

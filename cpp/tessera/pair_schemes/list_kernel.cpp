@@ -1,19 +1,19 @@
 // Implements algorithms 1 and 2: there is a list of neighbours for each atom and cell, and their coordinates are
 // gathered. Each pair is rounded to integers, so that neither the order nor the rest of the list changes a bit.
-#include "tessera/md/pair/cells/cell_kernel.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
 #include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/md/pair/cells/list_kernel.cpp"
+#define HWY_TARGET_INCLUDE "tessera/pair_schemes/list_kernel.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "tessera/base/simd/compress-inl.h"
-#include "tessera/md/pair/cells/cell_kernel-inl.h"
+#include "tessera/pair_schemes/cell_kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace HWY_NAMESPACE {
 
 /// Puts the excluded ones among a row's `n` neighbours first and counts them. Without a mesh they do not interact and
@@ -115,11 +115,11 @@ void AddListedForces(const CellAtoms& atoms, const NeighbourList& list, std::siz
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 
 HWY_EXPORT(ListNeighbours);
 HWY_EXPORT(AddListedForces);
@@ -138,5 +138,5 @@ std::size_t NeighbourList::bytes() const {
          neighbour.capacity() * sizeof(std::int32_t);
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 #endif

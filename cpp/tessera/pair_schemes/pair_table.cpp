@@ -1,14 +1,10 @@
-#include "tessera/md/pair/cells/pair_table.h"
+#include "tessera/pair_schemes/pair_table.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-namespace tessera::md::pair::cells {
-
-double points_of_table(double cutoff, double density) {
-  return density * cutoff * cutoff / (shortest_in_table * shortest_in_table) + 3;
-}
+namespace tessera::pair_schemes {
 
 PairTable make_pair_table(const PairSettings& settings, double density) {
   PairTable table;
@@ -39,4 +35,4 @@ PairTable make_pair_table(const PairSettings& settings, double density) {
   return table;
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

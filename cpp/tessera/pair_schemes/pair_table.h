@@ -8,7 +8,9 @@
 
 #include "tessera/md/pair/functions.h"
 
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
+
+using md::pair::PairSettings, md::pair::ForceEnergy, md::pair::LjModifier, md::pair::Electrostatics;
 
 /// The table does not cover closer pairs of atoms, Å; they are computed in double precision.
 inline constexpr double shortest_in_table = 1.0;
@@ -24,12 +26,8 @@ struct PairTable {
   std::vector<float> force, energy;  // (points, stride)
 };
 
-/// Returns how many points a table needs, which may be more than it can number, and their bytes.
-double points_of_table(double cutoff, double density);
-inline double bytes_of_table(double points) { return 2 * sizeof(float) * PairTable::stride * points; }
-
 /// Makes a table with `density` points between 1/r² = 0 and 1/r_c², r_c being the Lennard-Jones cut-off. Errors are
 /// proportional to 1/density².
 PairTable make_pair_table(const PairSettings& settings, double density);
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

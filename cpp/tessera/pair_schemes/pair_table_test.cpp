@@ -1,11 +1,11 @@
 // Compares the table with the functions that it replaces.
-#include "tessera/md/pair/cells/pair_table.h"
+#include "tessera/pair_schemes/pair_table.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace {
 
 /// Holds the greatest errors of interpolated F/r and U, relative to an unmodified r⁻¹², r⁻⁶ or 1/r.
@@ -80,4 +80,4 @@ TEST(PairTable, IsDensestWhereAtomsAreClose) {
 }
 
 }  // namespace
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

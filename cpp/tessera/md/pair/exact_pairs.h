@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tessera/md/accumulator.h"
-#include "tessera/md/pair/pair_scheme.h"
+#include "tessera/md/pair/pair_data.h"
 
 namespace tessera::md::pair {
 
