@@ -256,8 +256,8 @@ struct Analytic {
                                                hn::Mul(hn::Add(of_lj, CoulombWithoutMesh<Choice>(k, pair)), inverse2));
       if constexpr (WithEnergy) {
         const P t = MulAdd(pair.distance.r2, set(k.ewald_scale), set(-1.0f));
-        values.coulomb = hn::Mul(
-            pair.qq, hn::Sub(pair.distance.inverse.part[0], Evaluate<md::pair::ewald_degree_high>(k.ewald_energy, t).part[0]));
+        values.coulomb = hn::Mul(pair.qq, hn::Sub(pair.distance.inverse.part[0],
+                                                  Evaluate<md::pair::ewald_degree_high>(k.ewald_energy, t).part[0]));
       }
     } else {
       const auto plain = PlainCoulomb<WithEnergy>(k, pair.distance);

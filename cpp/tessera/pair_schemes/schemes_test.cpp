@@ -23,7 +23,7 @@ struct Found {
   std::vector<std::int64_t> force;  // by slot, x y z, force_unit
   EnergyVirial energies;
 
-  double force_on(std::size_t i) const { return md::from_fixed(force[i], md::force_unit); }
+  double force_on(std::size_t i) const { return from_fixed(force[i], force_unit); }
   friend bool operator==(const Found& a, const Found& b) {
     return a.force == b.force && a.energies.energy == b.energies.energy && a.energies.virial == b.energies.virial;
   }
@@ -32,10 +32,11 @@ struct Found {
 struct Options {
   int threads = 1;
   bool with_energies = true;
-  double buffer = 1.5, reach = 0.5;  // Å; of each atom, in units of the buffer
+  double buffer = 1.5, reach = 0.5;                   // Å; of each atom, in units of the buffer
+  Precision precision = Precision::double_precision;  // of the engine
 };
 
-/// The sum of the engine in double precision where `scheme` is null.
+/// Returns the sum by a scheme, or that of the engine where it is null.
 Found compute(const Sample& sample, const PairSettings& settings, const PairScheme* scheme,
               const Function& function = {}, const Options& options = {}) {
   ThreadPool threads(options.threads);
@@ -47,8 +48,8 @@ Found compute(const Sample& sample, const PairSettings& settings, const PairSche
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = {1 << 30, 0, 0};  // so that each has the greatest reach
   domain.distribute({particles, {}});
-  md::pair::PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer},
-                              Precision::double_precision, threads);
+  md::pair::PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer}, options.precision,
+                              threads);
   forces.rebuild();
   forces.update(true);
   std::vector<std::vector<std::int64_t>> force(index(options.threads),
@@ -70,7 +71,7 @@ Found compute(const Sample& sample, const PairSettings& settings, const PairSche
   Found found{std::move(force.front()), energies.front()};
   for (std::size_t t = 1; t < force.size(); ++t) {
     found.energies.merge(energies[t]);
-    for (std::size_t i = 0; i < found.force.size(); ++i) md::add_fixed(found.force[i], force[t][i]);
+    for (std::size_t i = 0; i < found.force.size(); ++i) add_fixed(found.force[i], force[t][i]);
   }
   return found;
 }
@@ -112,8 +113,8 @@ void expect_agreement(const Found& found, const Found& exact) {
   for (const auto term : {Term::lj, Term::coulomb_real, Term::coulomb_exclusion})
     EXPECT_NEAR(found.energies[term], exact.energies[term], 0.05 * tolerance * size);
   for (std::size_t c = 0; c < 6; ++c)
-    EXPECT_NEAR(md::from_fixed(found.energies.virial[c], md::energy_unit),
-                md::from_fixed(exact.energies.virial[c], md::energy_unit), 0.05 * tolerance * size);
+    EXPECT_NEAR(from_fixed(found.energies.virial[c], energy_unit), from_fixed(exact.energies.virial[c], energy_unit),
+                0.05 * tolerance * size);
 }
 
 TEST(PairSchemes, AgreeWithTheEngine) {
@@ -127,9 +128,12 @@ TEST(PairSchemes, AgreeWithTheEngine) {
           auto settings = short_range(lj, e);
           if (two_cutoffs) settings.direct_cutoff = 8, settings.cutoff = 6.9, settings.switch_distance = 5.5;
           const auto exact = compute(sample, settings, nullptr);
+          const auto clusters = compute(sample, settings, nullptr, {}, {.precision = Precision::mixed});
           tessera::test::for_instruction_sets([&] {
             for_schemes(800, [&](const auto& scheme, const auto& function) {
-              expect_agreement(compute(sample, settings, &scheme, function), exact);
+              const auto found = compute(sample, settings, &scheme, function);
+              expect_agreement(found, exact);
+              expect_agreement(found, clusters);
             });
           });
         }

@@ -99,13 +99,14 @@ nlohmann::json measure(const PairSchemeRequest& request, const comm::Communicato
   const auto& own = engine.forces().pairs().sum();
   const auto seconds = simulation.timers().seconds();
   const auto phase = [&](md::Phase one) { return seconds[static_cast<std::size_t>(one)]; };
-  return {{"lists", engine.n_pair_lists() - lists_before},
-          {"list_seconds", beside ? beside->list_seconds() : phase(md::Phase::pair_list)},
-          {"kernel_seconds", beside ? beside->kernel_seconds() : phase(md::Phase::pair)},
-          {"list_bytes", beside ? beside->sum().list_bytes() : own.list_bytes()},
-          {"pairs", beside ? beside->sum().n_evaluated() : own.n_evaluated()},
-          {"buffer", engine.plan().cells.buffer},
-          {"versions", {{"Tessera", TESSERA_VERSION}, {"SIMD of Tessera", instruction_set()}, {"compiler", __VERSION__}}}};
+  return {
+      {"lists", engine.n_pair_lists() - lists_before},
+      {"list_seconds", beside ? beside->list_seconds() : phase(md::Phase::pair_list)},
+      {"kernel_seconds", beside ? beside->kernel_seconds() : phase(md::Phase::pair)},
+      {"list_bytes", beside ? beside->sum().list_bytes() : own.list_bytes()},
+      {"pairs", beside ? beside->sum().n_evaluated() : own.n_evaluated()},
+      {"buffer", engine.plan().cells.buffer},
+      {"versions", {{"Tessera", TESSERA_VERSION}, {"SIMD of Tessera", instruction_set()}, {"compiler", __VERSION__}}}};
 }
 
 }  // namespace tessera::programs
