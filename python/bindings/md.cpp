@@ -121,8 +121,6 @@ class Session {
     }
     comm::agree_on_input(comm_, problem);
     check_same(settings + selections);
-    for (const auto& note : app::notes_of_removed(config_))
-      if (PyErr_WarnEx(PyExc_UserWarning, note.c_str(), 1) != 0) throw nb::python_error();
     start = app::read_start({config_.input.system, std::as_bytes(std::span(image.data(), image.size()))}, config_,
                             system_, comm_);
     comm::on_each_rank(comm_, [&] { app::add_references(start.block, config_, settings_, system_); });
@@ -130,6 +128,13 @@ class Session {
     make_simulation();
     simulation_->start(std::move(start.block), std::move(start.origin));
     history_->record(*simulation_);
+  }
+
+  /// Returns what is to be known of the settings; on the root.
+  std::vector<std::string> notes() const {
+    if (!comm_.is_root()) return {};
+    const auto notes = app::notes_of_removed(config_);
+    return {notes.begin(), notes.end()};
   }
 
   void step(std::int64_t n) {
@@ -449,6 +454,7 @@ void register_md(nb::module_& module) {
       .def("run", &Session::run, Release())
       .def("minimize", &Session::minimize, Release())
       .def("save", &Session::save, Release())
+      .def("notes", &Session::notes)
       .def("restore", &Session::restore, Release())
       .def("agree", &Session::agree, Release())
       .def("state_hash", &Session::state_hash, Release())

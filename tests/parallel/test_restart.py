@@ -281,7 +281,10 @@ def test_a_checkpoint_that_names_the_pair_scheme_goes_on(runs: Runs, tmp_path: P
     }
     path = runs.run_file(system, settings)
     shutil.copytree(DATA / "named_pair_schemes" / precision, path.parent / "output")
-    found = runs.start(path, "--restart")
+    found = runs.start(path, "--restart", "--set", "interactions.pair_function=analytic")
+    assert "note: --set interactions.pair_function=analytic: interactions.pair_function = analytic is ignored" in (
+        found.process.stderr
+    )
     assert found.report["first_step"] == 4
     assert found.hash == OF_NAMED_SCHEMES[precision]
 
