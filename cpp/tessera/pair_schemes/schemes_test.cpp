@@ -173,7 +173,7 @@ TEST(PairSchemes, AgreeWithAnyNumberOfCells) {
   }
 }
 
-/// Two equal ions at a distance along x, alone in a box.
+/// Returns two equal ions at a distance along x, alone in a box.
 Sample two_ions(double distance) {
   Sample sample;
   auto& system = sample.system;

@@ -341,7 +341,7 @@ TEST(RepeatedSection, IsDescribed) {
   EXPECT_TRUE(parse_walls(text).wall.empty());
 }
 
-/// The keys of the pair scheme in a run file.
+/// Returns the keys of a run file that name a pair scheme.
 std::string scheme(const std::string& name, const std::string& precision = "mixed") {
   return "[parallel]\nprecision = \"" + precision + "\"\npair_scheme = \"" + name + "\"\n";
 }

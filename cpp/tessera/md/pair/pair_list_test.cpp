@@ -26,7 +26,7 @@ struct Listed {
 /// Distances this close to the range may be on either side in single precision.
 constexpr double tolerance = 2e-5;
 
-/// Makes a list as the schemes with clusters do.
+/// Makes a list as the sum does.
 PairList list_of(const domain::Domain& domain, const PairForces& forces) {
   const auto& data = forces.data();
   PairList list;
