@@ -32,7 +32,7 @@ class CellSum : public PairSum {
 
  protected:
   virtual void make_lists() = 0;
-  virtual void run_kernels(std::span<Accumulator> by_thread) = 0;
+  virtual void run_kernels() = 0;
 
   /// Calls function(thread, cell) for all cells that have pairs, as threads become free.
   template <class Function>
@@ -73,7 +73,6 @@ class CellSum : public PairSum {
   std::size_t index(std::int64_t slot, std::int64_t d) const {
     return at(layout_ == Layout::array_of_structures ? 3 * slot + d : slot + d * n_slots_);
   }
-  void add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread);
 
   std::optional<PairTable> table_;
   std::int64_t n_slots_ = 0;  // including the spare ones
@@ -139,7 +138,7 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
     force_[at(thread)].assign(at(3 * n_slots_), 0);
     close_[at(thread)].clear();
   });
-  run_kernels(by_thread);
+  run_kernels();
   // Forces are converted from the layout and the kernels' unit to x y z of each slot in force_unit, summed over
   // threads.
   constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
@@ -153,30 +152,12 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
         add_fixed(total[at(3 * s + d)], scale * static_cast<std::int32_t>(sum));
       }
   });
-  const bool with_energies = by_thread[0].energies != nullptr;
-  const bool any_close = std::any_of(close_.begin(), close_.end(), [](const auto& list) { return !list.empty(); });
-  if (!any_close && !with_energies) return;
+  if (std::all_of(close_.begin(), close_.end(), [](const auto& list) { return list.empty(); })) return;
   const ExactPairs exact(data_);
   data_.threads.run([&](int thread) {
     for (const auto& pair : close_[at(thread)])
       exact.add(pair.i, pair.j, at(pair.offset), pair.is_excluded, ExactPairs::ExclusionEnergy::leave_out,
                 by_thread[at(thread)]);
-  });
-  if (with_energies) add_exclusion_energies(exact, by_thread);
-}
-
-/// Uses double precision, because these energies nearly cancel the self energy, so single precision would show.
-void CellSum::add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread) {
-  for_cells([&](int thread, std::int32_t cell) {
-    for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
-      const auto partner = cells_.partner[at(cell)][o];
-      if (partner < 0) continue;
-      for (auto i = cells_.begin[at(cell)]; i < cells_.end[at(cell)]; ++i)
-        for_excluded(data_.exclusions, i, [&](std::int32_t j) {
-          if (j >= (o == 0 ? i + 1 : cells_.begin[at(partner)]) && j < cells_.end[at(partner)])
-            exact.add_exclusion_energy(i, j, o, *by_thread[at(thread)].energies);
-        });
-    }
   });
 }
 
@@ -212,7 +193,7 @@ class ListSum final : public CellSum {
     }
   }
 
-  void run_kernels(std::span<Accumulator> by_thread) override {
+  void run_kernels() override {
     struct Piece {
       const NeighbourList* list;
       std::size_t begin, end;
@@ -226,7 +207,7 @@ class ListSum final : public CellSum {
     data_.threads.run([&](int thread) {
       for (auto p = next++; p < pieces.size(); p = next++)
         add_listed_forces(all, *pieces[p].list, pieces[p].begin, pieces[p].end, force_[at(thread)].data(),
-                          by_thread[at(thread)].energies, close_[at(thread)]);
+                          close_[at(thread)]);
     });
   }
 
@@ -257,11 +238,10 @@ class CellFlagSum final : public CellSum {
     for_cells([&](int, std::int32_t cell) { flag_neighbours(all, cell, list_cutoff(), flags_.data()); });
   }
 
-  void run_kernels(std::span<Accumulator> by_thread) override {
+  void run_kernels() override {
     const auto all = atoms();
     for_cells([&](int thread, std::int32_t cell) {
-      add_flagged_forces(all, cell, flags_.data(), force_[at(thread)].data(), by_thread[at(thread)].energies,
-                         close_[at(thread)]);
+      add_flagged_forces(all, cell, flags_.data(), force_[at(thread)].data(), close_[at(thread)]);
     });
   }
 

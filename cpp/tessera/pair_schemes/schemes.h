@@ -27,7 +27,7 @@ class PairSum {
   /// Follows atoms that have moved. Makes a new list if requested, of the pairs that may come within the cut-off as
   /// long as no atom moves further than its reach.
   virtual void update(bool make_list) = 0;
-  /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off.
+  /// Adds the forces of all pairs within the cut-off; energies are not summed.
   virtual void add_forces(std::span<md::Accumulator> by_thread) = 0;
   /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
   virtual std::int64_t n_evaluated() const = 0;
