@@ -109,7 +109,7 @@ tsan: setup ## unit tests with everything under the thread sanitizer
 large_plans = SixtyFiveThousand|FourThousand|LargeMachines|EveryRankCountUpTo|SplitByLoad.Switches
 long_samples = Minimize.ConvergesAsFar|GroupScalingVirial.IsTheDerivative|md.Memory.
 long_samples := $(long_samples)|AllBaths.*/(nose_hoover|langevin|berendsen|mtk_constant_area|monte_carlo_isotropic)( |$$)
-long_samples := $(long_samples)|PairSchemes.(Geometric|LorentzBerthelotWithNbfix)$$
+long_samples := $(long_samples)|PairSums.(Geometric|LorentzBerthelotWithNbfix)$$
 
 .PHONY: asan-quick
 asan-quick: build ## unit tests of the libraries that changed, under these sanitizers, as CI does
@@ -119,9 +119,9 @@ asan-quick: build ## unit tests of the libraries that changed, under these sanit
 
 # Tests in which several threads share memory: the thread pool and the shares of work, ranks that are threads of one
 # process (comm, fft, engine), and the pair list, pair sum, mesh and engine on several threads.
-threaded_libraries = $(filter base comm fft grid md,$(changed_libraries))
+threaded_libraries = $(filter base comm fft grid md pair_schemes,$(changed_libraries))
 threaded_tests := base\..*ThreadPool|comm\..*(Follow|RankLine)|fft\.Fft(Ranks|Trial|Agree)|grid\.Grid(Operator|Transfer|Relax)
-threaded_tests := $(threaded_tests)|md\.Shares|md\.(Pme|PairSchemes|Engine)\..*(Threads|Ranks)|md\..*PairList|md\.(Domain|SlotMap|State)\.
+threaded_tests := $(threaded_tests)|pair_schemes\..*WhoeverSums|md\.Shares|md\.(Pme|PairSums|Engine)\..*(Threads|Ranks)|md\..*PairList|md\.(Domain|SlotMap|State)\.
 
 .PHONY: tsan-quick
 tsan-quick: build ## unit tests of the libraries that changed and run on several threads, under it, as CI does

@@ -1,7 +1,7 @@
-# tessera_library(name LINK targets…): the library of cpp/tessera/<name>, all its sources except tests, `main` files and
-# the backends of comm.
+# tessera_library(name [NOT_INSTALLED] LINK targets…): the library of cpp/tessera/<name>, all its sources except tests,
+# `main` files and the backends of comm.
 function(tessera_library name)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "NOT_INSTALLED" "" "LINK" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/comm/(mpi|serial|threaded)/")
@@ -19,7 +19,9 @@ function(tessera_library name)
   target_compile_options(${target} ${kind} $<INSTALL_INTERFACE:-ffp-contract=off>)
   target_link_libraries(${target} ${kind} ${arg_LINK})
   target_compile_definitions(${target} ${kind} TESSERA_VERSION="${PROJECT_VERSION}")
-  tessera_export(${target} ${name})
+  if(NOT arg_NOT_INSTALLED)
+    tessera_export(${target} ${name})
+  endif()
 endfunction()
 
 # tessera_vectorised(source… [OPTIONS options…]): sources in whose loops the compiler's effort pays, where it optimises.
@@ -118,7 +120,7 @@ function(tessera_unit_tests)
   file(GLOB threaded CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/threaded/*.cpp)
   add_library(tessera_comm_threaded OBJECT ${threaded})
   target_link_libraries(tessera_comm_threaded PUBLIC tessera_comm)
-  foreach(name base machine collectives comm fft grid io model md app)
+  foreach(name base machine collectives comm fft grid io model md pair_schemes app)
     file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/${name}/*_test.cpp)
     if(tests)
       add_executable(${name}_test ${tests})

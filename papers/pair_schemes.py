@@ -3,6 +3,8 @@ scheme: memory of the pair lists, pairs of atoms that are evaluated, times of th
 
 from __future__ import annotations
 
+import json
+import subprocess
 from statistics import median
 from typing import Any
 
@@ -11,9 +13,10 @@ import click
 from bench.common import engine, systems
 from bench.common.options import Common, common_options
 from bench.common.results import Figure, table
+from tessera import launch
 
-LIST, KERNEL = "pair list", "pair forces"
 PAPER_STEPS, PAPER_LIST_EVERY = 2000, 10
+TABLE_DENSITY = 100  # points of r_c²/r²
 # Scheme, name in the paper, and the paper's memory (MiB), pairs, and seconds of the search and of the sum.
 ENTRIES: list[tuple[str, str, tuple[float, int, float, float] | None]] = [
     ("list_aos", "Algorithm 1 (AoS)", (305.88, 47_364_470, 9.95, 36.42)),
@@ -26,12 +29,12 @@ ENTRIES: list[tuple[str, str, tuple[float, int, float, float] | None]] = [
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--system", "name", type=click.Choice(systems.NAMES), default="apoa1", show_default=True)
-@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
+@click.option("-t", "--threads", default=2, show_default=True, help="Threads of the one rank.")
 @click.option("--function", "functions", multiple=True, help="analytic or table; repeatable; default: both.")
 @click.option("--buffer", default=0.75, show_default=True, help="parallel.buffer, Å; cells of ApoA1 widen it to 1.1.")
 @common_options(steps=30, repeats=3, steps_help="Steps of each run.")
 def pair_schemes(
-    common: Common, name: str, layout: str, functions: tuple[str, ...], buffer: float, steps: int, repeats: int
+    common: Common, name: str, threads: int, functions: tuple[str, ...], buffer: float, steps: int, repeats: int
 ) -> None:
     """Measure memory, pairs and time of each pair scheme; their runs take turns.
 
@@ -45,36 +48,36 @@ def pair_schemes(
     """
     if steps < 1:
         raise click.UsageError("--steps: at least 1")
-    where = engine.Layout.parse(layout)
+    where = f"1 × {threads}"
     functions = functions or ("analytic", "table")
     figure = Figure(
         "pair_schemes",
         "Pair schemes",
-        {"system": name, "steps": steps, "repeats": repeats, "layout": str(where), "buffer": buffer},
+        {"system": name, "steps": steps, "repeats": repeats, "layout": where, "buffer": buffer},
         {},
     )
     kinds = [(scheme, f) for f in functions for scheme, _, _ in ENTRIES if f == "analytic" or scheme != "cluster"]
     runs: dict[tuple[str, str], list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for turn in range(repeats):
         for scheme, function in kinds if turn % 2 == 0 else reversed(kinds):
+            # Every atom may move by half the buffer, so there is one list for each sort, as in the paper.
             settings = engine.merge(
-                engine.interactions(12.0, "potential-switch"),
-                {
-                    "interactions": {"pair_function": function},
-                    "dynamics": {"steps": steps},
-                    # Every atom may move by half the buffer, so there is one list for each sort, as in the paper.
-                    "parallel": {"pair_scheme": scheme, "buffer": buffer, "list_steps": 100},
-                    "output": {"trajectory": "none", "energy_every": 0},
-                },
+                engine.interactions(12.0, "potential-switch"), {"parallel": {"buffer": buffer, "list_steps": 100}}
             )
-            done = engine.run(systems.system(common, name), settings, common.work / "runs" / "pair_schemes", where)
-            figure.versions.update(done.versions())
-            runs[scheme, function].append(found := summary(done.report))
+            words = [
+                f"--set={part}.{key}={json.dumps(value)}" for part in settings for key, value in settings[part].items()
+            ]
+            done = measure(
+                systems.system(common, name), "--scheme", scheme, "-t", threads, "--steps", steps, *words,
+                *(["--density", TABLE_DENSITY] if function == "table" else []),
+            )  # fmt: skip
+            figure.versions |= done["versions"]
+            runs[scheme, function].append(found := summary(done, steps))
             common.say(
                 f"{turn + 1}/{repeats} {scheme}, {function}: list {found['ms_per_list']:.3g} ms, "
                 f"kernel {found['ms_per_kernel']:.3g} ms"
             )
-    figure.data["list_range"] = 12.0 + done.report["results"]["buffer"]
+    figure.data["list_range"] = 12.0 + done["buffer"]
     entries = [{"scheme": scheme, "function": f, **medians(runs[scheme, f])} for scheme, f in kinds]
     figure.data["entries"] = entries
     figure.tables += [table_1(entries), *(table_2(entries, f) for f in functions)]
@@ -88,19 +91,22 @@ def pair_schemes(
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
 
 
-def summary(report: dict[str, Any]) -> dict[str, float]:
+def measure(*words: object) -> dict[str, Any]:
+    """Lets one scheme sum the pairs of a short run, and returns what the driver measures."""
+    driver = launch.program_path("tessera-pair-schemes", "serial")
+    done = subprocess.run([driver, *map(str, words)], check=True, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(done.stdout))
+
+
+def summary(found: dict[str, Any], steps: int) -> dict[str, float]:
     """Returns the figures of one run."""
-    seconds = {phase["name"]: phase["seconds"] for phase in report["phases"]}
-    results = report["results"]
-    # The first list was made before the first step.
-    lists = max(1, results["pair_lists"] - 1)
+    lists = max(1, found["lists"])
     return {
-        "list_bytes": results["pair_list_bytes"],
-        "pairs": results["pairs_evaluated"],
+        "list_bytes": found["list_bytes"],
+        "pairs": found["pairs"],
         "lists": lists,
-        "ms_per_list": 1000 * seconds[LIST] / lists,
-        "ms_per_kernel": 1000 * seconds[KERNEL] / report["steps"],
-        "ms_per_step": report["ms_per_step"],
+        "ms_per_list": 1000 * found["list_seconds"] / lists,
+        "ms_per_kernel": 1000 * found["kernel_seconds"] / steps,
     }
 
 

@@ -28,6 +28,7 @@
 
 #include "observers.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
@@ -127,6 +128,13 @@ class Session {
     make_simulation();
     simulation_->start(std::move(start.block), std::move(start.origin));
     history_->record(*simulation_);
+  }
+
+  /// Returns what is to be known of the settings; on the root.
+  std::vector<std::string> notes() const {
+    if (!comm_.is_root()) return {};
+    const auto notes = app::notes_of_removed(config_);
+    return {notes.begin(), notes.end()};
   }
 
   void step(std::int64_t n) {
@@ -446,6 +454,7 @@ void register_md(nb::module_& module) {
       .def("run", &Session::run, Release())
       .def("minimize", &Session::minimize, Release())
       .def("save", &Session::save, Release())
+      .def("notes", &Session::notes)
       .def("restore", &Session::restore, Release())
       .def("agree", &Session::agree, Release())
       .def("state_hash", &Session::state_hash, Release())

@@ -166,6 +166,8 @@ class Simulation:
                 fortran_handle=flavours.handle_of(module, comm),
                 threads=int(threads),
             )
+        for note in self._native.notes():
+            warnings.warn(printable(note), stacklevel=2)
         self._hooks: list[Callable[[Simulation], object]] = []
         self._forces: dict[int, Callable[[Atoms], Any]] = {}  # by a number of its own, as the engine orders them
         self._one_at_a_time = threading.RLock()

@@ -47,6 +47,13 @@ def test_steps_are_those_of_the_engine(runs: Runs, water: Path) -> None:  # noqa
     assert dict(threads.energies) == dict(sim.energies)
 
 
+def test_removed_keys_are_told_of(water: Path) -> None:
+    with pytest.warns(UserWarning, match="cluster is ignored: this key has been removed"):
+        tessera.Simulation(water, {**SHORT, "parallel": {"pair_scheme": "cluster"}})
+    with pytest.raises(tessera.InputError, match="list_soa: this key has been removed"):
+        tessera.Simulation(water, {**SHORT, "parallel": {"pair_scheme": "list_soa"}})
+
+
 def test_a_run_writes_what_the_engine_writes(runs: Runs, water: Path, tmp_path: Path) -> None:  # noqa: F811
     settings = {**SHORT, "output": {"folder": str(tmp_path / "out"), "energy_every": 10, "trajectory_every": 10}}
     sim = tessera.Simulation(water, settings)

@@ -29,9 +29,12 @@ EVERYTHING = list(changed.MAY_USE)
 @pytest.mark.parametrize(
     ("files", "libraries"),
     [
-        (["cpp/tessera/md/step.cpp"], ["programs", "md", "app"]),
+        (["cpp/tessera/md/step.cpp"], ["programs", "md", "pair_schemes", "app"]),
         (["cpp/tessera/md/engine_test.cpp"], ["md"]),
-        (["cpp/tessera/collectives/plan.h"], ["collectives", "comm", "programs", "fft", "grid", "io", "md", "app"]),
+        (
+            ["cpp/tessera/collectives/plan.h"],
+            ["collectives", "comm", "programs", "fft", "grid", "io", "md", "pair_schemes", "app"],
+        ),
         (["cpp/tessera/model/README.md", "docs/notation.md", "tests/app/test_cli.py"], []),
         (["cpp/tessera/base/error.cpp"], EVERYTHING),
         (["cmake/TesseraMpi.cmake"], EVERYTHING),

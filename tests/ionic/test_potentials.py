@@ -242,12 +242,6 @@ def test_a_switch_of_powers_is_refused(runs: Runs, tmp_path: Path, lj: str) -> N
     assert f'interactions.lj = "{lj}" is defined for Lennard-Jones alone' in found.process.stderr
 
 
-def test_other_schemes_are_refused(runs: Runs, tmp_path: Path) -> None:
-    for settings in ({"parallel.pair_scheme": "list_soa"}, {"interactions.pair_function": "table"}):
-        found = runs.run(written(salt(tmp_path), tmp_path), {**PAIRS, **settings}, check=False)
-        assert "for a system with pair potentials" in found.process.stderr
-
-
 def test_a_slow_potential_has_no_tail(runs: Runs, tmp_path: Path) -> None:
     path = written(salt(tmp_path, ("Na+ Cl- nm 0.3 9 3 3.2",)), tmp_path)
     found = runs.run(path, {**PAIRS, "interactions.lj_tail": True}, check=False)

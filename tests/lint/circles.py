@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 ROOT = Path(__file__).resolve().parents[2]
 Graph = dict[str, set[str]]
 # These sources name users of their own header: a registry names its entries, the list of messages names its check.
-KNOW_THEIR_USERS = re.compile(r"registry\.cpp|pair_scheme\.cpp|collectives/plan\.cpp")
+KNOW_THEIR_USERS = re.compile(r"registry\.cpp|collectives/plan\.cpp")
 
 
 def modules() -> Graph:

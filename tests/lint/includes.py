@@ -10,12 +10,13 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "machine": "base",
     "collectives": "machine base",
     "comm": "collectives machine base",
-    "programs": "app io comm collectives machine base",
+    "programs": "app pair_schemes md io comm collectives machine base",
     "fft": "comm collectives machine base",
     "grid": "fft comm machine base",
     "io": "comm machine base",
     "model": "base",
     "md": "model fft comm machine base",
+    "pair_schemes": "md model comm base",
     "app": "md model io grid fft comm collectives machine base",
 }
 ONLY_IN = {  # other projects' headers that only some libraries may include

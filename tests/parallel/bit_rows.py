@@ -78,7 +78,6 @@ def system_file(name: str) -> Path:
 
 SHORT: Settings = {"dynamics.steps": 40, "output.energy_every": 10}
 DHFR: Settings = {"interactions.cutoff": 12.0, "interactions.switch": 10.0}
-PAIR_SCHEMES = ("list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa")  # all but the defaults
 
 
 def _box_moves(run: Outcome, times: int = 5) -> bool:
@@ -87,13 +86,6 @@ def _box_moves(run: Outcome, times: int = 5) -> bool:
 
 def _restraint_acts(run: Outcome) -> bool:
     return bool(run.table["restraint"].min() > 0)
-
-
-def _pairs(scheme: str, function: str) -> Row:
-    """Each scheme and function has other bits than the others."""
-    keys: Settings = {"parallel.pair_scheme": scheme, "interactions.pair_function": function}
-    lengths: Settings = {"dynamics.steps": 12, "output.energy_every": 4}
-    return Row("peptide", {**lengths, **keys}, acts=lambda run: run.report["results"]["pair_scheme"] == scheme)
 
 
 def _late_searches(buffer: float) -> Row:
@@ -220,8 +212,6 @@ THREE_STEPS: Settings = {
 ROWS: dict[str, Row] = {
     "dhfr": Row("dhfr", {**DHFR, "dynamics.steps": 12, "output.energy_every": 6}, (6,)),
     "between two searches, at one, and after one": Row("peptide", {**SHORT, "output.energy_every": 1}, (5, 20, 21)),
-    **{f"{scheme} {function}": _pairs(scheme, function)
-       for scheme in PAIR_SCHEMES for function in ("analytic", "table")},
     **{f"searches every {n}": Row("peptide", {**SHORT, "parallel.pair_search_every": n, "parallel.buffer": 1.0})
        for n in (1, 4, 25)},
     **{f"late searches {buffer}": _late_searches(buffer) for buffer in (0.1, 0.24)},

@@ -3,7 +3,6 @@ restarts."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import ENGINES, FLAVOURS, RANKS
 
-from parallel.bit_rows import DHFR, PAIR_SCHEMES, ROWS, SHORT, Row, combination, system_file
+from parallel.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
 from parallel.runs import Outcome, Runs, Settings, with_set
 from parallel.samples import sample
 
@@ -47,13 +46,6 @@ def test_settings(runs: Runs, precision: str, electrostatics: str, constraints: 
     threaded = runs.run(sample("peptide"), settings, threads=2)
     assert threaded.hash == alone.hash
     assert (threaded.folder / "energy.csv").read_text() == (alone.folder / "energy.csv").read_text()
-
-
-def test_the_pair_schemes_are_all(run_engine: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    sections = json.loads(run_engine("--schema").stdout)["sections"]
-    keys = next(section["keys"] for section in sections if section["name"] == "parallel")
-    known = next(key["allowed"] for key in keys if key["name"] == "pair_scheme")
-    assert set(known) == {"auto", "cluster", "reference", *PAIR_SCHEMES}
 
 
 @pytest.mark.parametrize("steps", [0, 1, 20])
@@ -112,11 +104,6 @@ KINDS: dict[str, tuple[str, Settings, str]] = {
     ),
     "order_6": ("peptide", {"pme.order": 6}, "66329dfd9d3a837f0c63d6d710acdf9e0e08ec1f6e7a9bd403af14a4d7de2b21"),
     "order_8": ("peptide", {"pme.order": 8}, "7abe143d6e9557b543d508ffb5f67b441b0dfca1b1c725465fc0a1cb9621607d"),
-    "table": (
-        "peptide",
-        {"interactions.pair_function": "table"},
-        "e79fa00179a767d2a86158200896d0a7875110f02fcc3bde0b48ec1a0f5ebfa9",
-    ),
     "triclinic": ("octahedron", MTK, "c7065bb407f5c98afaf20e78a9245ba8d9074f4199ae2c32462e5af60cbe3615"),
     "four_sites": ("four_site_water", NPT, "2063a05fd451bc59c0f97c051bb38932617014714e3166b8fed399fdd249555f"),
     "double": (

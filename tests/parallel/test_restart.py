@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import warnings
@@ -17,10 +18,12 @@ from conftest import ENGINES, HANGS, job_under_way, ranks_of
 
 from parallel.runs import PATIENT, Runs, Settings, read_table, wait_for
 from parallel.samples import last_state, sample
-from tessera.system import read
+from tessera.build.water import make_water
+from tessera.system import read, write
 from tessera.traj import Trajectory
 
 ENGINE = "tessera-md"
+DATA = Path(__file__).parent.parent / "data"
 STEPS = 400
 ENDLESS = 1_000_000
 LENGTH: Settings = {
@@ -235,16 +238,10 @@ def test_drift_goes_on_after_a_restart(runs: Runs, uninterrupted: dict[str, Path
 
 @pytest.mark.mpi
 def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
-    """Trials choose the pair scheme and the split of Ewald's sum; after a restart the checkpoint's choice decides the
-    bits."""
+    """Trials choose the split of Ewald's sum; after a restart the checkpoint's choice decides the bits."""
     length: Settings = {"dynamics.steps": 10}
     path = runs.run_file(sample("peptide"), length)
     begun = runs.start(path, "--tune", mpi="mpich", ranks=2)
-    chosen = begun.report["results"]["pair_scheme"]
-    trials = begun.report["results"]["trial_ms_per_step"]
-    assert {"cluster", "list_soa", "cell_flag_soa"} < set(trials)
-    assert trials[chosen] == min(trials.values())
-    assert f'pair_scheme = "{chosen}"' in begun.process.stderr
     splits = begun.report["results"]["split_trials"]
     assert len(splits) > 1
     split = {key: begun.report["results"][key] for key in ("pme_cutoff", "pme_grid")}
@@ -252,11 +249,9 @@ def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
     assert split == {key: best[key] for key in split}
     assert f"pme.cutoff = {str(split['pme_cutoff']).removesuffix('.0')} Å" in begun.process.stderr
     found = runs.start(path, "--restart", "--set", "dynamics.steps=20", threads=2)
-    assert found.report["results"]["pair_scheme"] == chosen
     assert {key: found.report["results"][key] for key in split} == split
     settings: Settings = {
         "dynamics.steps": 20,
-        "parallel.pair_scheme": chosen,
         "pme.cutoff": split["pme_cutoff"],
         "pme.grid": split["pme_grid"],
     }
@@ -264,15 +259,34 @@ def test_a_tuned_run_goes_on_with_its_choice(runs: Runs) -> None:
     assert found.hash == alone.hash
 
 
-def test_a_restart_keeps_the_pair_scheme(runs: Runs) -> None:
-    """This includes a scheme that is not the default. A run file that names another one is refused."""
-    path = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
-    runs.start(path, "--set", "parallel.pair_scheme=cell_flag_soa")
-    further = ("--restart", "--set", "dynamics.steps=8")
-    refused = runs.start(path, *further, "--set", "parallel.pair_scheme=cluster", check=False)
-    assert refused.process.returncode == 2
-    assert "parallel.pair_scheme" in refused.process.stderr
-    assert runs.start(path, *further).report["results"]["pair_scheme"] == "cell_flag_soa"
+# Hashes after eight steps, as the version that wrote the checkpoints at step four reached them.
+OF_NAMED_SCHEMES = {
+    "mixed": "a46878f605f15da5b68e7c52b4d3c01f9fc8e27790c86b5e19110e0babddf923",
+    "double": "60180c3f619f9c7fae512f4bb2e2dd2f1ae580f7a22285bc3a933cdc69ee1590",
+}
+
+
+@pytest.mark.parametrize("precision", OF_NAMED_SCHEMES)
+def test_a_checkpoint_that_names_the_pair_scheme_goes_on(runs: Runs, tmp_path: Path, precision: str) -> None:
+    system = tmp_path / "water.tsr"
+    write(make_water(400), system)
+    settings: Settings = {
+        "interactions.cutoff": 4.0,
+        "interactions.switch": 3.0,
+        "dynamics.timestep": 1.0,
+        "dynamics.steps": 8,
+        "output.energy_every": 2,
+        "output.trajectory": "none",
+        "parallel.precision": precision,
+    }
+    path = runs.run_file(system, settings)
+    shutil.copytree(DATA / "named_pair_schemes" / precision, path.parent / "output")
+    found = runs.start(path, "--restart", "--set", "interactions.pair_function=analytic")
+    assert "note: --set interactions.pair_function=analytic: interactions.pair_function = analytic is ignored" in (
+        found.process.stderr
+    )
+    assert found.report["first_step"] == 4
+    assert found.hash == OF_NAMED_SCHEMES[precision]
 
 
 @pytest.mark.mpi
@@ -295,18 +309,16 @@ def test_a_restart_keeps_the_split(runs: Runs) -> None:
 
 def test_tune_leaves_a_split_that_is_set(runs: Runs) -> None:
     found = runs.run_file(sample("peptide"), {"dynamics.steps": 2, "pme.grid": [32, 32, 32]})
-    results = runs.start(found, "--tune").report["results"]
+    done = runs.start(found, "--tune")
+    results = done.report["results"]
     assert "split_trials" not in results and results["pme_grid"] == [32, 32, 32]
+    assert "--tune has nothing to choose" in done.process.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [(("--tune", "--restart"), "--restart"), (("--tune", "--set", "parallel.pair_scheme=cluster"), "pair_scheme")],
-)
-def test_tune_contradicted(runs: Runs, arguments: tuple[str, ...], words: str) -> None:
-    found = runs.start(runs.run_file(sample("peptide"), {}), *arguments, check=False)
+def test_tune_contradicted(runs: Runs) -> None:
+    found = runs.start(runs.run_file(sample("peptide"), {}), "--tune", "--restart", check=False)
     assert found.process.returncode == 2
-    assert "--tune" in found.process.stderr and words in found.process.stderr
+    assert "--tune" in found.process.stderr and "--restart" in found.process.stderr
 
 
 @pytest.mark.mpi

@@ -91,16 +91,14 @@ def check(
     parts: bool = False,
     energy: float = ENERGY,
     force: float | None = None,
-    more: parallel_runs.Settings | None = None,
     **sizes: Any,
 ) -> None:
     """Checks every term's energy and the sum of the forces; the errors go into the table at the end of all tests.
 
-    `against` are the reference's settings where they differ (as without a cut-off); `more` are further settings of the
-    engine.
+    `against` are the reference's settings where they differ (as without a cut-off).
     """
     theirs = against or settings
-    found, forces = runs.forces(sample(name), {**engine_settings(settings, precision), **(more or {})}, **sizes)
+    found, forces = runs.forces(sample(name), engine_settings(settings, precision), **sizes)
     terms = dict(found["terms"])
     terms["coulomb"] = sum(terms[part] for part in PARTS)
     errors = {term: relative(terms[term], reference(name, theirs, term)[0]) for term in TERMS}

@@ -95,7 +95,6 @@ def test_what_it_does_not_go_with_is_named(runs: Runs, tmp_path: Path) -> None:
 
     assert "there is no tail: set interactions.lj_tail = false" in refused({"interactions.lj_tail": True})
     assert 'needs the mesh of interactions.electrostatics = "pme"' in refused({"interactions.electrostatics": "cut"})
-    assert 'interactions.lj = "pme"; schemes that do' in refused({"parallel.pair_scheme": "list_soa"})
     system = changed("peptide")
     system.force_field.nbfix_types = np.array([[0, 1]], np.int32)
     system.force_field.nbfix_lj = np.array([[3.0, 0.1]])

@@ -69,18 +69,6 @@ def test_apoa1(request: pytest.FixtureRequest, runs: Runs, name: str, precision:
     check(request, runs, name, settings, precision, parts=True)
 
 
-@pytest.mark.parametrize("function", ["analytic", "table"])
-@pytest.mark.parametrize("scheme", ["list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa"])
-@pytest.mark.parametrize("name", ["peptide", "dipeptide_water"])
-def test_pair_schemes(request: pytest.FixtureRequest, runs: Runs, name: str, scheme: str, function: str) -> None:
-    """The schemes and functions other than the defaults agree too."""
-    more: dict[str, bool | int | float | str | list[int]] = {
-        "parallel.pair_scheme": scheme,
-        "interactions.pair_function": function,
-    }
-    check(request, runs, name, replace(SMALL, lj="potential-switch"), "mixed", parts=True, more=more)
-
-
 def test_splits_are_as_accurate(runs: Runs) -> None:
     """A longer direct sum with a mesh that is coarser in proportion is as accurate; the coarser mesh alone is not."""
     converged = replace(SMALL, alpha=0.38, grid=(120, 120, 120))

@@ -6,12 +6,14 @@
 
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/comm/job.h"
 
 namespace tessera::app {
 
@@ -57,7 +59,7 @@ nlohmann::json to_json(const RunConfig& config, const md::Engine& engine, const 
                            {"note", note_of_source(config, engine.system())},
                            {"clashes", to_json(clashes)},
                            {"coulomb_constant", settings.pair.coulomb_constant},
-                           {"pair_scheme", engine.forces().pairs().scheme().name}};
+                           {"pair_scheme", md::pair::scheme_name(settings.precision)}};
   if (engine.system().is_periodic) result["pressure_bar"] = energies.pressure;
   if (settings.pair.electrostatics == md::pair::Electrostatics::pme)
     result["pme"] = {{"cutoff", settings.pair.range()},
@@ -104,6 +106,8 @@ std::string compute_energy(const EnergyRequest& request, const comm::Communicato
     problem = error.what();
   }
   comm::agree_on_input(comm, problem);
+  if (comm.is_root())
+    for (const auto& note : notes_of_removed(config)) comm::print_note("tessera-md", note);
   for (auto& v : block.velocity) v = {};
 
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));

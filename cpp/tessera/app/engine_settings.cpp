@@ -102,11 +102,6 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.list_steps = config.parallel.list_steps;
   settings.search_every = config.parallel.pair_search_every;
   settings.precision = config.parallel.precision;
-  pair.function = config.interactions.pair_function.value_or(PairFunction::analytic);
-  pair.table_density = config.interactions.table_density;
-  settings.pair_scheme = md::pair::find_pair_scheme(config.parallel.pair_scheme, settings.precision, pair.function,
-                                                    pair.lj, !system.force_field.pair_potentials.empty())
-                             .name;
   settings.constraints = config.dynamics.constraints;
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;
@@ -161,8 +156,6 @@ RunConfig in_effect(RunConfig config, const md::EngineSettings& settings) {
   n.switch_distance = pair.switch_distance;
   n.lj = pair.lj;
   n.lj_tail = settings.lj_tail;
-  n.pair_function = pair.function;
-  config.parallel.pair_scheme = settings.pair_scheme;
   if (pair.electrostatics == Electrostatics::pme) {
     config.pme.cutoff = pair.range();
     config.pme.alpha = pair.alpha;

@@ -56,8 +56,7 @@ int run_command(int argc, char** argv, const comm::Communicator& comm) {
   app.add_option("--max-hours", max_hours,
                  "stop with a checkpoint before so many hours of wall-clock time have passed since the start")
       ->check(CLI::Range(1e-9, 1e6));
-  app.add_flag("--tune", tune,
-               "before step 1, try pair schemes and splits of Ewald's sum, keep the fastest; recorded in checkpoints");
+  app.add_flag("--tune", tune, "before step 1, try splits of Ewald's sum, keep the fastest; recorded in checkpoints");
   app.add_option("--selections", selections, "what the selections in the run file come to, as tessera run writes it");
   app.add_flag("--list-selections", lists_selections, "print the selections that --selections must resolve, and stop");
   app.add_flag("--check", check, "only say whether the run file would run on --ranks; reads no coordinates");

@@ -12,6 +12,7 @@
 
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/config/rigid.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
@@ -162,6 +163,8 @@ Input read_input(const MinimizeRequest& request, const comm::Communicator& comm)
     problem = error.what();
   }
   comm::agree_on_input(comm, problem);
+  if (comm.is_root())
+    for (const auto& note : notes_of_removed(input.config)) comm::print_note("tessera-md", note);
   for (auto& v : input.block.velocity) v = {};
   return input;
 }

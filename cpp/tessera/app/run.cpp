@@ -29,31 +29,23 @@ namespace tessera::app {
 
 namespace {
 
-struct Trials {
-  std::vector<SchemeTrial> schemes;
-  std::vector<SplitTrial> splits;
-};
-
-/// Chooses by trials. What is chosen decides bits, so it may not differ between ranks: trials do not.
-Trials tune(const RunConfig& config, RunInput& input, const comm::Communicator& comm, ThreadPool& threads) {
+/// Chooses the split of Ewald's sum by trial. It decides bits, so it may not differ between ranks: trials do not.
+std::vector<SplitTrial> tune(const RunConfig& config, RunInput& input, const comm::Communicator& comm,
+                             ThreadPool& threads) {
   auto& [system, settings, start] = input;
   const auto& block = start.block;
-  Trials trials;
   check_every_atom_once(comm, block, system, config.input.system);
-  trials.schemes = try_pair_schemes(config, system, settings, block, comm, threads);
-  settings.pair_scheme = trials.schemes.front().scheme;
-  if (may_choose_split(config)) {
-    trials.splits = try_splits(config, system, settings, block, comm, threads);
-    settings = with_split(config, system, trials.splits.front().split, settings.pair_scheme);
+  if (!may_choose_split(config)) {
+    if (comm.is_root())
+      comm::print_note("tessera-md",
+                       "--tune has nothing to choose: there is no mesh, or pme.cutoff, pme.alpha or pme.grid is set");
+    return {};
   }
+  auto trials = try_splits(config, system, settings, block, comm, threads);
+  settings = with_split(config, system, trials.front().split);
   if (!comm.is_root()) return trials;
   std::string text;
-  for (const auto& trial : trials.schemes)
-    text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", trial.scheme, trial.ms_a_step);
-  comm::print_note("tessera-md", fmt::format("pair_scheme = \"{}\" by trial, a step: {}", settings.pair_scheme, text));
-  if (trials.splits.empty()) return trials;
-  text.clear();
-  for (const auto& [split, ms_a_step] : trials.splits)
+  for (const auto& [split, ms_a_step] : trials)
     text += fmt::format("{}{:.3f} Å {:.2f} ms", text.empty() ? "" : ", ", split.cutoff, ms_a_step);
   comm::print_note("tessera-md",
                    fmt::format("pme.cutoff = {} Å, mesh {} × {} × {} by trial, a step: {}", settings.pair.range(),
@@ -92,9 +84,6 @@ RunInput read_run_input(const RunConfig& config, const RunRequest& request, cons
   on_each_rank(comm, [&] {
     if (request.tune && request.restart)
       throw InputError("--tune chooses before step 1, and --restart goes on as the run was begun: leave one out");
-    if (request.tune && config.parallel.pair_scheme != "auto")
-      throw InputError(fmt::format("--tune chooses parallel.pair_scheme, which is set to \"{}\": leave one out",
-                                   config.parallel.pair_scheme));
     input.system = read_run_system(config.input.system, config);
     if (request.restart)
       take_box_of_restart(input.system, config.output.folder);
@@ -133,7 +122,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   RunOutputs outputs(config, input.system, request.restart, comm, &limit);
   std::optional<Checkpoint> checkpoint;
   if (request.restart) checkpoint = read_unfinished(config, input, comm);
-  Trials trials;
+  std::vector<SplitTrial> trials;
   if (request.tune) trials = tune(config, input, comm, threads);
 
   Simulation simulation(input.system, config, input.settings, comm, threads);
@@ -155,8 +144,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
 
   RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time()};
   auto& report = end.report;
-  for (const auto& trial : trials.schemes) report.results["trial_ms_per_step"][trial.scheme] = trial.ms_a_step;
-  for (const auto& [split, ms_a_step] : trials.splits)
+  for (const auto& [split, ms_a_step] : trials)
     report.results["split_trials"].push_back(
         {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
   on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });

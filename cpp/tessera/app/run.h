@@ -18,7 +18,7 @@ struct RunRequest {
   std::string run_file;                // path
   std::vector<std::string> overrides;  // "section.key=value"
   bool restart = false;
-  bool tune = false;       // choose the pair scheme by trial
+  bool tune = false;       // choose the split of Ewald's sum by trial
   std::string selections;  // path of a file with their atoms; empty: that of the folder in a restart, or none
   int threads = 0;         // 0: as configured
   double max_hours = 0;    // of wall-clock time; 0: any

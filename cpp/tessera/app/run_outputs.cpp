@@ -172,7 +172,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
                     {"degrees_of_freedom", engine.degrees_of_freedom()},
                     {"pair_searches", engine.n_searches()},
                     {"pair_lists", engine.n_pair_lists()},
-                    {"pair_scheme", engine.forces().pairs().scheme().name},
+                    {"pair_scheme", md::pair::scheme_name(settings.precision)},
                     {"pairs_evaluated", comm::all_reduce_sum(comm, engine.forces().pairs().sum().n_evaluated())},
                     {"pair_list_bytes",
                      comm::all_reduce_sum(comm, static_cast<std::int64_t>(engine.forces().pairs().sum().list_bytes()))},

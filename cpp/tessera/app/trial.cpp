@@ -13,12 +13,6 @@ namespace {
 
 constexpr int trial_steps = 15;  // about one sort
 
-template <class Trials>
-void sort_by_time(Trials& trials) {
-  std::stable_sort(trials.begin(), trials.end(),
-                   [](const auto& a, const auto& b) { return a.ms_a_step < b.ms_a_step; });
-}
-
 }  // namespace
 
 RunConfig config_of_trial(RunConfig config) {
@@ -45,37 +39,16 @@ TrialTime run_trial(const RunConfig& config, const model::System& system, const 
   return time_steps(simulation, block, steps);
 }
 
-std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
-                                          md::EngineSettings settings, const CoordinateBlock& block,
-                                          const comm::Communicator& comm, ThreadPool& threads) {
-  std::vector<SchemeTrial> trials;
-  for (const auto& scheme : md::pair::pair_schemes()) {
-    // Schemes of more precision than asked for are no rivals.
-    if (scheme.precision != settings.precision ||
-        !scheme.serves(settings.precision, settings.pair.function, settings.pair.lj,
-                       !system.force_field.pair_potentials.empty()))
-      continue;
-    settings.pair_scheme = scheme.name;
-    const double seconds = run_trial(config, system, settings, block, comm, threads, trial_steps).seconds;
-    trials.push_back({settings.pair_scheme, 1000 * seconds});
-  }
-  sort_by_time(trials);
-  return trials;
-}
-
 bool may_choose_split(const RunConfig& config) {
   return config.interactions.electrostatics == Electrostatics::pme && config.pme.cutoff == 0 && config.pme.alpha == 0 &&
          config.pme.grid.empty();
 }
 
-md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split,
-                              const std::string& pair_scheme) {
+md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split) {
   auto changed = config;
   changed.pme.cutoff = split.cutoff;
   changed.pme.grid.assign(split.grid.begin(), split.grid.end());
-  auto settings = plan_settings(changed, system);
-  settings.pair_scheme = pair_scheme;
-  return settings;
+  return plan_settings(changed, system);
 }
 
 std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System& system,
@@ -83,7 +56,7 @@ std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System&
                                    const comm::Communicator& comm, ThreadPool& threads) {
   constexpr double widest = 1.7, hopeless = 1.2, near = 1.15;  // of the first cut-off, of the best time
   const auto time = [&](const md::pme::Split& split) {
-    const auto its_settings = with_split(config, system, split, settings.pair_scheme);
+    const auto its_settings = with_split(config, system, split);
     return 1000 * run_trial(config, system, its_settings, block, comm, threads, trial_steps).seconds;
   };
   const md::pme::Split first{settings.pair.range(), settings.pme_grid};
@@ -105,7 +78,8 @@ std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System&
       trial.ms_a_step = std::min(trial.ms_a_step, time(trial.split));
       best = std::min(best, trial.ms_a_step);
     }
-  sort_by_time(trials);
+  std::stable_sort(trials.begin(), trials.end(),
+                   [](const auto& a, const auto& b) { return a.ms_a_step < b.ms_a_step; });
   return trials;
 }
 

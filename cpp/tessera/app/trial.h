@@ -1,9 +1,7 @@
-// Short runs of the engine from the start of a run: for predictions, and to choose a pair scheme and a split of Ewald's
-// sum by.
+// Short runs of the engine from the start of a run: for predictions, and to choose a split of Ewald's sum by.
 #pragma once
 
 #include <array>
-#include <string>
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
@@ -31,17 +29,6 @@ RunConfig config_of_trial(RunConfig config);
 TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
                     const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps);
 
-struct SchemeTrial {
-  std::string scheme;
-  double ms_a_step;
-};
-
-/// Tries every pair scheme that has the settings' precision and function, and returns the fastest first. The same on
-/// all ranks. Collective.
-std::vector<SchemeTrial> try_pair_schemes(const RunConfig& config, const model::System& system,
-                                          md::EngineSettings settings, const CoordinateBlock& block,
-                                          const comm::Communicator& comm, ThreadPool& threads);
-
 struct SplitTrial {
   md::pme::Split split;
   double ms_a_step;
@@ -50,8 +37,7 @@ struct SplitTrial {
 /// Returns whether the run file leaves the split between pairs and mesh to its spacing and tolerance.
 bool may_choose_split(const RunConfig& config);
 /// Returns the settings with another split, and what follows from it.
-md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split,
-                              const std::string& pair_scheme);
+md::EngineSettings with_split(const RunConfig& config, const model::System& system, const md::pme::Split& split);
 /// Tries the settings' split and ever coarser meshes as accurate, until one is clearly slower than the best or the box
 /// has no room; returns the fastest first. The same on all ranks. Collective.
 std::vector<SplitTrial> try_splits(const RunConfig& config, const model::System& system,

@@ -20,7 +20,7 @@ void search_here(Snapshot& snapshot);
 class Engine {
  public:
   /// Executes a plan for the box of the system. `integrator`: another one than the settings name. Throws InputError
-  /// where the constraints or the pair scheme don't fit. References must outlive the engine. Collective.
+  /// where the constraints don't fit. References must outlive the engine. Collective.
   Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
          ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator = nullptr);
   Engine(const Engine&) = delete;  // its parts refer to each other

@@ -84,7 +84,6 @@ Plan plan_for_ranks(const model::System& system, const EngineSettings& settings,
   comm::on_each_rank(comm, [&] {
     check_room_for_cells(cells.grid, comm.size());
     check_room_for_mesh(settings, comm.size());
-    check_room_for_table(settings.pair);
   });
   const auto line = bricks             ? bricks->line()
                     : settings.reorder ? comm::agree_on_line(comm, settings.machine_file).line

@@ -25,7 +25,7 @@ from tessera.select.run import selection_arguments
 @click.option(
     "--tune",
     is_flag=True,
-    help="Before step 1, time pair schemes and splits of Ewald's sum and take the fastest; checkpoints record it.",
+    help="Before step 1, time splits of Ewald's sum and take the fastest; checkpoints record it.",
 )
 @launch.overrides_option
 @launch.mpi_option

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tessera/app/config/read_config.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/config/schema_builder.h"
 #include "tessera/base/error.h"
@@ -44,7 +45,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 95U);
+  EXPECT_EQ(names.size(), 92U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {
@@ -337,6 +338,48 @@ TEST(RepeatedSection, IsDescribed) {
   const auto text = print_defaults(schema_with_walls());
   expect_says(text, "# [[wall]]  # Keeps atoms on one side. Any number of times.\n# atoms = \"all\"");
   EXPECT_TRUE(parse_walls(text).wall.empty());
+}
+
+/// Returns the keys of a run file that name a pair scheme.
+std::string scheme(const std::string& name, const std::string& precision = "mixed") {
+  return "[parallel]\nprecision = \"" + precision + "\"\npair_scheme = \"" + name + "\"\n";
+}
+
+TEST(RemovedKeys, AreIgnoredWithANoteWhereTheySayWhatIsDoneAnyway) {
+  EXPECT_EQ(notes_of_removed(parse(scheme("cluster") + "[interactions]\npair_function = \"analytic\"\n"
+                                                       "table_density = 100.0\n"))
+                .size(),
+            3U);
+  for (const auto& text : {scheme("auto"), scheme("auto", "double"), scheme("reference", "double")}) {
+    const auto notes = notes_of_removed(parse(text));
+    ASSERT_EQ(notes.size(), 1U) << text;
+    expect_says(*notes.begin(), "run.toml:5: parallel.pair_scheme = ");
+    expect_says(*notes.begin(), "is ignored");
+  }
+  EXPECT_EQ(notes_of_removed(parse("", {"interactions.pair_function=auto"})).size(), 1U);
+  EXPECT_EQ(message_of(scheme("list_soa"), {"parallel.pair_scheme=auto"}), "");
+  EXPECT_TRUE(notes_of_removed(parse("")).empty());
+}
+
+TEST(RemovedKeys, AreRefusedByNameWhereTheyAskForMore) {
+  expect_says(message_of(scheme("list_soa")), "run.toml:5: parallel.pair_scheme = list_soa: this key has been removed");
+  for (const auto& text : {scheme("reference"), scheme("cluster", "double"), scheme("")})
+    expect_says(message_of(text), "parallel.precision, which may be \"mixed\" or \"double\"; leave it out");
+  expect_says(message_of("[interactions]\npair_function = \"table\"\ntable_density = 20\n"), "2 errors");
+  expect_says(message_of("", {"parallel.pair_scheme=\"cell_flag_aos\""}), "parallel.pair_scheme = cell_flag_aos");
+}
+
+TEST(RemovedKeys, OfCheckpoints) {
+  const nlohmann::json defaults = {{"interactions.pair_function", "analytic"},
+                                   {"interactions.table_density", 100.0},
+                                   {"parallel.precision", "double"},
+                                   {"parallel.pair_scheme", "reference"}};
+  EXPECT_EQ(describe_removed(defaults), "");
+  auto others = defaults;
+  others["parallel.precision"] = "mixed";
+  others["interactions.pair_function"] = "table";
+  expect_says(describe_removed(others), "interactions.pair_function was table, which has been removed");
+  expect_says(describe_removed(others), "parallel.pair_scheme was reference, which has been removed");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "tessera/app/config/apply.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
 
@@ -231,6 +232,9 @@ void apply_keys(RunConfig& config, const Schema& schema, const Section& section,
       apply_rows(config, schema, *inner, value, name, folder, errors, is_in_stage);
     else if (const Key* key = section.find(key_text))
       set_key(config, *key, row, value, folder, line_of(name, value), errors);
+    else if (const auto full = section.name + "." + key_text; is_removed(full))
+      config.removed[full] = {line_of(name, value),
+                              value.is_string() ? shortened(value.as_string()->get()) : found_text(value)};
     else
       errors.add(line_of(name, value), unknown_key(schema, section, key_text));
   }
@@ -344,10 +348,15 @@ void apply_override(RunConfig& config, const Schema& schema, const std::string& 
   std::string name = full.substr(section->name.size() + 1);
   const auto row = row_of(*section, config, name, place, errors);
   if (!row) return;
+  std::string value = trimmed(text.substr(equals + 1));
   const Key* key = section->find(name);
+  if (!key && is_removed(full)) {
+    std::erase(value, '"');
+    config.removed[full] = {place, shortened(value)};
+    return;
+  }
   if (!key) return errors.add(place, unknown_key(schema, *section, name));
 
-  const std::string value = trimmed(text.substr(equals + 1));
   const bool is_bare_text = key->type == ValueType::text && (value.empty() || (value[0] != '"' && value[0] != '\''));
   toml::table table;
   if (is_bare_text) {
@@ -367,6 +376,7 @@ void apply_override(RunConfig& config, const Schema& schema, const std::string& 
 void check_together(const RunConfig& config, const std::string& name, Errors& errors) {
   if (config.input.system.empty())
     errors.add(name, "input.system is missing: write the path of the system file below [input]");
+  check_removed(config, errors);
   if (config.interactions.electrostatics == Electrostatics::pme)
     for (const auto points : config.pme.grid)
       if (points < config.pme.order)

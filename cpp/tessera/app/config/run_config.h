@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,7 @@ namespace tessera::app {
 
 // A choice is an enumeration with its names in their order; those of the interactions are the engine's own.
 using md::constraint::ConstraintMode;
-using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md::pair::Precision;
+using md::pair::Electrostatics, md::pair::LjModifier, md::pair::Precision;
 
 using md::restraint::RestraintAxes, md::restraint::RestraintKind;
 
@@ -80,9 +81,7 @@ struct InteractionsConfig {
   std::optional<LjModifier> lj;
   std::optional<bool> lj_tail;
   Electrostatics electrostatics = Electrostatics::pme;
-  double coulomb_switch = 0.0;                // Å
-  std::optional<PairFunction> pair_function;  // nothing: analytic
-  double table_density = 100.0;
+  double coulomb_switch = 0.0;  // Å
 };
 
 struct PmeConfig {
@@ -197,7 +196,6 @@ struct ParallelConfig {
   bool balance = true;
   bool reorder = true;
   Precision precision = Precision::mixed;
-  std::string pair_scheme = "auto";
   std::string machine;  // path, already relative to the working directory; empty: none
 };
 
@@ -205,6 +203,11 @@ struct ParallelConfig {
 struct StageConfig {
   std::string name;
   StageKind kind = StageKind::dynamics;
+};
+
+/// A key of earlier versions that a run file sets (removed_keys.h).
+struct RemovedSetting {
+  std::string place, value;  // "run.toml:3"
 };
 
 struct RunConfig {
@@ -220,8 +223,9 @@ struct RunConfig {
   ParallelConfig parallel;
   std::vector<StageConfig> stages;  // of the file of a protocol; otherwise empty
 
-  StageKind kind = StageKind::dynamics;  // of a stage; other runs are dynamics
-  Selections selections;                 // the atoms of selections of MDAnalysis in the run file
+  StageKind kind = StageKind::dynamics;           // of a stage; other runs are dynamics
+  Selections selections;                          // the atoms of selections of MDAnalysis in the run file
+  std::map<std::string, RemovedSetting> removed;  // by full name
 };
 
 }  // namespace tessera::app

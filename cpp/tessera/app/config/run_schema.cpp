@@ -2,7 +2,6 @@
 #include "tessera/app/config/schema_builder.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
-#include "tessera/md/pair/pair_scheme.h"
 
 namespace tessera::app {
 namespace {
@@ -70,15 +69,6 @@ Schema make_run_schema() {
            "where the switching begins with electrostatics = \"force-switch\"")
       .unit("Å")
       .range(0, 1e6)
-      .decides_bits();
-  interactions
-      .key("pair_function", &InteractionsConfig::pair_function,
-           "how forces follow from distance: by formula, or from a table in 1/r² (some pair schemes); auto: analytic")
-      .decides_bits();
-  interactions
-      .key("table_density", &InteractionsConfig::table_density,
-           "of pair_function = \"table\": points between 1/r² = 0 and that of the cut-off; errors go with 1/density²")
-      .range(4, 10000)
       .decides_bits();
 
   auto pme =
@@ -455,13 +445,6 @@ Schema make_run_schema() {
   parallel
       .key("precision", &ParallelConfig::precision,
            "precision of the direct sum: single with exact accumulation, or double")
-      .decides_bits();
-  std::vector<std::string> schemes = {"auto"};
-  for (const auto& scheme : md::pair::pair_schemes()) schemes.emplace_back(scheme.name);
-  parallel
-      .key("pair_scheme", &ParallelConfig::pair_scheme,
-           "way of finding and summing pairs; auto: the first that has this precision and pair_function")
-      .one_of(std::move(schemes))
       .decides_bits();
   parallel
       .key("machine", &ParallelConfig::machine,

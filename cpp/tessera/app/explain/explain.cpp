@@ -30,6 +30,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
+#include "tessera/comm/job.h"
 #include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
 #include "tessera/machine/machine.h"
@@ -218,9 +219,8 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
                                  layout.cells.range + layout.cells.buffer, system.is_periodic ? "cut-off" : "range",
                                  system.is_periodic ? "the box and the cut-off" : "where atoms are and the cut-off")});
   choices.push_back(layout.order);
-  choices.push_back(
-      {"pair scheme", settings.pair_scheme,
-       config.parallel.pair_scheme == "auto" ? "the default of this precision, never by timing" : "asked for"});
+  choices.push_back({"pair scheme", std::string(md::pair::scheme_name(settings.precision)),
+                     "follows from parallel.precision, never from timing"});
   choices.push_back({"instruction set", instruction_set(), "the best this machine has; bits are the same with any"});
   const auto note = note_of_source(config, system);
   const auto potentials = text_of_pair_potentials(system);
@@ -339,9 +339,7 @@ Measurement measure_step(const ExplainRequest& request, const RunConfig& config,
         its_config.pme.grid.clear();
         its_config.pme.spacing = system.box.a().x / static_cast<double>(config.pme.grid[0]);
       }
-      auto its_settings = plan_settings(its_config, part->system);
-      its_settings.pair_scheme = settings.pair_scheme;
-      return measure(its_config, part->system, its_settings, part->block);
+      return measure(its_config, part->system, plan_settings(its_config, part->system), part->block);
     }
   auto start = read_start(config.input.system, config, system, comm);
   add_references(start.block, config, settings, system);
@@ -521,6 +519,7 @@ std::pair<std::string, json> list_stages(const Protocol& protocol) {
 
 std::string explain(const ExplainRequest& request) {
   const auto protocol = read_all(request.run_file, request.overrides, request.selections);
+  for (const auto& note : notes_of_removed(protocol)) comm::print_note("tessera-md", note);
   if (protocol.stages.empty()) {
     Measurements measurements;
     const auto plan = explain_run(request, protocol.config, measurements, false);

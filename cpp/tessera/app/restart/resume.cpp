@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/app/trial.h"
@@ -28,10 +29,9 @@ md::pme::Split tuned_split(const Checkpoint& checkpoint, const RunConfig& config
 
 std::string compare_settings(const Checkpoint& checkpoint, const RunConfig& config, const model::System& system,
                              md::EngineSettings& settings) {
-  if (config.parallel.pair_scheme == "auto")
-    settings.pair_scheme = checkpoint.settings.value("parallel.pair_scheme", settings.pair_scheme);
   if (const auto split = tuned_split(checkpoint, config); split.cutoff > 0)
-    settings = with_split(config, system, split, settings.pair_scheme);
+    settings = with_split(config, system, split);
+  if (auto removed = describe_removed(checkpoint.settings); !removed.empty()) return removed;
   return describe_differences(checkpoint.settings, bit_settings(config, settings, fingerprint(system)));
 }
 
@@ -62,8 +62,7 @@ Checkpoint resume(const std::string& folder, const RunConfig& config, const mode
   });
   join_groups(checkpoint.state, system, comm);
   comm.broadcast(std::as_writable_bytes(std::span(&split, 1)), 0);
-  comm::broadcast_resized(comm, settings.pair_scheme);
-  if (split.cutoff > 0) settings = with_split(config, system, split, settings.pair_scheme);
+  if (split.cutoff > 0) settings = with_split(config, system, split);
   return std::move(checkpoint);
 }
 

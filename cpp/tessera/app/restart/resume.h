@@ -7,9 +7,9 @@
 
 namespace tessera::app {
 
-/// Reads the newest good checkpoint of a folder, with this rank's share of the atoms. `settings` get the pair scheme
-/// and the split of Ewald's sum that its run began with, unless the configuration names others. `note`, on the root, is
-/// what there is to say. Throws InputError where it is of another run. Collective.
+/// Reads the newest good checkpoint of a folder, with this rank's share of the atoms. `settings` get the split of
+/// Ewald's sum that its run began with, unless the configuration names another. `note`, on the root, is what
+/// there is to say. Throws InputError where it is of another run. Collective.
 Checkpoint resume(const std::string& folder, const RunConfig& config, const model::System& system,
                   const comm::Communicator& comm, md::EngineSettings& settings, std::string& note);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tessera/app/config/apply.h"
+#include "tessera/app/config/removed_keys.h"
 #include "tessera/app/output/folder.h"
 
 namespace tessera::app {
@@ -166,6 +167,12 @@ Protocol parse_protocol(std::string_view text, const std::string& name, const st
 
 Protocol read_protocol(const std::string& path, const std::vector<std::string>& overrides) {
   return parse_protocol(text_of_run_file(path), path, std::filesystem::path(path).parent_path().string(), overrides);
+}
+
+std::set<std::string> notes_of_removed(const Protocol& protocol) {
+  auto notes = notes_of_removed(protocol.config);
+  for (const auto& stage : protocol.stages) notes.merge(notes_of_removed(stage.config));
+  return notes;
 }
 
 std::vector<std::string> list_differences(const RunConfig& stage, const RunConfig& above) {

@@ -1,6 +1,7 @@
 // The stages of a run file: one configuration for each.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ Protocol read_protocol(const std::string& path, const std::vector<std::string>& 
 /// Parses a protocol from a text; messages call the file `name`, and paths are relative to `folder`.
 Protocol parse_protocol(std::string_view text, const std::string& name, const std::string& folder,
                         const std::vector<std::string>& overrides = {});
+
+/// Returns the notes of all stages on keys that are ignored (config/removed_keys.h).
+std::set<std::string> notes_of_removed(const Protocol& protocol);
 
 /// Lists the settings in which a stage differs from another configuration, as TOML: "dynamics.steps = 500, …".
 /// Folders and starts, which differ always, are left out.

@@ -86,7 +86,7 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
   if (request.tune)
     throw InputError(
         "--tune chooses for one run, and this file has stages: tune one of them alone, from its settings.toml, and set "
-        "parallel.pair_scheme");
+        "pme.cutoff and pme.grid");
   std::array<std::int64_t, 2> at = {};  // the number of the first stage that is not done, and whether it has begun
   on_root(comm, [&] {
     if (request.restart)
@@ -145,6 +145,8 @@ int run_file(const RunRequest& request, const comm::Communicator& comm) {
     problem = error.what();
   }
   comm::agree_on_input(comm, problem);
+  if (comm.is_root())
+    for (const auto& note : notes_of_removed(protocol)) comm::print_note("tessera-md", note);
   protocol.config.selections = agree_on_selections(request, protocol, comm);
   for (auto& stage : protocol.stages) stage.config.selections = protocol.config.selections;
   return protocol.stages.empty() ? run_alone(protocol.config, request, limit, comm)

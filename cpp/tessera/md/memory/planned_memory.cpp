@@ -115,11 +115,6 @@ pair::PairCounts count_pairs(const SystemContents& system, const EngineSettings&
   const double by_exclusion = owned_clusters + 0.5 * system.excluded_clusters * cell.atoms * owned_cells;
   const double any_by_table = 1 - std::exp(-cluster_size * cluster_size * system.table_pairs);
   counts.masked_pairs = by_exclusion + any_by_table * std::max(0.0, counts.cluster_pairs - by_exclusion);
-  counts.atom_pairs = cell.atoms * owned_cells * 0.5 * cell.atoms / cell.volume * sphere(range);
-  // Cells that a sphere around an atom meets, were they cubes.
-  const double edge = std::cbrt(cell.volume),
-               met = 1 + 6 * range / edge + 3 * units::pi * std::pow(range / edge, 2) + sphere(range) / cell.volume;
-  counts.atoms_and_cells = cell.atoms * owned_cells * std::min<double>(pair::n_neighbour_cells, 0.5 * met);
   // A thread lists a compact share of the cells: all atoms within range of that.
   const double share = std::cbrt(cell.volume * owned_cells / threads);
   counts.slots_near_share = std::min(1.0, cube(share + 2 * range) / (cell.volume * counts.cells)) * counts.slots;
@@ -152,9 +147,8 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
   const auto& brick = plan.bricks.brick(rank);
   const auto cell = mean_cell(system, plan.cells.grid);
   const auto counts = count_on_rank(cell, plan.cells.grid, brick);
-  const auto& scheme =
-      pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function, settings.pair.lj);
-  const auto pairs = scheme.plan(count_pairs(system, settings, plan, cell, counts, brick, threads), settings.pair);
+  const auto pairs =
+      pair::plan_cluster_sum(count_pairs(system, settings, plan, cell, counts, brick, threads), settings.precision);
 
   const double slots = static_cast<double>(counts.slots), atoms = slots * cell.atoms / cell.slots();
   const double excluded = system.is_excluding * slots / cluster_size + system.excluded_clusters * atoms;

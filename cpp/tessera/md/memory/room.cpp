@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
-#include "tessera/md/pair/cells/pair_table.h"
 
 namespace tessera::md {
 
@@ -70,19 +69,6 @@ void check_room_for_mesh(const EngineSettings& settings, int ranks) {
   const double share = share_of(n, ranks);
   check(2 * bytes_of_value * share, fmt::format("the PME mesh has {} × {} × {} points", n[0], n[1], n[2]),
         "take a coarser mesh (pme.grid, pme.spacing), a longer cut-off or more ranks");
-}
-
-void check_room_for_table(const pair::PairSettings& settings) {
-  if (settings.function != pair::PairFunction::table) return;
-  const double points = pair::cells::points_of_table(settings.cutoff, settings.table_density);
-  const auto what =
-      fmt::format("the table of the pair function has {:.3g} points, up to a cut-off of {} Å", points, settings.cutoff);
-  const std::string mending =
-      "take a shorter interactions.cutoff, a lower interactions.table_density or interactions.pair_function = "
-      "\"analytic\"";
-  check(pair::cells::bytes_of_table(points), what, mending);
-  if (points > std::numeric_limits<std::int32_t>::max())
-    throw InputError(fmt::format("{}, more than can be numbered; {}", what, mending));
 }
 
 }  // namespace tessera::md

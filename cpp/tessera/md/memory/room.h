@@ -1,5 +1,4 @@
-// Sizes that a user gives from which memory follows, whatever atoms there are: cells of the box, points of the mesh and
-// of tables.
+// Sizes that a user gives from which memory follows, whatever atoms there are: cells of the box, points of the mesh.
 #pragma once
 
 #include "tessera/md/domain/cell_grid.h"
@@ -13,9 +12,5 @@ void check_room_for_cells(const domain::CellGrid& grid, int ranks);
 
 /// Checks the part of the mesh that a rank has in the same way.
 void check_room_for_mesh(const EngineSettings& settings, int ranks);
-
-/// Checks the table of a pair function in the same way, which grows with the square of the cut-off: in a vacuum that
-/// has no bound.
-void check_room_for_table(const pair::PairSettings& settings);
 
 }  // namespace tessera::md

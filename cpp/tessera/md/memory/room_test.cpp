@@ -37,18 +37,6 @@ TEST(Room, IsThatOfTheMachine) {
   EXPECT_EQ(refusal(vacuum, 1), "");
 }
 
-TEST(Room, IsForTheTableOfAPairFunction) {
-  pair::PairSettings settings;
-  settings.function = pair::PairFunction::table;
-  settings.table_density = 100;
-  settings.cutoff = 12;
-  EXPECT_NO_THROW(check_room_for_table(settings));
-  settings.cutoff = 1e6;
-  EXPECT_THROW(check_room_for_table(settings), InputError);
-  settings.function = pair::PairFunction::analytic;
-  EXPECT_NO_THROW(check_room_for_table(settings));
-}
-
 TEST(Room, IsWhatALimitLeaves) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tessera/md/accumulator.h"
-#include "tessera/md/pair/pair_scheme.h"
+#include "tessera/md/pair/pair_data.h"
 
 namespace tessera::md::pair {
 
@@ -24,9 +24,9 @@ class ExactPairs {
   /// Adds forces, energies and virial of one pair of atoms. The second is in the cell at this offset of the half shell.
   void add(std::int32_t i, std::int32_t j, std::size_t offset, bool excluded, ExclusionEnergy exclusion_energy,
            Accumulator& accumulator) const;
-  void add_exclusion_energy(std::int32_t i, std::int32_t j, std::size_t offset, EnergyVirial& energies) const;
 
  private:
+  void add_exclusion_energy(std::int32_t i, std::int32_t j, std::size_t offset, EnergyVirial& energies) const;
   Vec3 relative(std::int32_t slot) const;
   double dispersion_of(std::int32_t i, std::int32_t j) const;
   void add_pair(std::int32_t i, std::int32_t j, const Vec3& d, bool excluded, ExclusionEnergy exclusion_energy,

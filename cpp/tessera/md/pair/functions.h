@@ -29,15 +29,12 @@ namespace tessera::md::pair {
 
 using model::LjModifier;
 enum class Electrostatics { pme, cut, shift, force_switch };
-enum class PairFunction { analytic, table };       // how fast kernels evaluate the functions: cells/pair_table.h
 enum class Precision { mixed, double_precision };  // mixed: single with exact accumulation
 
 // These are the names in run files, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 4> electrostatics_names = {"pme", "cut", "shift", "force-switch"};
-inline constexpr std::array<std::string_view, 2> pair_function_names = {"analytic", "table"};
 inline constexpr std::array<std::string_view, 2> precision_names = {"mixed", "double"};
 constexpr const auto& names_of(Electrostatics) { return electrostatics_names; }
-constexpr const auto& names_of(PairFunction) { return pair_function_names; }
 constexpr const auto& names_of(Precision) { return precision_names; }
 
 struct PairSettings {
@@ -50,8 +47,6 @@ struct PairSettings {
   double lj_alpha = 0;        // Å⁻¹, of LjModifier::pme: β
   double direct_cutoff = 0;   // Å, of pme: where its direct sum ends, if beyond `cutoff`
   double coulomb_constant = 0;
-  PairFunction function = PairFunction::analytic;
-  double table_density = 0;  // of PairFunction::table: points of r_c²/r²
 
   /// Returns the distance beyond which no pair interacts directly, Å.
   double range() const { return std::max(cutoff, electrostatics == Electrostatics::pme ? direct_cutoff : 0); }

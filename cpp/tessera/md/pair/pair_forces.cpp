@@ -12,8 +12,8 @@
 namespace tessera::md::pair {
 
 PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
-                       const PairScheme& scheme, ThreadPool& threads)
-    : data_{domain, threads, settings}, list_settings_(list), scheme_(scheme), sum_(scheme.make(data_)) {
+                       Precision precision, ThreadPool& threads)
+    : data_{domain, threads, settings}, list_settings_(list), sum_(data_, precision) {
   const auto rule = domain.system().force_field.lj_rule == model::LjRule::geometric ? KernelRule::geometric
                                                                                     : KernelRule::lorentz_berthelot;
   data_.constants = prepare_constants(settings, rule);
@@ -116,7 +116,7 @@ void PairForces::rebuild() {
   data_.reach.assign(n, 0);
   is_listed_ = false;
   own_within_reach_.reset();
-  sum_->rebuild();
+  sum_.rebuild();
 }
 
 void PairForces::set_box(const Box& before) {
@@ -141,14 +141,14 @@ void PairForces::set_box(const Box& before) {
       cluster.y[i] = y;
       cluster.z[i] = z;
     }
-  sum_->set_box();
+  sum_.set_box();
 }
 
 void PairForces::update_owned() { own_within_reach_ = update_coordinates(0, data_.domain.n_owned_cells()); }
 
 void PairForces::add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) {
   if (list_holds() && data_.domain.n_owned_cells() < data_.domain.n_cells())
-    sum_->add_inner_forces(by_thread, meanwhile);
+    sum_.add_inner_forces(by_thread, meanwhile);
 }
 
 void PairForces::update(bool make_list) {
@@ -157,7 +157,7 @@ void PairForces::update(bool make_list) {
   make_list |= !list_holds() || !halo_within_reach;
   own_within_reach_.reset();
   if (make_list) set_reach();
-  sum_->update(make_list);
+  sum_.update(make_list);
   if (!make_list) return;
   data_.threads.parallel_for(static_cast<std::int64_t>(data_.clusters.size()),
                              [&](std::int64_t begin, std::int64_t end) {

@@ -1,17 +1,17 @@
-// Computes a rank's non-bonded forces: it prepares atoms for the kernels, decides how long a pair list lasts, and runs
-// a scheme.
+// Computes a rank's non-bonded forces: it prepares atoms for the kernels, decides how long a pair list lasts, and sums
+// over it.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "tessera/base/math/elementary.h"
-#include "tessera/md/pair/pair_scheme.h"
+#include "tessera/md/pair/clusters/cluster_sum.h"
+#include "tessera/md/pair/pair_data.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
 
 namespace tessera::md::pair {
@@ -36,10 +36,10 @@ inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 
 
 class PairForces {
  public:
-  PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
-             const PairScheme& scheme, ThreadPool& threads);
+  PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list, Precision precision,
+             ThreadPool& threads);
 
-  PairForces(const PairForces&) = delete;  // the scheme keeps a reference to the data
+  PairForces(const PairForces&) = delete;  // the sum keeps a reference to the data
   PairForces& operator=(const PairForces&) = delete;
 
   /// Finds parameters and exclusions by slot after the domain was rebuilt.
@@ -59,19 +59,18 @@ class PairForces {
   /// way, if the last list is still valid for owned atoms. This thread calls `meanwhile` now and then. Adds nothing
   /// without a halo.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
-  void add_forces(std::span<Accumulator> by_thread) { sum_->add_forces(by_thread); }
+  void add_forces(std::span<Accumulator> by_thread) { sum_.add_forces(by_thread); }
 
   const PairData& data() const { return data_; }
   const PairSettings& settings() const { return data_.settings; }
-  const PairScheme& scheme() const { return scheme_; }
-  const PairSum& sum() const { return *sum_; }
+  const ClusterSum& sum() const { return sum_; }
   std::int64_t n_lists() const { return n_lists_; }                  // made so far
   std::span<const double> charge() const { return data_.charge; }    // by slot, e; padding 0
   std::span<const std::int32_t> type() const { return data_.type; }  // by slot; padding −1
   /// Returns the energy and one diagonal component of the virial of the long-range Lennard-Jones tail, times the volume
   /// of the box.
   TailIntegral tail() const;
-  /// Counts the memory beside that of the scheme.
+  /// Counts the memory beside that of the sum.
   std::size_t bytes() const;
   /// Returns what bytes() would be with so many slots and ExcludedClusters::partners.
   static std::int64_t planned_bytes(std::int64_t slots, std::int64_t excluded_partners);
@@ -86,8 +85,7 @@ class PairForces {
 
   PairData data_;
   ListSettings list_settings_;
-  const PairScheme& scheme_;
-  std::unique_ptr<PairSum> sum_;
+  ClusterSum sum_;
   std::vector<float> table_12a_, table_6b_;  // (types × types), force units
   LookupTable lookup_;
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template

@@ -1,4 +1,4 @@
-// Lists which clusters of four atoms are near each other; every pair scheme starts from these.
+// Lists which clusters of four atoms are near each other, from which pairs are summed.
 //
 // A rank lists the cell pairs whose midpoint cell it owns (midpoint cell method, cell_grid.h), so each pair of atoms is
 // listed on one rank. A *row* is one i-cluster with all clusters near it, in any order, because sums over entries are

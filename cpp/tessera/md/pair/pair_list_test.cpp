@@ -26,7 +26,7 @@ struct Listed {
 /// Distances this close to the range may be on either side in single precision.
 constexpr double tolerance = 2e-5;
 
-/// Makes a list as the schemes with clusters do.
+/// Makes a list as the sum does.
 PairList list_of(const domain::Domain& domain, const PairForces& forces) {
   const auto& data = forces.data();
   PairList list;
@@ -148,8 +148,7 @@ TEST_P(PairListOfCells, HoldsEachPairWithinRangeOnce) {
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(speed(random)), 0, 0};
   domain.distribute({particles, {}});
   const auto settings = settings_to(cutoff);
-  PairForces forces(domain, settings, {.most_reach = 0.5 * buffer},
-                    find_pair_scheme("cluster", Precision::mixed, PairFunction::analytic), threads);
+  PairForces forces(domain, settings, {.most_reach = 0.5 * buffer}, Precision::mixed, threads);
   forces.rebuild();
   forces.update(false);
   const auto expected = count_all(sample, domain, forces);
@@ -179,8 +178,7 @@ TEST(PairList, IsMadeAnewWhenAnAtomLeavesItsReach) {
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / velocity_unit), 0, 0};
   domain.distribute({particles, {}});
   const auto settings = settings_to(8);
-  PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1},
-                    find_pair_scheme("auto", Precision::mixed, PairFunction::analytic), threads);
+  PairForces forces(domain, settings, {.steps = 4, .timestep = 0.002, .most_reach = 1}, Precision::mixed, threads);
   forces.rebuild();
   forces.update(false);
   ASSERT_EQ(forces.n_lists(), 1);
@@ -218,8 +216,8 @@ TEST(PairList, LastsWhileTheBoxShrinksByLessThanItsReaches) {
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = {static_cast<std::int32_t>(20 / velocity_unit), 0, 0};
   domain.distribute({particles, {}});
-  PairForces forces(domain, settings_to(8), {.steps = 4, .timestep = 0.002, .most_reach = 1},
-                    find_pair_scheme("auto", Precision::mixed, PairFunction::analytic), threads);
+  PairForces forces(domain, settings_to(8), {.steps = 4, .timestep = 0.002, .most_reach = 1}, Precision::mixed,
+                    threads);
   forces.rebuild();
   forces.update(false);
   const auto reach = forces.data().reach[0];
@@ -246,8 +244,7 @@ TEST(PairList, AClusterHasOneRowAtMost) {
   domain::Domain domain(sample.system, domain::plan_decomposition(grid, 1), state, comm, threads);
   domain.distribute({sample.particles, {}});
   const auto settings = settings_to(8);
-  PairForces forces(domain, settings, {}, find_pair_scheme("cluster", Precision::mixed, PairFunction::analytic),
-                    threads);
+  PairForces forces(domain, settings, {}, Precision::mixed, threads);
   forces.rebuild();
   forces.update(false);
   std::map<std::int32_t, int> times;

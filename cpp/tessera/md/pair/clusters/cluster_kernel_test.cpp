@@ -1,10 +1,9 @@
-// Compares the pair schemes with all pairs by definition.
+// Compares the sums over pairs of clusters, in both precisions, with all pairs by definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "tessera/base/error.h"
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/test_support/systems.h"
@@ -32,7 +31,7 @@ struct Found {
 };
 
 struct Options {
-  std::string scheme = "cluster";
+  Precision precision = Precision::mixed;
   int threads = 1;
   bool with_energies = true;
   double buffer = 1.5;
@@ -54,8 +53,7 @@ Found compute(const test::Sample& sample, const PairSettings& settings, const Op
   auto particles = sample.particles;
   for (auto& particle : particles) particle.velocity = fast;
   domain.distribute({particles, {}});
-  PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer},
-                    find_pair_scheme(options.scheme, Precision::mixed, settings.function), threads);
+  PairForces forces(domain, settings, {.most_reach = options.reach * options.buffer}, options.precision, threads);
   forces.rebuild();
   forces.update(false);
   std::mt19937_64 random(99);
@@ -145,18 +143,12 @@ PairSettings with_two_cutoffs(PairSettings settings) {
   return settings;
 }
 
+constexpr auto exactly = Precision::double_precision;
+
 constexpr LjModifier modifiers[] = {LjModifier::cut, LjModifier::potential_switch, LjModifier::force_switch,
                                     LjModifier::force_switch_gromacs, LjModifier::quintic_switch};
 constexpr Electrostatics electrostatics[] = {Electrostatics::pme, Electrostatics::cut, Electrostatics::shift,
                                              Electrostatics::force_switch};
-
-/// Returns the fast schemes other than the one with clusters.
-std::vector<std::string> cell_schemes() {
-  std::vector<std::string> names;
-  for (const auto& scheme : pair_schemes())
-    if (scheme.has_table) names.emplace_back(scheme.name);
-  return names;
-}
 
 void check_all_functions(const test::MixtureOptions& mixture, bool two_cutoffs = false) {
   const auto sample = test::make_mixture(mixture);
@@ -171,32 +163,22 @@ void check_all_functions(const test::MixtureOptions& mixture, bool two_cutoffs =
       const auto settings = two_cutoffs ? with_two_cutoffs(short_range(lj, e)) : short_range(lj, e);
       const auto oracle = test::all_pairs(sample.system, position, settings);
       ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
-      expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
-      auto by_table = settings;
-      by_table.function = PairFunction::table;
-      by_table.table_density = 800;
+      expect_agreement(compute(sample, settings, {.precision = exactly}), oracle, true, 1e-9);
       tessera::test::for_instruction_sets([&] {
         for (const bool with_energies : {true, false})
           expect_agreement(compute(sample, settings, {.with_energies = with_energies}), oracle, with_energies, 2e-5);
-        for (const auto& scheme : cell_schemes()) {
-          SCOPED_TRACE(scheme);
-          expect_agreement(compute(sample, settings, {.scheme = scheme}), oracle, true, 2e-5);
-          // Modifiers are in the table's values (pair_table_test.cpp), not in the kernel.
-          if (lj == LjModifier::potential_switch)
-            expect_agreement(compute(sample, by_table, {.scheme = scheme}), oracle, true, 2e-5);
-        }
       });
     }
 }
 
-TEST(PairSchemes, LorentzBerthelot) { check_all_functions({}); }
-TEST(PairSchemes, Geometric) { check_all_functions({.rule = model::LjRule::geometric, .seed = 2}); }
-TEST(PairSchemes, LorentzBerthelotWithNbfix) { check_all_functions({.with_nbfix = true, .seed = 3}); }
-TEST(PairSchemes, GeometricWithNbfix) {
+TEST(PairSums, LorentzBerthelot) { check_all_functions({}); }
+TEST(PairSums, Geometric) { check_all_functions({.rule = model::LjRule::geometric, .seed = 2}); }
+TEST(PairSums, LorentzBerthelotWithNbfix) { check_all_functions({.with_nbfix = true, .seed = 3}); }
+TEST(PairSums, GeometricWithNbfix) {
   check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 4});
 }
 
-TEST(PairSchemes, TwoCutoffs) {
+TEST(PairSums, TwoCutoffs) {
   check_all_functions({.seed = 5}, true);
   check_all_functions({.rule = model::LjRule::geometric, .with_nbfix = true, .seed = 6}, true);
 }
@@ -213,7 +195,7 @@ std::vector<model::PairPotential> potentials(Lookup lookup) {
   return few;
 }
 
-TEST(PairSchemes, PairPotentials) {
+TEST(PairSums, PairPotentials) {
   for (const auto lookup : {Lookup::some, Lookup::all})
     for (const bool with_nbfix : {false, true}) {
       const auto sample = test::make_mixture({.with_nbfix = with_nbfix, .seed = 7, .potentials = potentials(lookup)});
@@ -227,7 +209,7 @@ TEST(PairSchemes, PairPotentials) {
             const auto settings = two_cutoffs ? with_two_cutoffs(short_range(lj, e)) : short_range(lj, e);
             const auto oracle = test::all_pairs(sample.system, position, settings);
             ASSERT_LT(std::abs(oracle.lj), 1e4) << "the sample has clashes";
-            expect_agreement(compute(sample, settings, {.scheme = "reference"}), oracle, true, 1e-9);
+            expect_agreement(compute(sample, settings, {.precision = exactly}), oracle, true, 1e-9);
             tessera::test::for_instruction_sets([&] {
               const auto both = compute(sample, settings, {});
               expect_agreement(both, oracle, true, 2e-5);
@@ -239,7 +221,7 @@ TEST(PairSchemes, PairPotentials) {
 }
 
 // What Buckingham's formula says of close atoms has no meaning: they repel, and count as a clash.
-TEST(PairSchemes, AtomsInACoreRepelAndClash) {
+TEST(PairSums, AtomsInACoreRepelAndClash) {
   for (const auto lookup : {Lookup::some, Lookup::all}) {
     auto sample = test::make_mixture({.seed = 7, .potentials = potentials(lookup)});
     std::array<std::size_t, 2> ions{};
@@ -256,16 +238,7 @@ TEST(PairSchemes, AtomsInACoreRepelAndClash) {
   }
 }
 
-TEST(PairSchemes, CellSchemesRefusePairPotentials) {
-  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, PairFunction::analytic, LjModifier::cut, true).name, "cluster");
-  EXPECT_EQ(find_pair_scheme("auto", Precision::double_precision, PairFunction::analytic, LjModifier::cut, true).name,
-            "reference");
-  EXPECT_THROW(find_pair_scheme("list_soa", Precision::mixed, PairFunction::analytic, LjModifier::cut, true),
-               InputError);
-  EXPECT_THROW(find_pair_scheme("auto", Precision::mixed, PairFunction::table, LjModifier::cut, true), InputError);
-}
-
-TEST(PairSchemes, SwitchesOfNoWidthArePlain) {
+TEST(PairSums, SwitchesOfNoWidthArePlain) {
   const auto sample = test::make_mixture({});
   std::vector<Fraction> position;
   for (const auto& p : sample.particles) position.push_back(p.position);
@@ -286,7 +259,7 @@ test::Sample sample_of_cells(std::int64_t n, const PairSettings& settings, doubl
 }
 
 // With few cells a cell meets the same cell in several images; with many the shell of neighbours must reach far enough.
-TEST(PairSchemes, AnyNumberOfCells) {
+TEST(PairSums, AnyNumberOfCells) {
   for (const std::int64_t n : {2, 3, 4, 6, 8}) {
     SCOPED_TRACE(std::to_string(n) + " cells");
     auto settings = short_range(LjModifier::cut, Electrostatics::cut);  // every pair up to the cut-off counts
@@ -299,70 +272,53 @@ TEST(PairSchemes, AnyNumberOfCells) {
     ASSERT_EQ(grid.n[0], n);
     for (const double moved : {0.0, 0.499 * buffer, 0.51 * buffer}) {
       SCOPED_TRACE("moved by " + std::to_string(moved));
-      const auto exact = compute(sample, settings, {.scheme = "reference", .buffer = buffer, .moved = moved});
+      const auto exact = compute(sample, settings, {.precision = exactly, .buffer = buffer, .moved = moved});
       const auto oracle = test::all_pairs(sample.system, exact.position, settings);
       expect_agreement(exact, oracle, true, 1e-7);  // a cell's centre is rounded to 2⁻³² of the box
       // A move may push atoms into each other, where single precision is less exact.
-      if (moved == 0) {
-        expect_agreement(compute(sample, settings, {.buffer = buffer}), oracle, true, 2e-5);
-        for (const auto& scheme : cell_schemes())
-          expect_agreement(compute(sample, settings, {.scheme = scheme, .buffer = buffer}), oracle, true, 2e-5);
-      }
+      if (moved == 0) expect_agreement(compute(sample, settings, {.buffer = buffer}), oracle, true, 2e-5);
     }
   }
 }
 
-/// Calls check(settings, name) for every scheme with each of its functions.
-template <class Check>
-void for_schemes(PairSettings settings, Check&& check) {
-  int n = 0;
-  for (const auto& scheme : pair_schemes())
-    for (const auto function : {PairFunction::analytic, PairFunction::table}) {
-      if (!scheme.serves(Precision::mixed, function, LjModifier::cut, false)) continue;
-      SCOPED_TRACE(std::string(scheme.name) + (function == PairFunction::table ? ", table" : ""));
-      settings.function = function;
-      settings.table_density = 20;
-      check(settings, std::string(scheme.name));
-      ++n;
-    }
-  EXPECT_EQ(n, 10);
-}
+/// Both precisions, of which each has the same bits whatever the list and whoever sums.
+constexpr Precision precisions[] = {Precision::mixed, exactly};
 
-TEST(PairSchemes, TheSameBitsOnAnyThreads) {
+TEST(PairSums, TheSameBitsOnAnyThreads) {
   const auto sample = test::make_mixture({.with_nbfix = true});
-  for_schemes(short_range(LjModifier::force_switch, Electrostatics::pme), [&](const PairSettings& settings,
-                                                                              const std::string& scheme) {
-    const auto one = compute(sample, settings, {.scheme = scheme, .moved = 0.3});
+  const auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
+  for (const auto precision : precisions) {
+    const auto one = compute(sample, settings, {.precision = precision, .moved = 0.3});
     for (const int threads : {2, 3, 5})
       for (int again = 0; again < 3; ++again)
-        expect_same_bits(one, compute(sample, settings, {.scheme = scheme, .threads = threads, .moved = 0.3}));
-  });
+        expect_same_bits(one, compute(sample, settings, {.precision = precision, .threads = threads, .moved = 0.3}));
+  }
 }
 
 // Ranks may make their lists at different times.
-TEST(PairSchemes, WhichListItIsChangesNoBit) {
+TEST(PairSums, WhichListItIsChangesNoBit) {
   const auto sample = test::make_mixture({.with_nbfix = true});
-  for_schemes(short_range(LjModifier::potential_switch, Electrostatics::pme),
-              [&](const PairSettings& settings, const std::string& scheme) {
-                expect_same_bits(compute(sample, settings, {.scheme = scheme, .reach = 0.5}),
-                                 compute(sample, settings, {.scheme = scheme, .reach = 0.05}));
-              });
+  const auto settings = short_range(LjModifier::potential_switch, Electrostatics::pme);
+  for (const auto precision : precisions)
+    expect_same_bits(compute(sample, settings, {.precision = precision, .reach = 0.5}),
+                     compute(sample, settings, {.precision = precision, .reach = 0.05}));
 }
 
-TEST(PairSchemes, ForcesWithAndWithoutEnergiesAreTheSameBits) {
+TEST(PairSums, ForcesWithAndWithoutEnergiesAreTheSameBits) {
   const auto sample = test::make_mixture({.with_nbfix = true});
-  const auto check = [&](const PairSettings& settings, const std::string& scheme) {
-    EXPECT_EQ(compute(sample, settings, {.scheme = scheme, .with_energies = true}).force,
-              compute(sample, settings, {.scheme = scheme, .with_energies = false}).force)
-        << static_cast<int>(settings.lj) << " " << static_cast<int>(settings.electrostatics);
+  const auto check = [&](const PairSettings& settings) {
+    for (const auto precision : precisions)
+      EXPECT_EQ(compute(sample, settings, {.precision = precision, .with_energies = true}).force,
+                compute(sample, settings, {.precision = precision, .with_energies = false}).force)
+          << static_cast<int>(settings.lj) << " " << static_cast<int>(settings.electrostatics);
   };
   for (const auto lj : modifiers) {
-    for (const auto e : electrostatics) for_schemes(short_range(lj, e), check);
-    for_schemes(with_two_cutoffs(short_range(lj, Electrostatics::pme)), check);
+    for (const auto e : electrostatics) check(short_range(lj, e));
+    check(with_two_cutoffs(short_range(lj, Electrostatics::pme)));
   }
 }
 
-TEST(PairSchemes, TheSameBitsOnInstructionSets) {
+TEST(PairSums, TheSameBitsOnInstructionSets) {
   for (const bool with_potentials : {false, true}) {
     const auto sample = test::make_mixture(
         {.with_nbfix = true,
@@ -377,38 +333,32 @@ TEST(PairSchemes, TheSameBitsOnInstructionSets) {
       }
   }
   const auto sample = test::make_mixture({.with_nbfix = true});
-  for_schemes(short_range(LjModifier::cut, Electrostatics::pme), [&](PairSettings settings, const std::string& scheme) {
-    for (const auto lj : {LjModifier::cut, LjModifier::force_switch, LjModifier::pme}) {
-      if (lj == LjModifier::pme && scheme != "cluster") continue;
-      settings.lj = lj;
-      settings.lj_alpha = 0.4;
-      settings.table_density = 400;
-      for (const bool with_two : {false, lj != LjModifier::pme})
-        tessera::test::for_instruction_sets(
-            [&] { return compute(sample, with_two ? with_two_cutoffs(settings) : settings, {.scheme = scheme}); });
-    }
-  });
+  auto settings = short_range(LjModifier::pme, Electrostatics::pme);
+  settings.lj_alpha = 0.4;
+  tessera::test::for_instruction_sets([&] { return compute(sample, settings, {}); });
+  for (const auto lj : {LjModifier::cut, LjModifier::force_switch})
+    tessera::test::for_instruction_sets(
+        [&] { return compute(sample, with_two_cutoffs(short_range(lj, Electrostatics::pme)), {}); });
 }
 
-TEST(PairSchemes, PairForcesSumToNothingExactly) {
+TEST(PairSums, PairForcesSumToNothingExactly) {
   const auto sample = test::make_mixture({});
-  for (const auto& scheme : pair_schemes()) {
-    const auto found = compute(sample, short_range(LjModifier::force_switch, Electrostatics::cut),
-                               {.scheme = std::string(scheme.name)});
+  for (const auto precision : precisions) {
+    const auto found =
+        compute(sample, short_range(LjModifier::force_switch, Electrostatics::cut), {.precision = precision});
     std::array<std::int64_t, 3> sum{}, size{};
     for (std::size_t i = 0; i < found.force.size(); ++i)
       sum[i % 3] += found.force[i], size[i % 3] += std::abs(found.force[i]);
     for (std::size_t d = 0; d < 3; ++d) {
       // The cluster kernel rounds the two sides of a cluster pair separately, to 2⁻¹⁸.
-      EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), scheme.name == "cluster" ? 0.01 : 0.0) << scheme.name;
+      EXPECT_LE(from_fixed(std::abs(sum[d]), force_unit), precision == Precision::mixed ? 0.01 : 0.0);
       EXPECT_GT(size[d], 0);
     }
   }
 }
 
 /// Computes two equal ions at a distance along x, alone in a box.
-Found two_ions(double distance, double charge, const std::string& scheme,
-               PairFunction function = PairFunction::analytic) {
+Found two_ions(double distance, double charge, Precision precision = Precision::mixed) {
   const Vec3 at = {1, 2, 3};
   test::Sample sample;
   auto& system = sample.system;
@@ -424,42 +374,37 @@ Found two_ions(double distance, double charge, const std::string& scheme,
   p.position = system.box.fraction(at);
   q.position = system.box.fraction(at + Vec3{distance, 0, 0});
   sample.particles = {p, q};
-  auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
-  settings.function = function;
-  settings.table_density = 400;
-  return compute(sample, settings, {.scheme = scheme});
+  return compute(sample, short_range(LjModifier::force_switch, Electrostatics::pme), {.precision = precision});
 }
 
-TEST(PairSchemes, ForcesOnClashingAtomsAreFiniteAndLarge) {
+TEST(PairSums, ForcesOnClashingAtomsAreFiniteAndLarge) {
   tessera::test::for_instruction_sets([&] {
-    for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
-      for (const double charge : {0.0, 1.0})
-        for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
-          SCOPED_TRACE(distance);
-          const auto found = two_ions(distance, charge, scheme, settings.function);
-          // The force points left on the left and right on the right: the ions repel, and no integer has overflowed.
-          EXPECT_LT(found.force_on(0).x, -100);
-          EXPECT_GT(found.force_on(1).x, 100);
-          // Beyond the range of the kernels' integers the pair is computed in double precision.
-          const double exact = two_ions(distance, charge, "reference").force_on(0).x;
-          EXPECT_NEAR(found.force_on(0).x, exact, 1e-5 * std::abs(exact));
-          EXPECT_NEAR(found.force_on(1).x, -exact, 1e-5 * std::abs(exact));
-          EXPECT_GT(found[Term::lj], 100);
-        }
-      const auto found = two_ions(0, 0, scheme, settings.function);
-      EXPECT_EQ(found[Term::lj], energy_limit);
-      EXPECT_TRUE(found.energies.clashes.is_energy_limited);
-      EXPECT_EQ(std::abs(found.force_on(0).x), force_limit);
-      EXPECT_EQ(found.force_on(1).x, -found.force_on(0).x);
-    });
+    for (const double charge : {0.0, 1.0})
+      for (const double distance : {1.5, 1.0, 0.5, 0.1, 0.01, 0.001}) {
+        SCOPED_TRACE(distance);
+        const auto found = two_ions(distance, charge);
+        // The force points left on the left and right on the right: the ions repel, and no integer has overflowed.
+        EXPECT_LT(found.force_on(0).x, -100);
+        EXPECT_GT(found.force_on(1).x, 100);
+        // Beyond the range of the kernels' integers the pair is computed in double precision.
+        const double exact = two_ions(distance, charge, exactly).force_on(0).x;
+        EXPECT_NEAR(found.force_on(0).x, exact, 1e-5 * std::abs(exact));
+        EXPECT_NEAR(found.force_on(1).x, -exact, 1e-5 * std::abs(exact));
+        EXPECT_GT(found[Term::lj], 100);
+      }
+    const auto found = two_ions(0, 0);
+    EXPECT_EQ(found[Term::lj], energy_limit);
+    EXPECT_TRUE(found.energies.clashes.is_energy_limited);
+    EXPECT_EQ(std::abs(found.force_on(0).x), force_limit);
+    EXPECT_EQ(found.force_on(1).x, -found.force_on(0).x);
   });
 }
 
-TEST(PairSchemes, EnergiesOfClashingAtomsAreRight) {
-  for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
+TEST(PairSums, EnergiesOfClashingAtomsAreRight) {
+  for (const auto precision : precisions)
     for (const double distance : {1.0, 0.5, 0.3, 0.2, 0.13}) {
       SCOPED_TRACE(distance);
-      const auto found = two_ions(distance, 0, scheme, settings.function);
+      const auto found = two_ions(distance, 0, precision);
       const auto lj = lennard_jones(short_range(LjModifier::force_switch, Electrostatics::pme),
                                     4 * 0.3 * std::pow(3.5, 12), 4 * 0.3 * std::pow(3.5, 6), distance * distance);
       EXPECT_NEAR(found[Term::lj], lj.energy, 1e-5 * lj.energy);  // positions are rounded to 10⁻⁸ Å
@@ -474,12 +419,11 @@ TEST(PairSchemes, EnergiesOfClashingAtomsAreRight) {
         EXPECT_NEAR(clash.distance, distance, 1e-6);
       }
     }
-  });
 }
 
 // Neighbours in a lattice push with 0.8 of what is a clash, or with a little more than that. Two of the first kind in
 // one cluster pair are none, whatever lanes they share.
-TEST(PairSchemes, WhatClashesIsOnePairOnEveryInstructionSet) {
+TEST(PairSums, WhatClashesIsOnePairOnEveryInstructionSet) {
   const auto settings = short_range(LjModifier::cut, Electrostatics::cut);
   const double a12 = 4 * 0.3 * std::pow(3.5, 12), b6 = 4 * 0.3 * std::pow(3.5, 6);
   for (const double part : {0.8, 1.01}) {
@@ -509,28 +453,13 @@ TEST(PairSchemes, WhatClashesIsOnePairOnEveryInstructionSet) {
   }
 }
 
-TEST(PairSchemes, NothingBeyondTheCutoff) {
-  for_schemes({}, [](const PairSettings& settings, const std::string& scheme) {
-    EXPECT_NE(two_ions(7.99, 1, scheme, settings.function).force[0], 0);
-    const auto beyond = two_ions(8.01, 1, scheme, settings.function);
+TEST(PairSums, NothingBeyondTheCutoff) {
+  for (const auto precision : precisions) {
+    EXPECT_NE(two_ions(7.99, 1, precision).force[0], 0);
+    const auto beyond = two_ions(8.01, 1, precision);
     for (const auto f : beyond.force) EXPECT_EQ(f, 0);
     EXPECT_EQ(beyond[Term::coulomb_real], 0);
-  });
-}
-
-TEST(FindPairScheme, ByNameOrByWhatItHas) {
-  constexpr auto analytic = PairFunction::analytic, table = PairFunction::table;
-  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, analytic).name, "cluster");
-  EXPECT_EQ(find_pair_scheme("auto", Precision::double_precision, analytic).name, "reference");
-  EXPECT_EQ(find_pair_scheme("auto", Precision::mixed, table).name, "cell_flag_soa");
-  EXPECT_EQ(find_pair_scheme("reference", Precision::mixed, analytic).name, "reference");
-  EXPECT_EQ(find_pair_scheme("list_aos", Precision::mixed, table).name, "list_aos");
-  for (const auto& [name, precision, function] : {std::tuple("clustr", Precision::mixed, analytic),
-                                                  {"clu", Precision::mixed, analytic},
-                                                  {"cluster", Precision::double_precision, analytic},
-                                                  {"cluster", Precision::mixed, table},
-                                                  {"auto", Precision::double_precision, table}})
-    EXPECT_THROW(find_pair_scheme(name, precision, function), InputError) << name;
+  }
 }
 
 }  // namespace

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "tessera/md/accumulator.h"
-#include "tessera/md/pair/cells/pair_table.h"
 #include "tessera/md/pair/clusters/cluster_kernel.h"
+#include "tessera/pair_schemes/pair_table.h"
 
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
+
+using md::pair::cluster_size, md::pair::n_neighbour_cells, md::pair::pair_force_unit, md::pair::clash_force_over_r;
+using md::pair::ExcludedClusters, md::pair::TablePairs, md::pair::KernelConstants, md::pair::KernelRule;
 
 /// Tells how coordinates and forces are stored: x y z of one atom after another, or all x, then all y, then all z.
 enum class Layout { array_of_structures, structure_of_arrays };
@@ -70,10 +73,10 @@ struct ClosePair {
 
 /// Appends the neighbours closer than cutoff + reach_i + reach_j of all atoms of a cell (algorithm 1).
 void list_neighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, NeighbourList& list);
-/// Adds forces of the cell pairs [begin, end) of a list, in pair_force_unit and in the atoms' layout, and energies if
-/// given (algorithm 2). Excluded pairs contribute forces and virial (of the mesh correction), but no energies.
+/// Adds forces of the cell pairs [begin, end) of a list, in pair_force_unit and in the atoms' layout (algorithm 2).
+/// Excluded pairs contribute the mesh correction.
 void add_listed_forces(const CellAtoms& atoms, const NeighbourList& list, std::size_t begin, std::size_t end,
-                       std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close);
+                       std::int32_t* force, std::vector<ClosePair>& close);
 
 /// Bit o of an atom's flags tells whether some atom of the cell at offset o is closer than cutoff + reach_i + reach_j
 /// (algorithm 3).
@@ -81,7 +84,7 @@ using NeighbourFlags = std::uint64_t;
 void flag_neighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, NeighbourFlags* flags);
 /// Adds forces of all flagged atoms of a cell with whole cells, like add_listed_forces (algorithm 4).
 void add_flagged_forces(const CellAtoms& atoms, std::int32_t cell, const NeighbourFlags* flags, std::int32_t* force,
-                        EnergyVirial* energies, std::vector<ClosePair>& close);
+                        std::vector<ClosePair>& close);
 
 /// Calls visit(j) for the slots whose atoms the force field excludes for a slot's atom.
 template <class Visit>
@@ -92,4 +95,4 @@ void for_excluded(const ExcludedClusters& excluded, std::int32_t slot, Visit&& v
       if (bits & 1u) visit(partner.cluster * cluster_size + static_cast<std::int32_t>(j));
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

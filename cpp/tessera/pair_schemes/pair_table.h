@@ -8,28 +8,26 @@
 
 #include "tessera/md/pair/functions.h"
 
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
+
+using md::pair::PairSettings, md::pair::ForceEnergy, md::pair::LjModifier, md::pair::Electrostatics;
 
 /// The table does not cover closer pairs of atoms, Å; they are computed in double precision.
 inline constexpr double shortest_in_table = 1.0;
 
 /// Point L is at r = r_c·√(density/L). Each point has the value and the step to the next point of three functions: F/r
-/// (or U) of R = 12A/r¹² (so that F/r = R/r² without a modifier), of P = 6B/r⁶, and of Coulomb with C qᵢqⱼ = 1.
+/// of R = 12A/r¹² (so that F/r = R/r² without a modifier), of P = 6B/r⁶, and of Coulomb with C qᵢqⱼ = 1.
 struct PairTable {
   static constexpr std::size_t stride = 8;  // the six numbers of a point, in one part of a cache line
   enum Function : std::size_t { repulsion = 0, dispersion = 2, coulomb = 4 };
 
-  float scale = 0;                   // density·r_c², Å²: L = scale/r²
-  std::int32_t n_points = 0;         // L = 0 … n_points − 1; those below the density are beyond the cut-off
-  std::vector<float> force, energy;  // (points, stride)
+  float scale = 0;            // density·r_c², Å²: L = scale/r²
+  std::int32_t n_points = 0;  // L = 0 … n_points − 1; those below the density are beyond the cut-off
+  std::vector<float> force;   // (points, stride)
 };
-
-/// Returns how many points a table needs, which may be more than it can number, and their bytes.
-double points_of_table(double cutoff, double density);
-inline double bytes_of_table(double points) { return 2 * sizeof(float) * PairTable::stride * points; }
 
 /// Makes a table with `density` points between 1/r² = 0 and 1/r_c², r_c being the Lennard-Jones cut-off. Errors are
 /// proportional to 1/density².
 PairTable make_pair_table(const PairSettings& settings, double density);
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

@@ -1,16 +1,16 @@
 // Implements algorithms 3 and 4: there is one flag for each atom and cell, and a flagged atom meets all atoms of the
 // cell, which are contiguous in memory. Each pair is rounded to integers, so that the order changes no bit.
-#include "tessera/md/pair/cells/cell_kernel.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/md/pair/cells/flag_kernel.cpp"
+#define HWY_TARGET_INCLUDE "tessera/pair_schemes/flag_kernel.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "tessera/md/pair/cells/cell_kernel-inl.h"
+#include "tessera/pair_schemes/cell_kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace HWY_NAMESPACE {
 
 static_assert(n_neighbour_cells <= 8 * sizeof(NeighbourFlags));
@@ -59,15 +59,13 @@ class ExcludedOfRow {
   std::vector<std::int32_t> slots_;
 };
 
-template <class Function, Layout layout, bool WithEnergy>
+template <class Function, Layout layout>
 void RunFlags(const CellAtoms& atoms, std::int32_t cell, const NeighbourFlags* flags, std::int32_t* force,
-              EnergyVirial* energies, std::vector<ClosePair>& close) {
+              std::vector<ClosePair>& close) {
   const auto& cells = atoms.cells;
   const auto c = static_cast<std::size_t>(cell);
   IAtom i;
   ForceSum sum;
-  EnergySums energy_sums;
-  if constexpr (WithEnergy) energy_sums.Clear();
   ExcludedOfRow excluded_of_row;
   for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
     const auto partner = cells.partner[c][o];
@@ -82,36 +80,29 @@ void RunFlags(const CellAtoms& atoms, std::int32_t cell, const NeighbourFlags* f
       for (auto j = begin; j < end; j += width) {
         const M within = FirstLanes(end - j), excluded = excluded_of_row.Mask(j);
         const Consecutive<layout> atoms_j = {j};
-        const M too_close =
-            AddPairs<Function, WithEnergy>(atoms, i, atoms_j, within, excluded, force, sum, energy_sums);
+        const M too_close = AddPairs<Function>(atoms, i, atoms_j, within, excluded, force, sum);
         if (HWY_UNLIKELY(!hn::AllFalse(D(), too_close)))
           NameClose(slot, hn::Iota(DI(), j), too_close, excluded, static_cast<std::int32_t>(o), close);
       }
       AddIForce<layout>(atoms, sum, slot, force);
     }
   }
-  if constexpr (WithEnergy) energy_sums.AddTo(*energies);
 }
 
 void AddFlaggedForces(const CellAtoms& atoms, std::int32_t cell, const NeighbourFlags* flags, std::int32_t* force,
-                      EnergyVirial* energies, std::vector<ClosePair>& close) {
+                      std::vector<ClosePair>& close) {
   [[maybe_unused]] const FlushDenormals flush;
-  if (energies != nullptr)
-    Dispatch<true>(atoms, [&](auto function, auto layout) {
-      RunFlags<decltype(function), decltype(layout)::value, true>(atoms, cell, flags, force, energies, close);
-    });
-  else
-    Dispatch<false>(atoms, [&](auto function, auto layout) {
-      RunFlags<decltype(function), decltype(layout)::value, false>(atoms, cell, flags, force, energies, close);
-    });
+  Dispatch(atoms, [&](auto function, auto layout) {
+    RunFlags<decltype(function), decltype(layout)::value>(atoms, cell, flags, force, close);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 
 HWY_EXPORT(FlagNeighbours);
 HWY_EXPORT(AddFlaggedForces);
@@ -121,9 +112,9 @@ void flag_neighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, Ne
 }
 
 void add_flagged_forces(const CellAtoms& atoms, std::int32_t cell, const NeighbourFlags* flags, std::int32_t* force,
-                        EnergyVirial* energies, std::vector<ClosePair>& close) {
-  HWY_DYNAMIC_DISPATCH(AddFlaggedForces)(atoms, cell, flags, force, energies, close);
+                        std::vector<ClosePair>& close) {
+  HWY_DYNAMIC_DISPATCH(AddFlaggedForces)(atoms, cell, flags, force, close);
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 #endif

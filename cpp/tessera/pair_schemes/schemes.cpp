@@ -1,4 +1,4 @@
-#include "tessera/md/pair/cells/cell_schemes.h"
+#include "tessera/pair_schemes/schemes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,30 +7,32 @@
 
 #include "tessera/base/index.h"
 #include "tessera/md/pair/exact_pairs.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 
 namespace {
+
+using md::Accumulator, md::pair::ExactPairs, md::pair::PairData;
+using md::pair::half_shell, md::pair::half_shell_shifts, md::pair::find_partner_cell;
+using md::pair::list_rounding, md::pair::padding_distance;
 
 /// Holds what both schemes share: atoms in their layout, forces by thread, and pairs left to double precision.
 class CellSum : public PairSum {
  public:
-  CellSum(const PairData& data, Layout layout)
+  CellSum(const PairData& data, Layout layout, const Function& function)
       : data_(data), layout_(layout), force_(at(data.threads.size())), close_(at(data.threads.size())) {
-    if (data.settings.function == PairFunction::table)
-      table_ = make_pair_table(data.settings, data.settings.table_density);
+    if (function.by_table) table_ = make_pair_table(data.settings, function.density);
     cells_.shift = half_shell_shifts(data.domain);
   }
 
   void rebuild() override;
-  void set_box() override { cells_.shift = half_shell_shifts(data_.domain); }
   void update(bool make_list) override;
   void add_forces(std::span<Accumulator> by_thread) override;
-  std::size_t other_bytes() const override;
 
  protected:
   virtual void make_lists() = 0;
-  virtual void run_kernels(std::span<Accumulator> by_thread) = 0;
+  virtual void run_kernels() = 0;
 
   /// Calls function(thread, cell) for all cells that have pairs, as threads become free.
   template <class Function>
@@ -71,7 +73,6 @@ class CellSum : public PairSum {
   std::size_t index(std::int64_t slot, std::int64_t d) const {
     return at(layout_ == Layout::array_of_structures ? 3 * slot + d : slot + d * n_slots_);
   }
-  void add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread);
 
   std::optional<PairTable> table_;
   std::int64_t n_slots_ = 0;  // including the spare ones
@@ -137,7 +138,7 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
     force_[at(thread)].assign(at(3 * n_slots_), 0);
     close_[at(thread)].clear();
   });
-  run_kernels(by_thread);
+  run_kernels();
   // Forces are converted from the layout and the kernels' unit to x y z of each slot in force_unit, summed over
   // threads.
   constexpr std::int64_t scale = static_cast<std::int64_t>(pair_force_unit / force_unit);
@@ -151,46 +152,19 @@ void CellSum::add_forces(std::span<Accumulator> by_thread) {
         add_fixed(total[at(3 * s + d)], scale * static_cast<std::int32_t>(sum));
       }
   });
-  const bool with_energies = by_thread[0].energies != nullptr;
-  const bool any_close = std::any_of(close_.begin(), close_.end(), [](const auto& list) { return !list.empty(); });
-  if (!any_close && !with_energies) return;
+  if (std::all_of(close_.begin(), close_.end(), [](const auto& list) { return list.empty(); })) return;
   const ExactPairs exact(data_);
   data_.threads.run([&](int thread) {
     for (const auto& pair : close_[at(thread)])
       exact.add(pair.i, pair.j, at(pair.offset), pair.is_excluded, ExactPairs::ExclusionEnergy::leave_out,
                 by_thread[at(thread)]);
   });
-  if (with_energies) add_exclusion_energies(exact, by_thread);
-}
-
-/// Uses double precision, because these energies nearly cancel the self energy, so single precision would show.
-void CellSum::add_exclusion_energies(const ExactPairs& exact, std::span<Accumulator> by_thread) {
-  for_cells([&](int thread, std::int32_t cell) {
-    for (std::size_t o = 0; o < n_neighbour_cells; ++o) {
-      const auto partner = cells_.partner[at(cell)][o];
-      if (partner < 0) continue;
-      for (auto i = cells_.begin[at(cell)]; i < cells_.end[at(cell)]; ++i)
-        for_excluded(data_.exclusions, i, [&](std::int32_t j) {
-          if (j >= (o == 0 ? i + 1 : cells_.begin[at(partner)]) && j < cells_.end[at(partner)])
-            exact.add_exclusion_energy(i, j, o, *by_thread[at(thread)].energies);
-        });
-    }
-  });
-}
-
-std::size_t CellSum::other_bytes() const {
-  std::size_t n = (place_.capacity() + q_.capacity() + sigma_.capacity() + epsilon_.capacity() + reach_.capacity() +
-                   type_.capacity() + cells_.begin.capacity() + cells_.end.capacity()) *
-                      sizeof(float) +
-                  cells_.partner.capacity() * sizeof(cells_.partner[0]);
-  for (const auto& force : force_) n += force.capacity() * sizeof(std::int32_t);
-  if (table_) n += (table_->force.capacity() + table_->energy.capacity()) * sizeof(float);
-  return n;
 }
 
 class ListSum final : public CellSum {
  public:
-  ListSum(const PairData& data, Layout layout) : CellSum(data, layout), lists_(at(data.threads.size())) {}
+  ListSum(const PairData& data, Layout layout, const Function& function)
+      : CellSum(data, layout, function), lists_(at(data.threads.size())) {}
 
   std::int64_t n_evaluated() const override {
     std::int64_t n = 0;
@@ -219,7 +193,7 @@ class ListSum final : public CellSum {
     }
   }
 
-  void run_kernels(std::span<Accumulator> by_thread) override {
+  void run_kernels() override {
     struct Piece {
       const NeighbourList* list;
       std::size_t begin, end;
@@ -233,7 +207,7 @@ class ListSum final : public CellSum {
     data_.threads.run([&](int thread) {
       for (auto p = next++; p < pieces.size(); p = next++)
         add_listed_forces(all, *pieces[p].list, pieces[p].begin, pieces[p].end, force_[at(thread)].data(),
-                          by_thread[at(thread)].energies, close_[at(thread)]);
+                          close_[at(thread)]);
     });
   }
 
@@ -264,57 +238,32 @@ class CellFlagSum final : public CellSum {
     for_cells([&](int, std::int32_t cell) { flag_neighbours(all, cell, list_cutoff(), flags_.data()); });
   }
 
-  void run_kernels(std::span<Accumulator> by_thread) override {
+  void run_kernels() override {
     const auto all = atoms();
     for_cells([&](int thread, std::int32_t cell) {
-      add_flagged_forces(all, cell, flags_.data(), force_[at(thread)].data(), by_thread[at(thread)].energies,
-                         close_[at(thread)]);
+      add_flagged_forces(all, cell, flags_.data(), force_[at(thread)].data(), close_[at(thread)]);
     });
   }
 
   std::vector<NeighbourFlags> flags_;  // by slot
 };
 
-}  // namespace
-
-template <Layout layout>
-std::unique_ptr<PairSum> make_list_scheme(const PairData& data) {
-  return std::make_unique<ListSum>(data, layout);
+template <class Sum, Layout layout>
+std::unique_ptr<PairSum> make(const PairData& data, const Function& function) {
+  return std::make_unique<Sum>(data, layout, function);
 }
-template <Layout layout>
-std::unique_ptr<PairSum> make_cell_flag_scheme(const PairData& data) {
-  return std::make_unique<CellFlagSum>(data, layout);
-}
-template std::unique_ptr<PairSum> make_list_scheme<Layout::array_of_structures>(const PairData&);
-template std::unique_ptr<PairSum> make_list_scheme<Layout::structure_of_arrays>(const PairData&);
-template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::array_of_structures>(const PairData&);
-template std::unique_ptr<PairSum> make_cell_flag_scheme<Layout::structure_of_arrays>(const PairData&);
 
-namespace {
-
-/// Predicts CellSum::other_bytes().
-double plan_other_bytes(const PairCounts& counts, const PairSettings& settings) {
-  constexpr std::size_t values_a_slot = 8, forces_a_slot = 3;  // of 4 bytes: the arrays of CellSum
-  const double slots = counts.slots + spare_slots;
-  double n = slots * static_cast<double>(values_a_slot * sizeof(float)) +
-             counts.threads * slots * static_cast<double>(forces_a_slot * sizeof(std::int32_t)) +
-             counts.cells * static_cast<double>((2 + n_neighbour_cells) * sizeof(std::int32_t));
-  if (settings.function == PairFunction::table)
-    n += bytes_of_table(points_of_table(settings.cutoff, settings.table_density));
-  return n;
-}
+constexpr auto aos = Layout::array_of_structures, soa = Layout::structure_of_arrays;
+constexpr PairScheme schemes[] = {
+    {"list_aos", "a list of neighbours per atom and cell; x y z of each atom together", make<ListSum, aos>},
+    {"list_soa", "the same with x, y and z in arrays of their own", make<ListSum, soa>},
+    {"cell_flag_aos", "one flag per atom and cell, whole cells evaluated; x y z of each atom together",
+     make<CellFlagSum, aos>},
+    {"cell_flag_soa", "the same with x, y and z in arrays of their own", make<CellFlagSum, soa>},
+};
 
 }  // namespace
 
-PairBytes plan_list_scheme(const PairCounts& counts, const PairSettings& settings) {
-  // Vectors that double where they are full have room for 1/ln 2 times as much as they hold, on average.
-  constexpr double room = 1.44;
-  return {room * (counts.atom_pairs * sizeof(std::int32_t) + counts.atoms_and_cells * sizeof(NeighbourRow)),
-          plan_other_bytes(counts, settings)};
-}
+std::span<const PairScheme> pair_schemes() { return schemes; }
 
-PairBytes plan_cell_flag_scheme(const PairCounts& counts, const PairSettings& settings) {
-  return {counts.slots * sizeof(NeighbourFlags), plan_other_bytes(counts, settings)};
-}
-
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes

@@ -2,16 +2,16 @@
 // each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/base/simd/stage-inl.h"
-#include "tessera/md/pair/cells/cell_kernel.h"
 #include "tessera/md/pair/functions-inl.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = tessera::simd::HWY_NAMESPACE;
-using namespace pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): this instruction set's functions
+using namespace md::pair::HWY_NAMESPACE;  // NOLINT(google-build-using-namespace): this instruction set's functions
 
 constexpr auto width = static_cast<std::int32_t>(lanes);
 using P = Pack<1>;
@@ -149,49 +149,6 @@ struct ForceSum {
   HWY_INLINE void Clear() { x = y = z = hn::Zero(DI()); }
 };
 
-/// Sums values that are first rounded to whole numbers of energy_unit; sums of such numbers in doubles are exact.
-class ExactSum {
- public:
-  HWY_INLINE void Clear() { lower_ = upper_ = hn::Zero(wide); }
-  /// Adds values in pair_force_unit.
-  HWY_INLINE void Add(V value) {
-    const hn::Half<D> half;
-    lower_ = hn::Add(lower_, Round(hn::PromoteTo(wide, hn::LowerHalf(half, value))));
-    upper_ = hn::Add(upper_, Round(hn::PromoteTo(wide, hn::UpperHalf(half, value))));
-  }
-  /// Returns the sum in energy_unit.
-  std::int64_t Total() const {
-    return std::llrint(hn::GetLane(hn::SumOfLanes(wide, hn::Add(lower_, upper_))) * (pair_force_unit / energy_unit));
-  }
-
- private:
-  using Wide = hn::Repartition<double, D>;
-  static constexpr Wide wide{};
-
-  /// Rounds by adding a number near which doubles are whole numbers of energy_unit apart.
-  static HWY_INLINE hn::Vec<Wide> Round(hn::Vec<Wide> value) {
-    const auto large = hn::Set(wide, 1.5 * 4503599627370496.0 * (energy_unit / pair_force_unit));
-    return hn::Sub(hn::Add(value, large), large);
-  }
-
-  hn::Vec<Wide> lower_, upper_;
-};
-
-/// Sums energies and virial.
-struct EnergySums {
-  ExactSum lj, real, virial[6];
-
-  HWY_INLINE void Clear() {
-    for (auto* sum : {&lj, &real}) sum->Clear();
-    for (auto& sum : virial) sum.Clear();
-  }
-  void AddTo(EnergyVirial& energies) const {
-    add_fixed(energies.energy[static_cast<std::size_t>(Term::lj)], lj.Total());
-    add_fixed(energies.energy[static_cast<std::size_t>(Term::coulomb_real)], real.Total());
-    for (std::size_t c = 0; c < 6; ++c) add_fixed(energies.virial[c], virial[c].Total());
-  }
-};
-
 /// Holds the table's functions, interpolated between two points.
 struct Interpolated {
   V repulsion, dispersion, coulomb;
@@ -224,9 +181,9 @@ struct PairTerms {
   M interact, excluded;  // excluded pairs get the mesh correction only
 };
 
-/// Holds F/r, and energies if requested; values are meaningless for pairs that are `too_close` for the functions.
+/// Holds F/r, which is meaningless for pairs that are `too_close` for the functions.
 struct PairValues {
-  V force_over_r, lj, coulomb;
+  V force_over_r;
   M too_close;
 };
 
@@ -240,30 +197,22 @@ HWY_INLINE V CoulombWithoutMesh(const KernelConstants& k, const PairTerms& pair)
 /// Evaluates the functions of functions-inl.h, compiled for a choice of modifiers.
 template <class Choice>
 struct Analytic {
-  template <bool WithEnergy>
   static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
     const auto& k = atoms.constants;
     const V inverse2 = pair.distance.inverse2.part[0];
     const V inverse6 = hn::Mul(hn::Mul(inverse2, inverse2), inverse2);
     const P dispersion = hn::Mul(pair.b6, inverse6), repulsion = hn::Mul(pair.a12, hn::Mul(inverse6, inverse6));
-    const auto lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, pair.distance);
+    const auto lj = LennardJones<Choice, false>(k, repulsion, dispersion, pair.distance);
     PairValues values;
     values.too_close = FirstLanes(0);
-    if constexpr (WithEnergy) values.lj = lj.energy.part[0];
     if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
       const V of_lj = hn::IfThenElseZero(pair.interact, lj.force_times_r.part[0]);
       values.force_over_r = hn::IfThenElseZero(hn::Or(pair.interact, pair.excluded),
                                                hn::Mul(hn::Add(of_lj, CoulombWithoutMesh<Choice>(k, pair)), inverse2));
-      if constexpr (WithEnergy) {
-        const P t = MulAdd(pair.distance.r2, set(k.ewald_scale), set(-1.0f));
-        values.coulomb = hn::Mul(
-            pair.qq, hn::Sub(pair.distance.inverse.part[0], Evaluate<ewald_degree_high>(k.ewald_energy, t).part[0]));
-      }
     } else {
-      const auto plain = PlainCoulomb<WithEnergy>(k, pair.distance);
+      const auto plain = PlainCoulomb<false>(k, pair.distance);
       const V direct = simd::MulAdd(pair.qq, plain.force_times_r.part[0], lj.force_times_r.part[0]);
       values.force_over_r = hn::Mul(hn::IfThenElseZero(pair.interact, direct), inverse2);
-      if constexpr (WithEnergy) values.coulomb = hn::Mul(pair.qq, plain.energy.part[0]);
     }
     return values;
   }
@@ -274,7 +223,6 @@ struct Analytic {
 
 /// Evaluates the functions of pair_table.h.
 struct Tabulated {
-  template <bool WithEnergy>
   static HWY_INLINE PairValues Compute(const CellAtoms& atoms, const PairTerms& pair) {
     const D d;
     const V inverse2 = pair.distance.inverse2.part[0];
@@ -291,11 +239,6 @@ struct Tabulated {
     if (atoms.constants.electrostatics == Electrostatics::pme && HWY_UNLIKELY(!hn::AllFalse(d, pair.excluded)))
       values.force_over_r = hn::IfThenElse(
           pair.excluded, hn::Mul(CoulombWithoutMesh<Runtime>(atoms.constants, pair), inverse2), values.force_over_r);
-    if constexpr (WithEnergy) {
-      const auto energy = Interpolate(table.energy, point, fraction);
-      values.lj = simd::NegMulAdd(pair.b6, energy.dispersion, hn::Mul(pair.a12, energy.repulsion));
-      values.coulomb = hn::Mul(pair.qq, energy.coulomb);
-    }
     return values;
   }
   static HWY_INLINE bool AddsSigmas(const KernelConstants& k) { return k.rule == KernelRule::lorentz_berthelot; }
@@ -303,9 +246,9 @@ struct Tabulated {
 
 /// Computes one i-atom with a register of j-atoms. Pairs `within` interact; the `excluded` ones among them get the mesh
 /// correction only. Returns the pairs left out because they are too close for the integer sums or the table.
-template <class Function, bool WithEnergy, class JAtoms>
+template <class Function, class JAtoms>
 [[nodiscard]] TESSERA_STAGE M AddPairs(const CellAtoms& atoms, const IAtom& i, const JAtoms& j, M within, M excluded,
-                                       std::int32_t* force_of, ForceSum& sum, EnergySums& energies) {
+                                       std::int32_t* force_of, ForceSum& sum) {
   const D d;
   const auto& k = atoms.constants;
   const auto place = j.Places(atoms);
@@ -334,11 +277,10 @@ template <class Function, bool WithEnergy, class JAtoms>
     pair.b6 = hn::IfThenElseZero(within_lj, pair.b6);
     pair.a12 = hn::IfThenElseZero(within_lj, pair.a12);
   }
-  auto values = Function::template Compute<WithEnergy>(atoms, pair);
+  auto values = Function::Compute(atoms, pair);
   const M too_close = hn::Or(values.too_close, hn::Not(hn::Lt(hn::Abs(values.force_over_r), set(clash_force_over_r))));
   if (HWY_UNLIKELY(!hn::AllFalse(d, too_close))) {
     values.force_over_r = hn::IfThenZeroElse(too_close, values.force_over_r);
-    pair.interact = hn::AndNot(too_close, pair.interact);
   }
 
   const V fx = hn::Mul(values.force_over_r, dx), fy = hn::Mul(values.force_over_r, dy),
@@ -352,13 +294,6 @@ template <class Function, bool WithEnergy, class JAtoms>
   fj.y = hn::Sub(fj.y, iy);
   fj.z = hn::Sub(fj.z, iz);
   j.SetForces(fj, atoms, force_of);
-  if constexpr (WithEnergy) {
-    energies.lj.Add(hn::IfThenElseZero(pair.interact, values.lj));
-    energies.real.Add(hn::IfThenElseZero(pair.interact, values.coulomb));
-    const V virial[] = {hn::Mul(dx, fx), hn::Mul(dy, fy), hn::Mul(dz, fz),
-                        hn::Mul(dx, fy), hn::Mul(dx, fz), hn::Mul(dy, fz)};
-    for (std::size_t c = 0; c < 6; ++c) energies.virial[c].Add(virial[c]);
-  }
   return too_close;
 }
 
@@ -414,20 +349,18 @@ void WithLayout(const CellAtoms& atoms, Run&& run) {
 }
 
 /// Calls run(function, layout) with the functions and the layout of the atoms.
-template <bool WithEnergy, class Run>
+template <class Run>
 void Dispatch(const CellAtoms& atoms, Run&& run) {
   const auto with_layout = [&](auto function) { WithLayout(atoms, [&](auto layout) { run(function, layout); }); };
   const auto& k = atoms.constants;
   if (atoms.table != nullptr) return with_layout(Tabulated());
-  if constexpr (!WithEnergy) {  // energies are rare, so one loop serves all cases
-    if (k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree) {
-      if (k.lj == LjModifier::force_switch) return with_layout(Analytic<Fixed<LjModifier::force_switch>>());
-      if (k.lj == LjModifier::potential_switch) return with_layout(Analytic<Fixed<LjModifier::potential_switch>>());
-    }
+  if (k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree) {
+    if (k.lj == LjModifier::force_switch) return with_layout(Analytic<Fixed<LjModifier::force_switch>>());
+    if (k.lj == LjModifier::potential_switch) return with_layout(Analytic<Fixed<LjModifier::potential_switch>>());
   }
   with_layout(Analytic<Runtime>());
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 HWY_AFTER_NAMESPACE();

@@ -1,19 +1,19 @@
 // Implements algorithms 1 and 2: there is a list of neighbours for each atom and cell, and their coordinates are
 // gathered. Each pair is rounded to integers, so that neither the order nor the rest of the list changes a bit.
-#include "tessera/md/pair/cells/cell_kernel.h"
+#include "tessera/pair_schemes/cell_kernel.h"
 
 #include <bit>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "tessera/md/pair/cells/list_kernel.cpp"
+#define HWY_TARGET_INCLUDE "tessera/pair_schemes/list_kernel.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 #include "tessera/base/simd/compress-inl.h"
-#include "tessera/md/pair/cells/cell_kernel-inl.h"
+#include "tessera/pair_schemes/cell_kernel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 namespace HWY_NAMESPACE {
 
 /// Puts the excluded ones among a row's `n` neighbours first and counts them. Without a mesh they do not interact and
@@ -70,14 +70,12 @@ void ListNeighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, Nei
   WithLayout(atoms, [&](auto layout) { ListCell<decltype(layout)::value>(atoms, cell, cutoff, list); });
 }
 
-template <class Function, Layout layout, bool WithEnergy>
+template <class Function, Layout layout>
 void RunList(const CellAtoms& atoms, const NeighbourList& list, std::size_t first_pair, std::size_t last_pair,
-             std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close) {
+             std::int32_t* force, std::vector<ClosePair>& close) {
   const VI spare = hn::Iota(DI(), static_cast<std::int32_t>(atoms.n_slots) - spare_slots);
   IAtom i;
   ForceSum sum;
-  EnergySums energy_sums;
-  if constexpr (WithEnergy) energy_sums.Clear();
   for (auto p = first_pair; p < last_pair; ++p) {
     const auto& pair = list.cell_pairs[p];
     const auto& shift = atoms.cells.shift[static_cast<std::size_t>(pair.offset)];
@@ -90,36 +88,29 @@ void RunList(const CellAtoms& atoms, const NeighbourList& list, std::size_t firs
         const auto* slots = list.neighbour.data() + j;
         const M within = FirstLanes(end - j), excluded = FirstLanes(row.begin + row.n_excluded - j);
         const Indexed<layout> atoms_j = {hn::IfThenElse(hn::RebindMask(DI(), within), hn::LoadU(DI(), slots), spare)};
-        const M too_close =
-            AddPairs<Function, WithEnergy>(atoms, i, atoms_j, within, excluded, force, sum, energy_sums);
+        const M too_close = AddPairs<Function>(atoms, i, atoms_j, within, excluded, force, sum);
         if (HWY_UNLIKELY(!hn::AllFalse(D(), too_close)))
           NameClose(row.slot, atoms_j.slots, too_close, excluded, pair.offset, close);
       }
       AddIForce<layout>(atoms, sum, row.slot, force);
     }
   }
-  if constexpr (WithEnergy) energy_sums.AddTo(*energies);
 }
 
 void AddListedForces(const CellAtoms& atoms, const NeighbourList& list, std::size_t begin, std::size_t end,
-                     std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close) {
+                     std::int32_t* force, std::vector<ClosePair>& close) {
   [[maybe_unused]] const FlushDenormals flush;
-  if (energies != nullptr)
-    Dispatch<true>(atoms, [&](auto function, auto layout) {
-      RunList<decltype(function), decltype(layout)::value, true>(atoms, list, begin, end, force, energies, close);
-    });
-  else
-    Dispatch<false>(atoms, [&](auto function, auto layout) {
-      RunList<decltype(function), decltype(layout)::value, false>(atoms, list, begin, end, force, energies, close);
-    });
+  Dispatch(atoms, [&](auto function, auto layout) {
+    RunList<decltype(function), decltype(layout)::value>(atoms, list, begin, end, force, close);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace tessera::md::pair::cells {
+namespace tessera::pair_schemes {
 
 HWY_EXPORT(ListNeighbours);
 HWY_EXPORT(AddListedForces);
@@ -129,8 +120,8 @@ void list_neighbours(const CellAtoms& atoms, std::int32_t cell, float cutoff, Ne
 }
 
 void add_listed_forces(const CellAtoms& atoms, const NeighbourList& list, std::size_t begin, std::size_t end,
-                       std::int32_t* force, EnergyVirial* energies, std::vector<ClosePair>& close) {
-  HWY_DYNAMIC_DISPATCH(AddListedForces)(atoms, list, begin, end, force, energies, close);
+                       std::int32_t* force, std::vector<ClosePair>& close) {
+  HWY_DYNAMIC_DISPATCH(AddListedForces)(atoms, list, begin, end, force, close);
 }
 
 std::size_t NeighbourList::bytes() const {
@@ -138,5 +129,5 @@ std::size_t NeighbourList::bytes() const {
          neighbour.capacity() * sizeof(std::int32_t);
 }
 
-}  // namespace tessera::md::pair::cells
+}  // namespace tessera::pair_schemes
 #endif

@@ -1,0 +1,187 @@
+#include "tessera/md/pair/clusters/cluster_sum.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+#include "tessera/base/index.h"
+#include "tessera/md/pair/clusters/cluster_atoms.h"
+#include "tessera/md/pair/exact_pairs.h"
+#include "tessera/md/pair/single_sum_virial.h"
+#include "tessera/md/shares.h"
+
+namespace tessera::md::pair {
+
+ClusterSum::ClusterSum(const PairData& data, Precision precision)
+    : data_(data),
+      precision_(precision),
+      lister_(data.domain, data.threads),
+      force_(at(data.threads.size())),
+      cell_forces_(at(data.threads.size())),
+      clashes_(at(data.threads.size())) {}
+
+void ClusterSum::rebuild() {
+  lister_.rebuild();
+  has_inner_ = false;
+}
+
+void ClusterSum::update(bool make_list) {
+  if (!make_list) return;
+  lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,
+                data_.settings.range() + list_rounding, list_);
+}
+
+ClusterSum::Pieces ClusterSum::pieces_of(std::initializer_list<const std::vector<PairListPart>*> lists) {
+  constexpr std::size_t rows_a_piece = 32;
+  Pieces all;
+  for (std::size_t thread = 0; thread < (*lists.begin())->size(); ++thread) {
+    all.begin.push_back(std::ssize(all.pieces));
+    for (const auto* parts : lists) {
+      const auto& part = (*parts)[thread];
+      for (std::size_t row = 0; row < part.n_rows(); row += rows_a_piece)
+        all.pieces.push_back({&part, {row, std::min(row + rows_a_piece, part.n_rows())}});
+    }
+  }
+  all.begin.push_back(std::ssize(all.pieces));
+  return all;
+}
+
+/// Calls function(thread, part, rows) for pieces as threads become free. Sums across entries are sums of integers, so
+/// it does not matter which thread runs a piece.
+template <class Function>
+void ClusterSum::for_pieces(const Pieces& all, Function&& function) {
+  Shares shares(all.begin);
+  data_.threads.run([&](int thread) {
+    shares.work(thread, 1, [&](std::int64_t p, std::int64_t) {
+      const auto& piece = all.pieces[at(p)];
+      function(thread, *piece.part, piece.rows);
+    });
+  });
+}
+
+void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) {
+  if (precision_ == Precision::double_precision) return;
+  clear();
+  run(pieces_of({&list_.inner}), by_thread, meanwhile);
+  has_inner_ = true;
+}
+
+void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
+  if (precision_ == Precision::double_precision) return add_exact_forces(by_thread);
+  if (std::exchange(has_inner_, false)) {
+    run(pieces_of({&list_.outer}), by_thread, [] {});
+  } else {
+    clear();
+    run(all_pieces(), by_thread, [] {});
+  }
+  sum_forces(by_thread);
+  const bool with_energies = by_thread[0].sums_pair_energies();
+  const bool any_clash = std::any_of(clashes_.begin(), clashes_.end(), [](const auto& list) { return !list.empty(); });
+  if (!any_clash && !with_energies) return;
+  const ExactPairs exact(data_);
+  data_.threads.run([&](int thread) {
+    for (const auto& clash : clashes_[at(thread)])
+      exact.add(clash.i_cluster, clash.entry, ExactPairs::ExclusionEnergy::leave_out, by_thread[at(thread)]);
+  });
+  if (!with_energies) return;
+  // The energies of excluded pairs nearly cancel the self energy, so single precision would show. They are computed
+  // here, for clashing pairs too.
+  for_pieces(all_pieces(), [&](int thread, const PairListPart& part, const RowRange& rows) {
+    for (auto row = rows.begin; row < rows.end; ++row)
+      for (const auto& entry : part.masked_of(row))
+        exact.add_exclusion_energies(part.rows[row].i_cluster, entry, *by_thread[at(thread)].energies);
+  });
+}
+
+std::size_t ClusterSum::other_bytes() const {
+  std::size_t n = lister_.bytes();
+  for (const auto& buffer : force_) n += buffer.capacity() * sizeof(ClusterForces);
+  return n;
+}
+
+void ClusterSum::clear() {
+  data_.threads.run([&](int thread) {
+    force_[at(thread)].assign(data_.clusters.size(), {});
+    cell_forces_[at(thread)] = {};
+    clashes_[at(thread)].clear();
+  });
+}
+
+template <class Function>
+void ClusterSum::run(const Pieces& pieces, std::span<Accumulator> by_thread, Function&& meanwhile) {
+  for_pieces(pieces, [&](int thread, const PairListPart& part, const RowRange& rows) {
+    const auto& sums = by_thread[at(thread)];
+    run_cluster_kernel(data_.constants.constants, list_, part, rows, data_.clusters.data(), data_.type.data(),
+                       force_[at(thread)].data(), sums.energies != nullptr ? &cell_forces_[at(thread)] : nullptr,
+                       sums.sums_pair_energies() ? sums.energies : nullptr, clashes_[at(thread)]);
+    if (thread == 0) meanwhile();
+  });
+}
+
+/// Converts x[4] y[4] z[4] of each cluster in the kernel's unit to x y z of each slot in force_unit, summed over
+/// threads. Adds the virial where it is wanted.
+void ClusterSum::sum_forces(std::span<Accumulator> by_thread) {
+  data_.threads.run([&](int thread) {
+    const auto n = static_cast<std::int64_t>(data_.clusters.size());
+    const auto begin = n * thread / data_.threads.size(), end = n * (thread + 1) / data_.threads.size();
+    add_to_atoms(force_, begin, end, by_thread[at(thread)].total.data());
+    if (by_thread[at(thread)].energies == nullptr) return;
+    SingleSumVirial virial;
+    for (auto c = begin; c < end; ++c) {
+      std::int32_t force[3][4];
+      for (std::size_t d = 0; d < 3; ++d)
+        for (std::size_t k = 0; k < 4; ++k) {
+          std::uint32_t sum = 0;
+          for (const auto& buffer : force_) sum += static_cast<std::uint32_t>(buffer[at(c)].value[force_offset[d] + k]);
+          force[d][k] = static_cast<std::int32_t>(sum);
+        }
+      const auto& cluster = data_.clusters[at(c)];
+      for (std::size_t k = 0; k < 4; ++k)
+        virial.add({SingleSumVirial::to_place(cluster.x[k]), SingleSumVirial::to_place(cluster.y[k]),
+                    SingleSumVirial::to_place(cluster.z[k])},
+                   {force[0][k], force[1][k], force[2][k]});
+    }
+    virial.add_to(*by_thread[at(thread)].energies);
+  });
+  if (by_thread[0].energies != nullptr) add_virial_of_cells(*by_thread[0].energies);
+}
+
+/// Adds the part of the virial that is due to the distances between cells.
+void ClusterSum::add_virial_of_cells(EnergyVirial& energies) const {
+  SingleSumVirial virial;
+  const auto vectors = half_shell_vectors(data_.domain);
+  for (const auto& of_thread : cell_forces_)
+    for (std::size_t cell = 0; cell < n_neighbour_cells; ++cell) {
+      const auto& v = vectors[cell];
+      virial.add({SingleSumVirial::to_place(v.x), SingleSumVirial::to_place(v.y), SingleSumVirial::to_place(v.z)},
+                 of_thread.total(cell));
+    }
+  virial.add_to(energies);
+}
+
+void ClusterSum::add_exact_forces(std::span<Accumulator> by_thread) {
+  const ExactPairs exact(data_);
+  for_pieces(all_pieces(), [&](int thread, const PairListPart& part, const RowRange& rows) {
+    for (auto row = rows.begin; row < rows.end; ++row) {
+      const auto add = [&](const MaskedEntry& entry) {
+        exact.add(part.rows[row].i_cluster, entry, ExactPairs::ExclusionEnergy::add, by_thread[at(thread)]);
+      };
+      for (const auto& entry : part.masked_of(row)) add(entry);
+      for (const auto j : part.plain_of(row)) add({j, 0xFFFF, 0, false});
+    }
+  });
+}
+
+PairBytes plan_cluster_sum(const PairCounts& counts, Precision precision) {
+  PairBytes bytes;
+  bytes.list = counts.rows * sizeof(Row) + counts.masked_pairs * sizeof(MaskedEntry) +
+               (counts.cluster_pairs - counts.masked_pairs) * sizeof(PairEntry);
+  bytes.other = static_cast<double>(PairLister::planned_bytes(counts.slots / cluster_size, counts.cells));
+  if (precision == Precision::double_precision)
+    bytes.slots_of_thread = counts.slots_near_share;
+  else  // it sums buffers of its own
+    bytes.other += counts.threads * counts.slots / cluster_size * sizeof(ClusterForces);
+  return bytes;
+}
+
+}  // namespace tessera::md::pair

@@ -1,0 +1,96 @@
+// Sums over pairs of clusters of four atoms from a list: in SIMD, single precision inside a pair of clusters and fixed
+// point beyond, or pair by pair in double precision.
+//
+// Within a precision the result depends on neither ranks nor threads nor the list, to the bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tessera/md/accumulator.h"
+#include "tessera/md/pair/pair_data.h"
+
+namespace tessera::md::pair {
+
+/// Names what sums in this precision, in reports: "reference" is what tests compare with, too.
+constexpr std::string_view scheme_name(Precision precision) {
+  return precision == Precision::mixed ? "cluster" : "reference";
+}
+
+/// Sums the pairs of one rank. It is constructed once; its data must outlive it.
+class ClusterSum {
+ public:
+  ClusterSum(const PairData& data, Precision precision);
+
+  /// Follows atoms that have been sorted into cells again; an update(true) comes next.
+  void rebuild();
+  /// Follows the box after it has changed between searches, which moves cells apart or together.
+  void set_box() { list_.shifts = half_shell_shifts(data_.domain); }
+  /// Makes a new list if requested, of the pairs that may come within the cut-off as long as no atom moves further than
+  /// its reach.
+  void update(bool make_list);
+  /// Adds forces and energies of pairs that need no halo atom, by the last list; add_forces() then adds the rest. The
+  /// set of such pairs does not depend on the list. In double precision all pairs are left to add_forces(). The calling
+  /// thread calls `meanwhile` now and then.
+  void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
+  /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off.
+  void add_forces(std::span<Accumulator> by_thread);
+  /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
+  std::int64_t n_evaluated() const { return cluster_size * cluster_size * list_.n_entries(); }
+  /// Returns the bytes of the list of near pairs, and of everything else that it holds.
+  std::size_t list_bytes() const { return list_.bytes(); }
+  std::size_t other_bytes() const;
+
+ private:
+  /// Rows of some parts of the list, in pieces; each thread's share are the rows that it listed.
+  struct Pieces {
+    struct Piece {
+      const PairListPart* part;
+      RowRange rows;
+    };
+    std::vector<Piece> pieces;
+    std::vector<std::int64_t> begin;  // (threads+1)
+  };
+  static Pieces pieces_of(std::initializer_list<const std::vector<PairListPart>*> lists);
+  Pieces all_pieces() const { return pieces_of({&list_.inner, &list_.outer}); }
+  template <class Function>
+  void for_pieces(const Pieces& all, Function&& function);
+
+  void clear();
+  template <class Function>
+  void run(const Pieces& pieces, std::span<Accumulator> by_thread, Function&& meanwhile);
+  void sum_forces(std::span<Accumulator> by_thread);
+  void add_virial_of_cells(EnergyVirial& energies) const;
+  void add_exact_forces(std::span<Accumulator> by_thread);
+
+  const PairData& data_;
+  const Precision precision_;
+  PairLister lister_;
+  PairList list_;
+  std::vector<std::vector<ClusterForces>> force_;  // by thread
+  std::vector<CellForces> cell_forces_;            // by thread
+  std::vector<std::vector<Clash>> clashes_;        // by thread
+  bool has_inner_ = false;                         // whether add_inner_forces() has added since
+};
+
+/// Holds the expected sizes of the lists of a rank (md/memory).
+struct PairCounts {
+  int threads = 1;
+  double slots = 0, cells = 0;  // owned and halo
+  double rows = 0;              // clusters that have others near
+  double cluster_pairs = 0;     // near, masked ones among them
+  double masked_pairs = 0;
+  double slots_near_share = 0;  // near what one thread lists
+};
+/// Holds the bytes of a ClusterSum, and the slots that a thread beyond the first adds to through its accumulator.
+struct PairBytes {
+  double list = 0, other = 0, slots_of_thread = 0;
+};
+/// Returns what a ClusterSum of this precision holds of such lists.
+PairBytes plan_cluster_sum(const PairCounts& counts, Precision precision);
+
+}  // namespace tessera::md::pair
