@@ -80,7 +80,6 @@ class Engine {
   const Energies& energies() const { return layout_->motion.energies(); }
   /// The step of energies().
   std::int64_t energies_step() const { return energies_step_; }
-  /// The quantity that the integrator conserves, of the last energies, kcal/mol.
   /// Pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const { return layout_->forces.find_clashes(); }
   std::int64_t current_step() const { return state_.step; }

@@ -25,7 +25,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
             pair::find_pair_scheme(settings.pair_scheme, settings.precision, settings.pair.function, settings.pair.lj),
             threads),
-      mesh_(settings, plan, domain, comm, threads),
+      mesh_(settings, plan.mesh, domain, comm, threads),
       external_(external, domain, comm),
       restraints_(settings, domain, comm, threads),
       groups_(settings.force_groups.size()),
