@@ -88,7 +88,7 @@ def test_methods_write_the_same_bytes(water: System, tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_is_refused(water: System, tmp_path: Path) -> None:
-    for method, words in (("segments", "no write method"), ("sdaw-printf", 'mean "sdaw"'), ("pdwa", 'mean "pdaw"')):
+    for method, words in (("segments", "no write method"), ("sdaw-printf", "there are pdaw"), ("pdwa", 'mean "pdaw"')):
         with pytest.raises(InputError, match=words):
             written(water, tmp_path / "CONFIG", Way(method))
     (kind,) = water.templates
