@@ -10,14 +10,12 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::app {
 namespace {
 
-/// The message holds this text.
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
+using test::expect_says;
 
 /// The truncation of each program where an input does not say.
 const std::map<std::string, model::LjTruncation> usual = {{"charmm", {model::LjModifier::force_switch, 12, 10, false}},

@@ -14,16 +14,14 @@
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/io/checked_file.h"
 #include "tessera/io/hdf5.h"
 
 namespace tessera::app {
 namespace {
 
-/// The message holds this text.
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
+using test::expect_says;
 
 template <class Value>
 void put(io::Hdf5File& file, const std::string& name, const std::vector<Value>& values,
