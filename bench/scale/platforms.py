@@ -191,7 +191,7 @@ class Platform:
         inside = {"latency": self.node.inside_latency, "bandwidth": share}
         hosts = [{"name": f"n{i}", "slots": self.node.ranks, "inside": inside} for i in range(self.network.nodes)]
         known: dict[str, Any] = {"hosts": hosts, "subnets": self.network.subnets(self.node)}
-        file = {"format": "tessera-machine", "version": 2, "name": self.name, "nodes": len(hosts), "network": known}
+        file = {"format": "tessera-machine", "version": 3, "name": self.name, "nodes": len(hosts), "network": known}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "machine.json"
             path.write_text(json.dumps(file))

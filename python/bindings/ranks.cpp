@@ -57,7 +57,7 @@ write::Choice chosen(const comm::Communicator& world, const std::string& method,
   const auto order = order_name == "owned" ? write::Order::owned : write::Order::sorted;
   auto choice = write::agree_on_choice(world, [&] {
     const auto system = write::file_system_of(machine, std::filesystem::weakly_canonical(path).string());
-    auto found = write::choose(problem, format, order, system ? &*system : nullptr, true);
+    auto found = write::choose(write::methods(), problem, format, order, system ? &*system : nullptr);
     if (method != "auto") found.method = &write::method(method);
     return found;
   });
@@ -101,11 +101,8 @@ std::string write_configuration(const comm::Communicator& world, const std::stri
   const auto& format = write::format(format_name);
   const auto problem = write::problem_of(world, frame, static_cast<std::int64_t>(n), format);
   const auto choice = chosen(world, method, order, writers, batch, machine, path, problem, format);
-  const auto& found = *choice.method;
-  if (found.is_folder)
-    throw InputError(std::string(found.name) + " makes a folder of pieces, not one file; choose another method");
-  write::write_frame(world, path, frame, atoms, format, found, choice.options);
-  return found.name;
+  write::write_frame(world, path, frame, atoms, format, *choice.method, choice.options);
+  return choice.method->name;
 }
 
 /// Frames of which each rank has the atoms from number `first` on, one after the other in one file.

@@ -127,9 +127,7 @@ def _system_file(path: Path, progress: Progress) -> File:
         if checked_file.is_checked(path):
             checked_file.check(path, progress=progress)
         else:
-            read(path)
-            file.note = "of the first version, whose numbers have no checksums: tessera prepare writes one that has"
-            progress(file.bytes)
+            read(path)  # says why it is none
     except (checked_file.DamagedFileError, SystemFileError) as error:
         file.problem = _without_path(error, path)
     return file

@@ -132,7 +132,7 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     unknown, on_one_host = predicted("--cores-per-node", "32"), predicted("--cores-per-node", "64")
     assert unknown["ms_of_computing"] > 0 and not {"ns_per_day", "ms_per_step"} & set(unknown)
     assert {"ns_per_day", "ms_per_step"} <= set(on_one_host)
-    content = {"format": "tessera-machine", "version": 2, "usable_threads": 4}
+    content = {"format": "tessera-machine", "version": 3, "usable_threads": 4}
     hosts = [{"name": f"n{i}", "slots": 32} for i in range(2)]
     link = {"latency": 1e-6, "bandwidth": 1e9}
     content["network"] = {"hosts": hosts, "subnets": [{"hosts": ["n0", "n1"], "link": link}]}

@@ -135,7 +135,7 @@ def test_show_draws_what_was_measured(tmp_path: Path, drawn: list[Figure]) -> No
     [
         (lambda text: text[: len(text) // 2], "cut off"),
         (lambda text: "hosts: n0 n1", "JSON"),
-        (lambda text: text.replace('"version": 2', '"version": 99'), "version 99"),
+        (lambda text: text.replace('"version": 3', '"version": 99'), "version 99"),
         (lambda text: text.replace("11700000.0", "-11700000.0"), "bandwidth"),
         (lambda text: text.replace('"w2"\n', '"w7"\n'), "w7"),
         (lambda text: text.replace('"w2"', '"w2\\nevil slots=9"'), 'is called "w2\\nevil slots=9", with white space'),

@@ -36,5 +36,5 @@ def map_of_two_racks() -> dict[str, object]:
         {**rack, "hosts": ["n0", "n1"]},
         {**rack, "hosts": ["n2", "n3"]},
     ]
-    return {"format": "tessera-machine", "version": 2, "name": "racks", "caches": [],
+    return {"format": "tessera-machine", "version": 3, "name": "racks", "caches": [],
             "network": {"hosts": hosts, "subnets": subnets}}  # fmt: skip

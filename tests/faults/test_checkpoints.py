@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import ENGINES, HANGS, job_under_way, ranks_of, wait_until
-from parallel.checkpoints import as_version_3, damaged
+from parallel.checkpoints import damaged
 from parallel.runs import Runs, Settings
 from parallel.samples import sample
 
@@ -147,11 +147,8 @@ def check_python(path: Path, content: bytes, seeds: range) -> None:
     assert np.array_equal(read_file(path).fraction, good.fraction)
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_python_refuses_what_is_damaged(copy: Path, version: int) -> None:
+def test_python_refuses_what_is_damaged(copy: Path) -> None:
     path = copy.parent / "output" / "checkpoint.tck"
-    if version == 3:
-        as_version_3(path)
     check_python(path, path.read_bytes(), range(300))
 
 
@@ -219,32 +216,6 @@ def test_damage_in_one_ranks_share(runs: Runs, mpi: str, ranks: int) -> None:
     found = runs.start(path, "--restart", "--set", "dynamics.steps=8", mpi=mpi, ranks=ranks)
     assert "checkpoint.tck is damaged: its bytes" in found.process.stderr
     assert found.report["first_step"] == 2
-    assert found.hash == runs.hash_of_one_rank(sample("peptide"), {"dynamics.steps": 8})
-
-
-def test_a_checkpoint_of_version_3(copy: Path) -> None:
-    output = copy.parent / "output"
-    words = [ENGINES / "tessera-md-serial", copy, "--restart", "--set", "dynamics.steps=6"]
-    shutil.copytree(output, copy.parent / "kept")
-    assert subprocess.run(words, capture_output=True, timeout=HANGS).returncode == 0
-    expected = read_file(output / "checkpoint.tck")
-    shutil.rmtree(output)
-    shutil.move(copy.parent / "kept", output)
-    for name in ("checkpoint.tck", "checkpoint.previous.tck"):
-        as_version_3(output / name)
-    assert verify(output).checkpoint_step == 4
-    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
-    assert done.returncode == 0, done.stderr
-    found = read_file(output / "checkpoint.tck")
-    assert read_header(output / "checkpoint.tck")["version"] == 4
-    assert np.array_equal(found.fraction, expected.fraction) and np.array_equal(found.velocity, expected.velocity)
-
-
-@pytest.mark.parametrize(("mpi", "ranks"), [("openmpi", 3), ("mpich", 2)])
-def test_version_3_on_several_ranks(runs: Runs, mpi: str, ranks: int) -> None:
-    path = runs.run_file(sample("peptide"), {"dynamics.steps": 4})
-    as_version_3(runs.start(path).folder / "checkpoint.tck")
-    found = runs.start(path, "--restart", "--set", "dynamics.steps=8", mpi=mpi, ranks=ranks)
     assert found.hash == runs.hash_of_one_rank(sample("peptide"), {"dynamics.steps": 8})
 
 

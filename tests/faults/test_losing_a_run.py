@@ -154,7 +154,11 @@ def other_checkpoint(output: Path) -> None:
     [
         (cut_table, [], ["energy.csv", "4 whole rows", "says 6", "move it away"]),
         (cut_frames, [], ["trajectory.dcd", "5 whole frames", "says 6", "move it away"]),
-        (other_checkpoint, [], ["version 1", "reads versions 3 and 4"]),
+        (
+            other_checkpoint,
+            [],
+            ["of version 1, this tessera reads version 4: begin the run anew"],
+        ),
         (lambda output: None, ["--set", "interactions.cutoff=8.5"], ["interactions.cutoff"]),
         (lambda output: None, ["--set", "interactions.lj_tail=true"], ["interactions.lj_tail was false, is true"]),
         (lambda output: None, ["--set", "output.trajectory=dcd", "--set", "output.velocities=true"], ["velocities"]),

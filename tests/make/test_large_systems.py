@@ -42,7 +42,7 @@ def test_parts_of_a_step_on_a_map(runs: Runs, tmp_path: Path) -> None:
             link = {"latency": 1e-5, "bandwidth": bandwidth}
             subnet = {"hosts": [host["name"] for host in hosts], "link": link, "medium": "fabric", "uplink": None}
             network = {"hosts": hosts, "subnets": [subnet]}
-            file = {"format": "tessera-machine", "version": 2, "name": "test", "nodes": 4, "network": network}
+            file = {"format": "tessera-machine", "version": 3, "name": "test", "nodes": 4, "network": network}
             (tmp_path / "map.json").write_text(json.dumps(file))
             settings["parallel.machine"] = str(tmp_path / "map.json")  # type: ignore[assignment]
         run_file = runs.run_file(tmp_path / "ions.tsr", settings)

@@ -1,38 +1,12 @@
-"""Checkpoints of earlier versions, and damage."""
+"""Damage of checkpoints."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
 
 from tessera import checked_file
-from tessera.export.checkpoint import read_header
-
-
-def as_version_3(path: Path) -> None:
-    """Writes a checkpoint anew as version 3: a line, a line of JSON, a record for each atom, a SHA-256."""
-    header = read_header(path)
-    n = header["atoms"]
-    widths = [entry["width"] for entry in header["arrays"]]
-    regions = checked_file.regions(path)[1:]
-    types = ["<i4", "<i4", "<i4", "<f8"]
-    arrays = [
-        np.fromfile(path, kind, n * width, offset=region.begin).reshape(n, width)
-        for kind, width, region in zip(types, widths, regions, strict=False)
-    ]
-    columns = zip("0123", types, widths, strict=False)
-    records = np.zeros(n, np.dtype([("id", "<i8"), *columns]))
-    records["id"] = np.arange(n)
-    for i, array in enumerate(arrays):
-        records[f"{i}"] = array
-    for key in ("format", "version", "arrays"):
-        del header[key]
-    line = json.dumps(header, separators=(",", ":")).encode()
-    total = hashlib.sha256(line + records.tobytes()).hexdigest().encode()
-    path.write_bytes(b"tessera-checkpoint 3\n" + line + b"\n" + records.tobytes() + total)
 
 
 def damaged(content: bytes, seed: int) -> bytes:

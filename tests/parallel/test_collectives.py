@@ -337,7 +337,7 @@ def machine_map() -> dict[str, Any]:
     thin = {"latency": 2e-4, "bandwidth": 1.2e6}
     return {
         "format": "tessera-machine",
-        "version": 2,
+        "version": 3,
         "network": {
             "hosts": [{"name": name, "slots": 2} for name in HOSTS],
             "subnets": [
@@ -420,7 +420,7 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
     file = tmp_path / "map.json"
     host = {"name": platform.node(), "slots": 4, "inside": {"latency": 4e-7, "bandwidth": 4e9}}
     network = {"hosts": [host], "subnets": [{"hosts": [host["name"]]}]}
-    file.write_text(json.dumps({"format": "tessera-machine", "version": 2, "network": network}))
+    file.write_text(json.dumps({"format": "tessera-machine", "version": 3, "network": network}))
     program = ENGINES / f"tessera-collectives-{mpi}"
     words = ["--operations", "broadcast,all_reduce,barrier", "--sizes", "1000,200000", "--candidates", "2"]
     words += ["--seconds", "600"]  # so that nothing is left out where ranks are slow; a few are enough elsewhere

@@ -20,7 +20,7 @@ def test_a_launcher_takes_its_file(run_program: Run, tmp_path: Path, mpi: str, o
     """Starts four ranks on this host, which is the only one in the map."""
     host = {"name": socket.gethostname(), "slots": 4}
     leaf = {"hosts": [host["name"]], "link": {"latency": 0, "bandwidth": 0}, "medium": "unknown"}
-    content = {"format": "tessera-machine", "version": 2, "network": {"hosts": [host], "subnets": [leaf]}}
+    content = {"format": "tessera-machine", "version": 3, "network": {"hosts": [host], "subnets": [leaf]}}
     map_file, hosts = tmp_path / "map.json", tmp_path / "hosts"
     map_file.write_text(json.dumps(content))
     words = ["hostfile", map_file, "--format", mpi, "--order", order, "-o", hosts]

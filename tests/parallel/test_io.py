@@ -14,6 +14,7 @@ import h5py
 import pytest
 from conftest import ENGINES, in_turns, mpirun
 
+from tessera.checked_file import checksum
 from tessera.io import bench
 
 LIBRARIES = ("pnetcdf", "phdf5")  # under Open MPI
@@ -43,6 +44,9 @@ def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tm
             )
             assert content(path) == content(serial), f"{method}, {name}"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*METHODS, "serial"])
+    folder = tmp_path / "segments"
+    pieces = re.findall(r"^piece (\d+) .* (\w{16})$", (folder / "manifest").read_text(), flags=re.M)
+    assert pieces == [(path.name, f"{checksum(path.read_bytes()):016x}") for path in sorted(folder.glob("0*"))]
 
 
 @pytest.mark.parametrize("name", ["netcdf", "netcdf-double"])

@@ -12,7 +12,7 @@ import pytest
 from oracle import Settings as Reference
 from oracle import reference_energies
 from parallel.runs import Outcome, Runs, Settings, write_run_file
-from parallel.samples import edited, sample
+from parallel.samples import sample
 
 
 def run(runs: Runs, folder: Path, system: Path, settings: Settings, *words: str, check: bool = True) -> Outcome:
@@ -108,16 +108,6 @@ def test_the_settings_in_effect_are_a_run_file_from_anywhere(runs: Runs, tmp_pat
         for folder in ("output", "elsewhere/again")
     }
     assert len(hashes) == 1
-
-
-def test_files_without_the_attributes_follow_the_program(runs: Runs, tmp_path: Path) -> None:
-    path = tmp_path / "dipeptide_water.tsr"
-    shutil.copy(sample("dipeptide_water"), path)
-    with edited(path) as file:
-        for name in ("lj_cutoff", "lj_switch", "lj_tail"):
-            del file.attrs[name]
-        file.attrs["lj_modifier"] = "potential-switch"  # this is only a hint then
-    assert energy(runs, path) == energy(runs, sample("dipeptide_water"))
 
 
 def test_what_differs_from_the_source_is_told(runs: Runs, tmp_path: Path) -> None:

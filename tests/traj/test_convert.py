@@ -25,13 +25,13 @@ from tessera.prepare.errors import InputError
 from tessera.system import read, write
 from tessera.traj import Trajectory
 from tessera.traj.convert import BY_RANKS, FORMATS, convert
-from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, ran, run, write_segment
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, TIMESTEP, expected, numbers, ran, run, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 
 ATOMS = 30
 QUANTITIES = ("positions", "velocities", "forces")
-ENCODINGS = [ROUNDED, LOSSLESS, FLOAT32]
+ENCODINGS = [PACKED, LOSSLESS, FLOAT32]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def universe_of(path: Path, atoms: int = ATOMS, **options: Any) -> Any:
 
 
 def positions(step: int) -> np.ndarray:
-    return expected(numbers(step, ATOMS), ROUNDED)
+    return expected(numbers(step, ATOMS), PACKED)
 
 
 def test_mdanalysis_reads_segments(output: Path) -> None:
@@ -304,7 +304,7 @@ def test_selecting(output: Path, tmp_path: Path, ending: str) -> None:
     assert trajectory.steps.tolist() == [10, 30] and trajectory.every == 20 and trajectory.gaps() == 0
     assert np.array_equal(trajectory[0].velocities, numbers(10, ATOMS, "velocities")[::3])
     kinds = [encoding["kind"] for encoding in trajectory.manifests[0].encodings]
-    assert kinds == ["rounded", "lossless", "float32"]
+    assert kinds == ["packed", "lossless", "float32"]
     # Of these atoms, a selection is by their ids in the system.
     system = output.parent / "water.tsr"
     facts = ran("select", path, "index 3:8 and name O*", "-o", tmp_path / "two.segments", "--system", system)

@@ -19,11 +19,11 @@ from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
 from tessera.traj.manifest import START
-from traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, run, write_segment
+from traj.samples import FLOAT32, LOSSLESS, MOVED, PACKED, expected, numbers, run, write_segment
 
 ATOMS = 30
 QUANTITIES = ("positions", "velocities", "forces")
-ENCODINGS = [PACKED, ROUNDED, FLOAT32]
+ENCODINGS = [PACKED, LOSSLESS, FLOAT32]
 
 
 @pytest.fixture(scope="module")

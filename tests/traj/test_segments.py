@@ -20,7 +20,7 @@ from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import blocks_of, ids_of
-from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, ROUNDED, TIMESTEP, expected, numbers, write_segment
+from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
 
@@ -29,7 +29,7 @@ QUANTITIES = ("positions", "velocities", "forces")
     atoms=st.integers(1, 300),
     parts=st.integers(1, 5),
     frames=st.integers(0, 4),
-    encodings=st.lists(st.sampled_from([FLOAT32, LOSSLESS, PACKED, ROUNDED]), min_size=3, max_size=3),
+    encodings=st.lists(st.sampled_from([FLOAT32, LOSSLESS, PACKED]), min_size=3, max_size=3),
     count=st.integers(1, 3),
     stride=st.integers(1, 7),
     first=st.integers(0, 9),
@@ -72,7 +72,7 @@ def test_few_blocks_are_enough() -> None:
 
 def test_several_chunks(tmp_path: Path) -> None:
     atoms = 2 * 65_536 + 1
-    for encoding in (LOSSLESS, PACKED, ROUNDED):
+    for encoding in (LOSSLESS, PACKED):
         folder = write_segment(
             tmp_path / f"{encoding['kind']}.segments", range(2), atoms, encodings=[encoding], parts=2
         )
@@ -106,9 +106,8 @@ def test_every_bit_of_a_lossless_number(tmp_path: Path) -> None:
     assert np.array_equal(found.view(np.uint32), values.view(np.uint32))
 
 
-@pytest.mark.parametrize("encoding", [PACKED, ROUNDED])
-def test_numbers_that_can_not_be_rounded(tmp_path: Path, encoding: dict) -> None:
-    with SegmentWriter(tmp_path / "a.segments", 1, encodings=[encoding]) as writer:
+def test_numbers_that_can_not_be_rounded(tmp_path: Path) -> None:
+    with SegmentWriter(tmp_path / "a.segments", 1, encodings=[PACKED]) as writer:
         for value in (np.nan, 3e9):
             with pytest.raises(InputError, match=r"not finite or do not fit into 4 bytes in units of 0.01"):
                 writer.append(0, 0.0, BOX, [[value, 0, 0]])
@@ -158,13 +157,13 @@ def test_no_box(tmp_path: Path) -> None:
 def test_legs_that_calculate_frames_again(tmp_path: Path) -> None:
     """The first leg wrote up to step 90 with its last checkpoint at 60, the second up to 120, at 70, the third on."""
     folder = write_segment(tmp_path / "trajectory.segments", range(0, 100, 10))
-    write_segment(folder, range(70, 130, 10), after_step=60, encodings=[ROUNDED], parts=3)
+    write_segment(folder, range(70, 130, 10), after_step=60, encodings=[PACKED], parts=3)
     write_segment(folder, range(80, 140, 10), after_step=70, encodings=[LOSSLESS])
     trajectory = Trajectory(folder)
     assert trajectory.steps.tolist() == list(range(0, 140, 10)) and trajectory.superseded == 3 + 5
     assert trajectory.gaps() == 0
     kinds = [trajectory.entry(index)[0].encodings[0]["kind"] for index in (6, 7, 8)]
-    assert kinds == ["float32", "rounded", "lossless"]
+    assert kinds == ["float32", "packed", "lossless"]
     for frame in trajectory:
         np.testing.assert_allclose(frame.positions, numbers(frame.step, 20), atol=0.0051)
     write_segment(folder, range(30, 40, 10), after_step=20)  # an older checkpoint was put back

@@ -16,23 +16,12 @@
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera {
 namespace {
 
-template <class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
+using test::expect_says, test::message_of;
 
 TEST(AtomicFile, IsReplacedAsAWhole) {
   const std::string folder = testing::TempDir() + "tessera_base_" + std::to_string(getpid());

@@ -19,6 +19,7 @@
 
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/io/checksum.h"
 #include "tessera/io/dcd.h"
 #include "tessera/io/h5md.h"
@@ -56,6 +57,8 @@ extern "C" ssize_t pwrite(int file, const void* data, std::size_t size, off_t of
 namespace tessera::io {
 namespace {
 
+using test::expect_says, test::message_of;
+
 class Files : public testing::Test {
  protected:
   Files() : folder_(testing::TempDir() + "tessera_io_" + std::to_string(getpid())) { make_folder(folder_); }
@@ -68,20 +71,6 @@ class Files : public testing::Test {
 
   std::string folder_;
 };
-
-template <class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
 
 const Box box({30, 0, 0}, {5, 28, 0}, {3, -4, 25});
 

@@ -161,9 +161,11 @@ Machine machine_from_json(const nlohmann::json& json, const std::string& name) {
   if (!json.is_object() || json.value("format", nlohmann::json()) != format_name)
     throw InputError(fmt::format("{}: is not a machine file; expected \"format\": \"{}\"", name, format_name));
   const auto version = json.value("version", nlohmann::json());
-  if (!version.is_number_integer() || version < 1 || version > Machine::version)
-    throw InputError(fmt::format("{}: is a machine file of version {}, this tessera reads versions 1 to {}", name,
-                                 version.dump(), Machine::version));
+  if (version != Machine::version)
+    throw InputError(fmt::format(
+        "{}: is a machine file of version {}, this tessera reads version {}: {}", name, version.dump(),
+        Machine::version,
+        version > Machine::version ? "use a newer tessera" : "measure again with `tessera machine measure -o MAP`"));
   Machine machine;
   std::optional<std::string> host;
   read(json, name, "name", host);

@@ -22,7 +22,7 @@ struct Cache {
 };
 
 struct Machine {
-  static constexpr int version = 3;  // of the file; version 1 had no network, version 2 no file systems
+  static constexpr int version = 3;  // of the file
 
   std::string name;  // of the host or cluster
   std::optional<int> nodes;
@@ -47,9 +47,9 @@ struct Machine {
 Machine describe_this_host();
 
 nlohmann::json to_json(const Machine& machine);
-/// Reads a file of this version or an earlier one. Throws InputError if it is no machine file, has another version, a
-/// wrong type or an invalid network. `name` stands for the file in messages. Only the members of Machine are read here
-/// (survey/machine_file.h reads the whole file).
+/// Reads a machine file. Throws InputError if it is none, has another version, a wrong type or an invalid network.
+/// `name` stands for the file in messages. Only the members of Machine are read here (survey/machine_file.h reads the
+/// whole file).
 Machine machine_from_json(const nlohmann::json& json, const std::string& name);
 
 }  // namespace tessera::machine

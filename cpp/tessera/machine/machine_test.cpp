@@ -31,15 +31,6 @@ TEST(Machine, UnknownStaysUnknown) {
   EXPECT_EQ(machine_from_json(to_json(torus), "torus"), torus);
 }
 
-TEST(Machine, ReadsVersion1) {
-  Machine machine;
-  machine.cores = 4;
-  auto json = to_json(machine);
-  json["version"] = 1;
-  json.erase("network");
-  EXPECT_EQ(machine_from_json(json, "old"), machine);
-}
-
 TEST(Machine, KeepsItsNetwork) {
   Machine machine;
   machine.network = Network{{{"a", 2, Link{1e-6, 5e9}}, {"b", 1, std::nullopt}, {"c", 1, std::nullopt}},

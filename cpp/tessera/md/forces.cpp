@@ -24,7 +24,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
       pair_(domain, settings.pair,
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
             settings.precision, threads),
-      mesh_(settings, plan, domain, comm, threads),
+      mesh_(settings, plan.mesh, domain, comm, threads),
       external_(external, domain, comm),
       restraints_(settings, domain, comm, threads),
       groups_(settings.force_groups.size()),

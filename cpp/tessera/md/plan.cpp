@@ -98,8 +98,10 @@ Plan plan_for_ranks(const model::System& system, const EngineSettings& settings,
     return agreed.plan;
   };
   auto plan = make_plan(summary, settings, box, line, plan_transform, std::move(bricks));
-  plan.exchange = agreed.exchange;
-  plan.wires = agreed.wires;
+  if (plan.mesh) {
+    plan.mesh->exchange = agreed.exchange;
+    plan.mesh->wires = agreed.wires;
+  }
   return plan;
 }
 

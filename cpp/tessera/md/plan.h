@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,7 +11,6 @@
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/rank_line.h"
-#include "tessera/machine/wires.h"
 #include "tessera/md/domain/decomposition.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/md/settings.h"
@@ -45,9 +43,7 @@ struct CellPlan {
 struct Plan {
   CellPlan cells;
   domain::Decomposition bricks;
-  std::optional<pme::PmePlan> mesh;             // with particle-mesh Ewald
-  std::string exchange = "pairwise";            // of its transforms, an entry of fft/exchange.h
-  std::shared_ptr<const machine::Wires> wires;  // on rank 0, where the exchange needs the map
+  std::optional<pme::PmePlan> mesh;  // with particle-mesh Ewald
 };
 
 /// Lays a transform out: the scheme and the order of ranks.

@@ -26,19 +26,18 @@ struct LjTruncation {
   std::string_view name() const { return lj_modifier_names[static_cast<std::size_t>(modifier)]; }
 };
 
-/// A program from whose inputs system files are made, and the truncation it uses where an input does not say.
+/// A program from whose inputs system files are made.
 struct SourceProgram {
   std::string_view name;   // `coulomb_source` of system files
   std::string_view title;  // for people
-  LjTruncation usual;
 };
 
 inline constexpr std::array<SourceProgram, 5> source_programs = {{
-    {"charmm", "CHARMM", {LjModifier::force_switch, 12, 10, false}},
-    {"amber", "AMBER", {LjModifier::cut, 9, 0, true}},
-    {"gromacs", "GROMACS", {LjModifier::cut, 10, 0, false}},
-    {"openmm", "OpenMM", {LjModifier::cut, 10, 0, true}},
-    {"dl_poly", "DL_POLY", {LjModifier::cut, 12, 0, true}},
+    {"charmm", "CHARMM"},
+    {"amber", "AMBER"},
+    {"gromacs", "GROMACS"},
+    {"openmm", "OpenMM"},
+    {"dl_poly", "DL_POLY"},
 }};
 
 /// Finds a program by its name; nullptr where there is none.

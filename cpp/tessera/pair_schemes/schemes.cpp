@@ -104,8 +104,8 @@ void CellSum::rebuild() {
   cells_.partner.resize(n_cells);
   data_.threads.parallel_for(domain.n_cells(), [&](std::int64_t first, std::int64_t last) {
     for (auto c = first; c < last; ++c) {
-      const auto begin = domain.cell_begin[at(c)] * cluster_size;
-      auto end = domain.cell_begin[at(c) + 1] * cluster_size;
+      const auto begin = domain.first_cluster(c) * cluster_size;
+      auto end = domain.first_cluster(c + 1) * cluster_size;
       while (end > begin && domain.is_padding(end - 1)) --end;  // padding comes last
       cells_.begin[at(c)] = begin;
       cells_.end[at(c)] = end;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,11 +24,8 @@ from tessera.system import System
 from tessera.system.model import FloatArray
 
 VERSION = 4
-EARLIER_VERSION = 3
 VELOCITY_UNIT = 2.0**-20  # Å/ps
 NEWEST, UNPLACED, PREVIOUS = "checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck"
-_MAGIC = b"tessera-checkpoint "
-_CHECKSUM_BYTES = 64
 
 
 @dataclass
@@ -76,16 +74,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 def read_header(path: Path) -> dict[str, Any]:
     """Returns all but the atoms of a checkpoint. Its file is not checked beyond them. Raises `InputError`."""
     try:
-        if checked_file.is_checked(path):
-            header = _header(path)
-        else:
-            with open(path, "rb") as file:
-                first = file.readline(100).removesuffix(b"\n")
-                _check_version_line(path, first)
-                header = _parsed(path, file.readline())
-        # Version 3 counts the frames of one trajectory.
-        header.setdefault("frames", {"trajectory": header.get("trajectory_frames", 0)})
-        return header
+        return _header(path)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
     except checked_file.DamagedFileError as error:
@@ -96,12 +85,8 @@ def check_file(path: Path, progress: Callable[[int], None] | None = None) -> dic
     """Checks every byte of a checkpoint and returns all but its atoms. `progress` gets the number of bytes after each
     part. Raises `InputError`."""
     try:
-        if checked_file.is_checked(path):
-            checked_file.check(path, progress=progress)
-            return _header(path)
-        header, _ = _read_earlier(path)
-        if progress is not None:
-            progress(path.stat().st_size)
+        header = _header(path)
+        checked_file.check(path, progress=progress)
         return header
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
@@ -112,22 +97,16 @@ def check_file(path: Path, progress: Callable[[int], None] | None = None) -> dic
 def read_file(path: Path) -> Checkpoint:
     """Raises `InputError` where a checkpoint is not what was written."""
     try:
-        if checked_file.is_checked(path):
-            checked_file.check(path)
-            header = _header(path)
-            arrays = checked_file.regions(path)[1:]
-            counts = (3 * int(header["atoms"]),) * 3
-            position, velocity, moved = (
-                np.fromfile(path, "<i4", count, offset=region.begin).reshape(-1, 3)
-                for region, count in zip(arrays, counts, strict=False)
-            )
-            return _decoded(path, header, position, velocity, moved)
-        header, atoms = _read_earlier(path)
-        return _decoded(path, header, atoms["position"], atoms["velocity"], atoms["displacement"])
+        header = check_file(path)
+        arrays = checked_file.regions(path)[1:]
+        counts = (3 * int(header["atoms"]),) * 3
+        position, velocity, moved = (
+            np.fromfile(path, "<i4", count, offset=region.begin).reshape(-1, 3)
+            for region, count in zip(arrays, counts, strict=False)
+        )
+        return _decoded(path, header, position, velocity, moved)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
-    except checked_file.DamagedFileError as error:
-        raise InputError(str(error)) from None
     except SENSELESS as error:
         raise InputError(f"{path} has a damaged header: {type(error).__name__} {error}") from None
 
@@ -142,7 +121,8 @@ def _parsed(path: Path, text: bytes) -> dict[str, Any]:
 
 
 def _header(path: Path) -> dict[str, Any]:
-    """Returns the JSON of a checked file."""
+    """Returns the JSON of a checkpoint."""
+    _check_version_line(path)
     regions = checked_file.regions(path)
     checked_file.check(path, bulk=False)
     text = b""
@@ -161,36 +141,20 @@ def _header(path: Path) -> dict[str, Any]:
 
 
 def _refuse_version(path: Path, version: object) -> None:
+    mend = "begin the run anew with `tessera run RUN.toml --set output.overwrite=true`, which moves the earlier run's"
+    is_newer = isinstance(version, int) and version > VERSION
     raise InputError(
-        f"{path} is a checkpoint of version {version}, this tessera reads versions {EARLIER_VERSION} and {VERSION}: "
-        "use the tessera that wrote it"
+        f"{path} is a checkpoint of version {version}, this tessera reads version {VERSION}: "
+        f"{'use a newer tessera' if is_newer else mend + ' files away'}"
     )
 
 
-def _check_version_line(path: Path, first: bytes) -> None:
-    if not first.startswith(_MAGIC) or not first[len(_MAGIC) :].isdigit():
-        raise InputError(f"{path} is no checkpoint, or is damaged")
-    if int(first[len(_MAGIC) :]) != EARLIER_VERSION:
-        _refuse_version(path, first[len(_MAGIC) :].decode())
-
-
-def _read_earlier(path: Path) -> tuple[dict[str, Any], NDArray[Any]]:
-    """Returns the header and the records of a file of version 3, in id order."""
-    data = path.read_bytes()
-    first, _, rest = data.partition(b"\n")
-    _check_version_line(path, first)
-    line, _, records = rest.partition(b"\n")
-    stored = records[-_CHECKSUM_BYTES:]
-    records = records[:-_CHECKSUM_BYTES]
-    if hashlib.sha256(line + records).hexdigest().encode() != stored:
-        raise InputError(f"{path} is damaged or truncated: its checksum does not match")
-    header = _parsed(path, line)
-    fields = sum(int(entry["width"]) for entry in header["state"]["fields"])
-    integers = [(name, "<i4", 3) for name in ("position", "velocity", "displacement")]
-    atoms = np.frombuffer(records, np.dtype([("id", "<i8"), *integers, ("fields", "<f8", (fields,))]))
-    if len(atoms) != header["atoms"] or not np.array_equal(np.sort(atoms["id"]), np.arange(len(atoms))):
-        raise ValueError(f"{header['atoms']} atoms are announced")
-    return header, atoms[np.argsort(atoms["id"])]
+def _check_version_line(path: Path) -> None:
+    """Refuses a file of a version before 4, which begins with a line such as "tessera-checkpoint 3"."""
+    with open(path, "rb") as file:
+        first = re.match(rb"tessera-checkpoint (\d{1,9})\n", file.read(40))
+    if first:
+        _refuse_version(path, int(first[1]))
 
 
 def _decoded(

@@ -26,7 +26,6 @@ from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
     TERM_ATOMS,
-    USUAL_LENNARD_JONES,
     FloatArray,
     ForceField,
     LennardJones,
@@ -345,9 +344,12 @@ def _check_kind(path: Path, file: Any, is_checked: bool) -> None:
     if found != FORMAT:
         raise SystemFileError(f"{path} is not a system file (format {found!r})")
     version = int(file.attrs["version"])
-    if not 1 <= version <= VERSION:
-        raise SystemFileError(f"{path} has version {version}; this program reads 1 to {VERSION}")
-    if is_checked != (version > 1):
+    if not 2 <= version <= VERSION:
+        raise SystemFileError(
+            f"{path} is a system file of version {version}, this tessera reads versions 2 and {VERSION}: "
+            f"{'use a newer tessera' if version > VERSION else 'make it again with `tessera prepare`'}"
+        )
+    if not is_checked:
         raise SystemFileError(f"{path} is damaged: its checksums are missing; copy it again or make it again")
 
 
@@ -434,8 +436,6 @@ def _read_atoms(group: Any) -> tuple[NDArray[np.int32], FloatArray | None]:
 
 
 def _read_lennard_jones(attributes: Any) -> LennardJones:
-    if "lj_cutoff" not in attributes:  # files of the first version
-        return USUAL_LENNARD_JONES[_text(attributes["coulomb_source"])]
     return LennardJones(
         _text(attributes["lj_modifier"]),
         float(attributes["lj_cutoff"]),

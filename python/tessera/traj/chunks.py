@@ -1,4 +1,4 @@
-"""Compressed numbers: chunks of 65,536 rows, each a Blosc buffer of differences within groups of rows.
+"""Lossless numbers: chunks of 65,536 rows, each a Blosc buffer of differences within groups of rows.
 
 Rows are groups of p (the atoms of a molecule, say). The first row of a group is a difference to the first row of the
 group before, the others are differences to the first; rows that fill no group are differences to the row before them.
@@ -9,8 +9,6 @@ multiple of eight.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +21,7 @@ Floats = NDArray[np.float32]
 Integers = NDArray[np.uint32]
 
 
-def decompress_rows(data: bytes, encoding: dict[str, Any], out: Floats) -> None:
+def decompress_rows(data: bytes, out: Floats) -> None:
     """Puts the numbers of these bytes into `out` (n,3). Raises `ValueError` where they are of other atoms."""
     from numcodecs.blosc import decompress
 
@@ -38,35 +36,24 @@ def decompress_rows(data: bytes, encoding: dict[str, Any], out: Floats) -> None:
         if size < _HEADER or int.from_bytes(source[4:8], "little") != _bytes_of(len(target)) or period < 1:
             raise ValueError(f"a chunk that is not of {len(target)} atoms")
         integers = from_differences(np.frombuffer(decompress(source), "<u4", 3 * len(target)), period)
-        if encoding["kind"] == "lossless":
-            out_bits = target.view(np.int32)
-            bits = integers.view(np.int32)
-            np.bitwise_xor(bits, (bits >> 31) & 0x7FFFFFFF, out=out_bits)
-        else:
-            target[:] = integers.view(np.int32) * float(encoding["unit"])
+        bits = integers.view(np.int32)
+        np.bitwise_xor(bits, (bits >> 31) & 0x7FFFFFFF, out=target.view(np.int32))
         at += size
 
 
-def compress_rows(values: Floats, encoding: dict[str, Any]) -> bytes:
-    """Returns the bytes of numbers (n,3). Raises `ValueError` where a rounded number does not fit into 4 bytes."""
+def compress_rows(values: Floats) -> bytes:
+    """Returns the bytes of numbers (n,3)."""
     from numcodecs.blosc import BITSHUFFLE, compress
 
-    if encoding["kind"] == "lossless":
-        bits = np.ascontiguousarray(values, "<f4").view(np.int32)
-        integers = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(np.uint32)
-    else:
-        scaled = np.rint(values.astype(np.float64) / float(encoding["unit"]))
-        if not (np.abs(scaled) < 2**31).all():
-            raise ValueError(f"numbers that are not finite or do not fit into 4 bytes in units of {encoding['unit']}")
-        integers = scaled.astype(np.int32).view(np.uint32)
+    bits = np.ascontiguousarray(values, "<f4").view(np.int32)
+    integers = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).view(np.uint32)
     table, chunks = [], []
     for begin in range(0, len(integers), CHUNK):
         rows = integers[begin : begin + CHUNK]
         period = _best_period(rows)
         padded = np.zeros(_bytes_of(len(rows)) // 4, np.uint32)
         padded[: 3 * len(rows)] = to_differences(rows, period)
-        name, level = (b"zstd", 3) if encoding["kind"] == "lossless" else (b"lz4", 5)
-        chunks.append(compress(padded, name, level, BITSHUFFLE))
+        chunks.append(compress(padded, b"zstd", 3, BITSHUFFLE))
         table += [len(chunks[-1]), period]
     return np.array(table, "<u4").tobytes() + b"".join(chunks)
 

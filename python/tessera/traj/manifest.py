@@ -250,9 +250,12 @@ def _check_description(found: dict[str, Any]) -> None:
     if len(found["encodings"]) != len(quantities):
         raise ValueError(f"{len(found['encodings'])} encodings of {len(quantities)} quantities")
     for encoding in found["encodings"]:
-        if encoding["kind"] not in ("float32", "lossless", "packed", "rounded", "moved"):
-            raise ValueError(f"encoding {encoding['kind']}")
-        if encoding["kind"] in ("packed", "rounded") and not float(encoding["unit"]) > 0:
+        if encoding["kind"] not in ("float32", "lossless", "packed", "moved"):
+            raise ValueError(
+                f"encoding {encoding['kind']!r}, expected float32, lossless, packed or moved: where an earlier tessera "
+                "wrote it, `tessera run RUN.toml --set output.overwrite=true` makes it anew"
+            )
+        if encoding["kind"] == "packed" and not float(encoding["unit"]) > 0:
             raise ValueError(f"unit {encoding['unit']}")
     row = 0
     for part in found["parts"]:

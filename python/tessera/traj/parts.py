@@ -3,7 +3,6 @@
 float32    (n,3) numbers of 4 bytes
 lossless   the bits of these numbers as integers, compressed (`chunks`)
 packed     integers of a unit in as few bits as their ranges need, which `tessera._core` packs
-rounded    integers of a unit, compressed; earlier versions wrote these
 moved      rows that have moved further than a distance since they were written last; in each 64th frame all
 """
 
@@ -166,7 +165,7 @@ def decode(data: bytes, encoding: dict[str, Any], out: Floats, part: Part) -> No
 
             unpack(data, float(encoding["unit"]), out)
         else:
-            decompress_rows(data, encoding, out)
+            decompress_rows(data, out)
     except (ValueError, RuntimeError) as error:
         raise DamagedFileError(f"{part.path} has a frame with {error}") from None
 
@@ -222,4 +221,6 @@ def encode(values: Floats, encoding: dict[str, Any]) -> bytes:
         from tessera._core import pack
 
         return bytes(pack(values, float(encoding["unit"])))
-    return compress_rows(values, encoding)
+    if encoding["kind"] == "lossless":
+        return compress_rows(values)
+    raise ValueError(f"the encoding {encoding['kind']!r}")

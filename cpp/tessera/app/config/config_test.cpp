@@ -13,13 +13,12 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/config/schema_builder.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::app {
 namespace {
 
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
+using test::expect_says;
 
 constexpr const char* minimal = "[input]\nsystem = \"a.tsr\"\n";
 

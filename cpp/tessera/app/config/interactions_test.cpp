@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tessera/app/config/read_config.h"
@@ -9,13 +10,18 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/restart/fingerprint.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::app {
 namespace {
 
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
+using test::expect_says;
+
+/// The truncation of each program where an input does not say.
+const std::map<std::string, model::LjTruncation> usual = {{"charmm", {model::LjModifier::force_switch, 12, 10, false}},
+                                                          {"amber", {model::LjModifier::cut, 9, 0, true}},
+                                                          {"gromacs", {model::LjModifier::cut, 10, 0, false}},
+                                                          {"openmm", {model::LjModifier::cut, 10, 0, true}}};
 
 /// Returns eight atoms of one kind from this program, in a box that the longest cut-off here fits.
 model::System atoms_from(const std::string& program) {
@@ -23,7 +29,7 @@ model::System atoms_from(const std::string& program) {
   const double edge = 43.21;
   system.box = {{edge, 0, 0}, {0, edge, 0}, {0, 0, edge}};
   system.coulomb_source = program;
-  system.lj_truncation = model::find_source_program(program)->usual;
+  system.lj_truncation = usual.at(program);
   system.force_field.coulomb_constant = 332;
   system.force_field.type_name = {"OT"};
   system.force_field.type_lj = {{3.15, 0.15}};

@@ -183,14 +183,6 @@ TEST(Report, HoldsAllLegsOfARun) {
   }
   EXPECT_NE(report_text(report).find("The whole run is now 12 ps long, 6,000 steps.\n"), std::string::npos)
       << report_text(report);
-  // of an earlier version, and damaged
-  auto old = json;
-  old.erase("legs");
-  std::ofstream(path) << old;
-  const auto legs = read_legs(path, note);
-  EXPECT_EQ(note, "");
-  ASSERT_EQ(legs.size(), 1u);
-  EXPECT_EQ(legs[0]["first_step"], 3000);
   for (const char* text : {"{", "[]", "{\"a\": 1}", "{\"legs\": [7]}", "{\"legs\": [{\"last_step\": null}]}"}) {
     std::ofstream(path) << text;
     note.clear();

@@ -127,12 +127,10 @@ nlohmann::json read_legs(const std::string& path, std::string& note) {
   }
   try {
     const auto report = nlohmann::json::parse(file);
-    const auto found = report.find("legs");
-    if (found == report.end() || !found->is_array())
-      return nlohmann::json::array({leg_of(report)});  // an earlier version
-    for (const auto& leg : *found)
+    const auto& found = report.at("legs").get_ref<const nlohmann::json::array_t&>();
+    for (const auto& leg : found)
       for (const auto* key : {"first_step", "last_step", "wall_seconds"}) (void)leg.at(key).get<double>();
-    return *found;
+    return found;
   } catch (const nlohmann::json::exception&) {
     note = fmt::format("{} can't be understood: the new report holds this leg of the run alone", path);
     return nlohmann::json::array();

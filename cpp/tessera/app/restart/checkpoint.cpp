@@ -107,8 +107,7 @@ std::string describe_differences(const nlohmann::json& checkpoint, const nlohman
     if (is_of_record(key) && !run.contains(key))
       direct += fmt::format("{}{} was {}, is missing", direct.empty() ? "" : "; ", key, value.dump());
   for (const auto& [key, value] : run.items()) {
-    // Checkpoints of earlier versions name no kind: all were of dynamics.
-    const auto before = checkpoint.value(key, key == kind_key ? nlohmann::json("dynamics") : nlohmann::json());
+    const auto before = checkpoint.value(key, nlohmann::json());
     if (before == value) continue;
     if (key == system_key) {
       direct += fmt::format("{}{} (its content: {}) has changed", direct.empty() ? "" : "; ", key,
@@ -140,17 +139,13 @@ Checkpoint checkpoint_from(const nlohmann::json& json) {
   Checkpoint checkpoint;
   checkpoint.state = globals_from(json.at("state"));
   checkpoint.energy_rows = json.at("energy_rows");
-  // Version 3 counts the frames of one trajectory.
-  if (const auto frames = json.find("frames"); frames != json.end())
-    checkpoint.frames = frames->get<std::map<std::string, std::int64_t>>();
-  else
-    checkpoint.frames = {{std::string(main_trajectory), json.at("trajectory_frames")}};
+  checkpoint.frames = json.at("frames").get<decltype(checkpoint.frames)>();
   checkpoint.averages = json.at("averages").get<Averages::State>();
   checkpoint.simd = json.at("simd");
   checkpoint.settings = json.at("settings");
   checkpoint.start = json.at("start");
-  if (const auto origin = json.find("origin"); origin != json.end() && !origin->is_null())
-    checkpoint.origin = Origin{box_from(origin->at("box")), origin->at("checksum")};
+  if (const auto& origin = json.at("origin"); !origin.is_null())
+    checkpoint.origin = Origin{box_from(origin.at("box")), origin.at("checksum")};
   checkpoint.n_atoms = json.at("atoms");
   return checkpoint;
 }

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <numeric>
 #include <span>
+#include <string_view>
 
 #include "tessera/base/error.h"
 #include "tessera/io/checksum.h"
@@ -18,19 +19,27 @@ namespace tessera::app {
 
 namespace {
 
-constexpr int version = 4, earlier_version = 3;
-constexpr std::string_view magic_of_earlier = "tessera-checkpoint ";
-constexpr std::int64_t checksum_bytes = 64;  // at the end of files of version 3
-constexpr const char* format_name = "tessera-checkpoint";
+constexpr int version = 4;
+constexpr std::string_view format_name = "tessera-checkpoint";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& problem) {
   throw InputError(fmt::format("{} {}", path, problem));
 }
 
 [[noreturn]] void refuse_version(const std::string& path, int found) {
-  refuse(path, fmt::format("is a checkpoint of version {}, this tessera reads versions {} and {}: go on with the "
-                           "tessera that wrote it, or begin the run anew",
-                           found, earlier_version, version));
+  refuse(path, fmt::format("is a checkpoint of version {}, this tessera reads version {}: {}", found, version,
+                           found > version ? "use a newer tessera"
+                                           : "begin the run anew with `tessera run RUN.toml --set "
+                                             "output.overwrite=true`, which moves the earlier run's files away"));
+}
+
+/// Opens a checkpoint. One of a version before 4 begins with a line such as "tessera-checkpoint 3".
+io::CheckedFile open_checkpoint(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string word;
+  int found = 0;
+  if (file >> std::setw(int{format_name.size()}) >> word >> found && word == format_name) refuse_version(path, found);
+  return io::CheckedFile::open(path);
 }
 
 }  // namespace
@@ -99,10 +108,10 @@ std::string text_of_header(const Checkpoint& checkpoint, std::int64_t n_atoms) {
 
 namespace {
 
-/// A checkpoint of this version, open for reading. Everything throws InputError.
+/// A checkpoint, open for reading. Everything throws InputError.
 class CheckpointFile {
  public:
-  explicit CheckpointFile(const std::string& path) : path_(path), file_(io::CheckedFile::open(path)) {
+  explicit CheckpointFile(const std::string& path) : path_(path), file_(open_checkpoint(path)) {
     const auto& regions = file_.regions();
     if (regions.empty() || regions[0].is_bulk || regions[0].begin != io::checked_header_bytes) refuse_other_file();
     std::string text(static_cast<std::size_t>(regions[0].end - regions[0].begin), '\0');
@@ -205,82 +214,13 @@ class CheckpointFile {
   CheckpointLayout layout_;
 };
 
-/// Reads the two lines before the atoms of a checkpoint of version 3.
-Checkpoint read_earlier_header(std::ifstream& file, const std::string& path, std::string& header) {
-  std::string line;
-  std::getline(file, line);
-  std::getline(file, header);
-  int found = 0;
-  const auto digits = std::string_view(line).substr(std::min(line.size(), magic_of_earlier.size()));
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), found);
-  if (!line.starts_with(magic_of_earlier) || parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size())
-    refuse(path, "is no checkpoint, or is damaged");
-  if (found != earlier_version) refuse_version(path, found);
-  try {
-    return checkpoint_from(nlohmann::json::parse(header));
-  } catch (const nlohmann::json::exception&) {
-    refuse(path, "has a damaged header");
-  }
-}
-
-/// Reads a checkpoint of version 3 with all its atoms.
-Checkpoint read_earlier(const std::string& path) {
-  std::error_code error;
-  const auto size = static_cast<std::int64_t>(std::filesystem::file_size(path, error));
-  std::ifstream file(path, std::ios::binary);
-  if (error || !file) refuse(path, "can't be opened");
-  std::string header;
-  auto checkpoint = read_earlier_header(file, path, header);
-  auto& state = checkpoint.state;
-  const auto records = size - static_cast<std::int64_t>(file.tellg()) - checksum_bytes;
-  const auto n = static_cast<std::size_t>(checkpoint.n_atoms);
-  const auto bytes_of_atom = 8 + 3 * static_cast<std::size_t>(row_bytes_of_triples) + 8 * values_of(state.fields);
-  if (records < 0 || static_cast<std::size_t>(records) / bytes_of_atom != n) refuse(path, "is truncated");
-  std::vector<char> data(n * bytes_of_atom);
-  file.read(data.data(), static_cast<std::streamsize>(data.size()));
-  const auto sum = io::Checksum().add(comm::bytes_of(header)).add(comm::bytes_of(data)).finish();
-  std::string stored(sum.size(), ' ');
-  file.read(stored.data(), static_cast<std::streamsize>(stored.size()));
-  if (stored != sum) refuse(path, "is damaged: its checksum does not match");
-  checkpoint.checksum = sum;
-  state.atoms.resize(n);
-  const char* at = data.data();
-  const auto take = [&](void* to, std::size_t n_bytes) {
-    std::memcpy(to, at, n_bytes);
-    at += n_bytes;
-  };
-  for (auto& p : state.atoms) {
-    take(&p.id, 8);
-    take(&p.position, 12);
-    take(&p.velocity, 12);
-    take(&p.displacement, 12);
-    for (auto& field : state.fields) {
-      field.values.resize(field.values.size() + field.width);
-      take(field.values.data() + field.values.size() - field.width, field.width * sizeof(double));
-    }
-  }
-  return checkpoint;
-}
-
-/// Reads all but the atoms; of a file of version 3 what follows is not checked.
-Checkpoint read_header(const std::string& path) {
-  if (io::CheckedFile::is_one(path)) return CheckpointFile(path).checkpoint();
-  std::ifstream file(path, std::ios::binary);
-  std::string header;
-  auto checkpoint = read_earlier_header(file, path, header);
-  checkpoint.checksum.resize(checksum_bytes);
-  file.seekg(-checksum_bytes, std::ios::end);
-  file.read(checkpoint.checksum.data(), checksum_bytes);
-  return checkpoint;
-}
-
 void add_problem(std::string& problems, const std::string& problem) {
   problems += fmt::format("{}{}", problems.empty() ? "" : "; ", problem);
 }
 
 std::optional<Checkpoint> header_if_any(const std::string& path, std::string* problems = nullptr) {
   try {
-    return read_header(path);
+    return CheckpointFile(path).checkpoint();
   } catch (const InputError& error) {
     if (problems != nullptr) add_problem(*problems, error.what());
     return std::nullopt;
@@ -306,34 +246,17 @@ std::vector<std::string> candidates(const std::string& folder_or_file) {
 /// Reads a checkpoint, of which each rank checks and keeps a share. Throws InputError on all ranks. Collective.
 Checkpoint read_shares(const std::string& path, const comm::Communicator& comm) {
   Checkpoint checkpoint;
-  std::string problem, header;  // all but the atoms, as JSON
-  std::int64_t is_checked = 0;
-  if (comm.is_root()) is_checked = io::CheckedFile::is_one(path) ? 1 : 0;
-  comm.broadcast(std::as_writable_bytes(std::span(&is_checked, 1)), 0);
+  std::string problem;
   try {
-    if (is_checked != 0) {
-      const CheckpointFile file(path);
-      checkpoint = file.checkpoint();
-      static_cast<md::Particles&>(checkpoint.state) = file.read_share(comm.rank(), comm.size());
-    } else if (comm.is_root()) {
-      checkpoint = read_earlier(path);
-      header = to_json(checkpoint, checkpoint.n_atoms).dump();
-    }
+    const CheckpointFile file(path);
+    checkpoint = file.checkpoint();
+    static_cast<md::Particles&>(checkpoint.state) = file.read_share(comm.rank(), comm.size());
   } catch (const InputError& error) {
     problem = error.what();
   } catch (const RunError& error) {  // of the disk
     problem = error.what();
   }
   comm::agree_on_input(comm, problem);
-  if (is_checked == 0) {
-    comm::broadcast_resized(comm, header);
-    comm::broadcast_resized(comm, checkpoint.checksum);
-    if (!comm.is_root()) {
-      auto sum = std::move(checkpoint.checksum);
-      checkpoint = checkpoint_from(nlohmann::json::parse(header));
-      checkpoint.checksum = std::move(sum);
-    }
-  }
   // A file that one rank sees and another does not, or not yet, is no checkpoint.
   auto first = checkpoint.checksum;
   comm::broadcast_resized(comm, first);
@@ -371,7 +294,7 @@ std::optional<Checkpoint> find_checkpoint_header(const std::string& folder_or_fi
 
 void join_groups(md::Particles& particles, const model::System& system, const comm::Communicator& comm) {
   if (comm.size() == 1) return;
-  // Shares are in the order of ids, but for those of version 3, which are all on the root.
+  // Shares are in the order of ids.
   std::int64_t first = particles.size() == 0 ? system.n_atoms() : particles.atoms.front().id;
   std::vector<std::int64_t> firsts;
   for (const auto& block : comm.all_gather(std::as_bytes(std::span(&first, 1))))

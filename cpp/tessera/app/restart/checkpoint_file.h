@@ -1,7 +1,6 @@
 // Files of checkpoints, `*.tck`. A checkpoint is a checked file (io/checked_file.h): JSON with all but the atoms, then
 // an array of each quantity by atom id (docs/reference/checkpoint.md). Every rank writes and reads a share of the rows,
-// and no rank has all of them. Of version 3, which is one line, a line of JSON, a record for each atom and a SHA-256,
-// the root reads everything.
+// and no rank has all of them.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace tessera::app {
 namespace {
 
-constexpr std::int32_t newest_version = 3;  // from 2 on files have checksums, from 3 on chains of units
+constexpr std::int32_t oldest_version = 2, newest_version = 3;  // 3 where there are chains of units
 
 /// A visitor that collects the names of datasets.
 class DatasetNames {
@@ -85,11 +85,11 @@ Reader::Reader(const SystemSource& source)
   if (!file_.has_attribute("/", "format") || file_.text_attribute("/", "format") != "tessera-system")
     fail("is an HDF5 file but not a system file; make one with `tessera prepare` or `tessera make`");
   const auto version = file_.attribute<std::int64_t>("/", "version").at(0);
-  if (version < 1 || version > newest_version)
-    fail(fmt::format("is a system file of version {}, this tessera reads versions 1 to {}; {}", version, newest_version,
-                     version > newest_version ? "use a newer tessera" : "write it again with `tessera prepare`"));
-  if (file_.is_checked() != (version > 1))
-    fail("is damaged: its checksums are missing; copy it again or make it again");
+  if (version < oldest_version || version > newest_version)
+    fail(fmt::format("is a system file of version {}, this tessera reads versions {} and {}: {}", version,
+                     oldest_version, newest_version,
+                     version > newest_version ? "use a newer tessera" : "make it again with `tessera prepare`"));
+  if (!file_.is_checked()) fail("is damaged: its checksums are missing; copy it again or make it again");
   names_ = file_.names();
   std::sort(names_.begin(), names_.end());
   check_names();

@@ -335,19 +335,9 @@ std::string optional_text(const io::Hdf5File& file, const std::string& name) {
   return file.has_attribute("/", name) ? file.text_attribute("/", name) : "";
 }
 
-/// Reads how the source ends Lennard-Jones; files from before these attributes were written have that of its program.
-model::LjTruncation read_lj_truncation(const Reader& reader, const std::string& coulomb_source) {
+/// Reads how the source ends Lennard-Jones.
+model::LjTruncation read_lj_truncation(const Reader& reader) {
   const auto& file = reader.file();
-  if (!file.has_attribute("/", "lj_cutoff")) {
-    if (const auto* program = model::find_source_program(coulomb_source)) return program->usual;
-    std::string known;
-    for (const auto& program : model::source_programs)
-      known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", program.name);
-    reader.fail(
-        fmt::format("attribute coulomb_source is \"{}\" and there is no lj_cutoff, so nothing says how Lennard-Jones "
-                    "ends; expected one of {}: make the file again",
-                    coulomb_source, known));
-  }
   const auto& names = model::lj_modifier_names;
   const auto name = file.text_attribute("/", "lj_modifier");
   const auto found = std::find(names.begin(), names.end(), name);
@@ -382,7 +372,7 @@ model::System read_system(const SystemSource& source) {
   if (const double c = system.force_field.coulomb_constant; !(c > 0 && c < 1000))
     reader.fail(fmt::format("attribute coulomb_constant is {}, expected about 332 kcal Å mol⁻¹ e⁻²", c));
   system.coulomb_source = optional_text(file, "coulomb_source");
-  system.lj_truncation = read_lj_truncation(reader, system.coulomb_source);
+  system.lj_truncation = read_lj_truncation(reader);
   system.source = optional_text(file, "source");
   layout::visit_force_field(system.force_field, Filler(reader, "/forcefield/"));
   try {

@@ -12,15 +12,16 @@
 #include <iostream>
 #include <optional>
 
+#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
+#include "tessera/io/checked_file.h"
 #include "tessera/io/hdf5.h"
 
 namespace tessera::app {
 namespace {
 
-void expect_says(const std::string& message, const std::string& part) {
-  EXPECT_PRED_FORMAT2(testing::IsSubstring, part, message);
-}
+using test::expect_says;
 
 template <class Value>
 void put(io::Hdf5File& file, const std::string& name, const std::vector<Value>& values,
@@ -28,9 +29,28 @@ void put(io::Hdf5File& file, const std::string& name, const std::vector<Value>& 
   file.write<Value>(name, values, shape);
 }
 
+/// Makes a checked file of an HDF5 file: puts a header before it, and a table of checksums behind.
+void add_checksums(const std::string& path) {
+  std::string content(io::checked_header_bytes, '\0');
+  std::ifstream from(path, std::ios::binary);
+  content.append(std::istreambuf_iterator<char>(from), {});
+  std::ofstream(path, std::ios::binary) << content;
+  const auto file = Descriptor::open_to_change(path);
+  const io::Region region{io::checked_header_bytes, std::ssize(content), false};
+  std::vector<std::uint64_t> table;
+  for (std::int64_t i = 0; i < region.n_pieces(); ++i) {
+    const auto [begin, end] = region.piece(i);
+    table.push_back(
+        io::piece_checksum(std::as_bytes(std::span(content))
+                               .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))));
+  }
+  io::write_checksums(file, {region}, region.end, table);
+}
+
 /// Two waters and three ions in a box of 20 Å with blocks along x. What differs from this valid file is given by name.
 struct Tiny {
-  std::int32_t version = 1;
+  std::int32_t version = 2;
+  bool has_checksums = true;
   std::string format = "tessera-system";
   std::int64_t n_atoms = 9;
   std::vector<double> box = {20, 0, 0, 0, 20, 0, 0, 0, 20};
@@ -46,13 +66,12 @@ struct Tiny {
   std::vector<std::int64_t> offset = {0, 3, 5, 9};
   std::vector<std::int64_t> id = {0, 1, 2, 6, 7, 3, 4, 5, 8};
   bool has_velocity = true;
-  std::string source = "charmm";
   struct Truncation {
     std::string modifier = "quintic-switch";
     double cutoff = 11.5, switch_distance = 9.5;
     std::int32_t tail = 1;
   };
-  std::optional<Truncation> truncation = Truncation{};
+  Truncation truncation = {};
   struct Sites {  // H2 between O and H1
     std::vector<std::int32_t> atom = {2}, frame = {0}, parents = {0, 0, 0, 1};
     std::vector<double> position = {0, 0, 0}, weights = {0.75, 0, 0, 0.25, 0, 0};
@@ -61,7 +80,11 @@ struct Tiny {
 
   void write(const std::string& path) const {
     std::filesystem::remove(path);
-    auto file = io::Hdf5File::create(path);
+    write_content(io::Hdf5File::create(path));
+    if (has_checksums) add_checksums(path);
+  }
+
+  void write_content(io::Hdf5File file) const {
     file.write_text_attribute("/", "format", format);
     file.write_attribute<std::int32_t>("/", "version", std::span(&version, 1));
     const std::int32_t yes = 1;
@@ -70,13 +93,11 @@ struct Tiny {
     const double coulomb = 332.0636;
     file.write_attribute<double>("/", "coulomb_constant", std::span(&coulomb, 1));
     file.write_text_attribute("/", "lj_rule", "lorentz-berthelot");
-    file.write_text_attribute("/", "coulomb_source", source);
-    if (truncation) {
-      file.write_text_attribute("/", "lj_modifier", truncation->modifier);
-      file.write_attribute<double>("/", "lj_cutoff", std::span(&truncation->cutoff, 1));
-      file.write_attribute<double>("/", "lj_switch", std::span(&truncation->switch_distance, 1));
-      file.write_attribute<std::int32_t>("/", "lj_tail", std::span(&truncation->tail, 1));
-    }
+    file.write_text_attribute("/", "coulomb_source", "charmm");
+    file.write_text_attribute("/", "lj_modifier", truncation.modifier);
+    file.write_attribute<double>("/", "lj_cutoff", std::span(&truncation.cutoff, 1));
+    file.write_attribute<double>("/", "lj_switch", std::span(&truncation.switch_distance, 1));
+    file.write_attribute<std::int32_t>("/", "lj_tail", std::span(&truncation.tail, 1));
     file.write_attribute<std::int64_t>("/", "n_atoms", std::span(&n_atoms, 1));
     put(file, "/box", box, {static_cast<std::int64_t>(box.size()) / 3, 3});
     file.write_text("/forcefield/type_name", {"OW", "HW", "Na"});
@@ -189,20 +210,7 @@ TEST_F(SystemFile, KeepsHowTheSourceEndsLennardJones) {
   EXPECT_EQ(own.cutoff, 11.5);
   EXPECT_EQ(own.switch_distance, 9.5);
   EXPECT_TRUE(own.has_tail);
-  // Older files hold nothing but the program's name.
-  tiny.truncation.reset();
-  const auto charmm = read(tiny);
-  EXPECT_EQ(charmm.modifier, model::LjModifier::force_switch);
-  EXPECT_EQ(charmm.cutoff, 12);
-  EXPECT_EQ(charmm.switch_distance, 10);
-  EXPECT_FALSE(charmm.has_tail);
-  tiny.source = "amber";
-  EXPECT_EQ(read(tiny).cutoff, 9);
-  EXPECT_TRUE(read(tiny).has_tail);
-
-  const auto refused = [&](auto&& change) { return message([&](Tiny& t) { change(t, *t.truncation); }); };
-  expect_says(message([](Tiny& t) { t.truncation.reset(), t.source = "other"; }),
-              "expected one of \"charmm\", \"amber\", \"gromacs\", \"openmm\"");
+  const auto refused = [&](auto&& change) { return message([&](Tiny& t) { change(t, t.truncation); }); };
   expect_says(refused([](Tiny&, auto& lj) { lj.modifier = "soft"; }),
               "lj_modifier is \"soft\", expected one of \"cut\"");
   expect_says(refused([](Tiny&, auto& lj) { lj.cutoff = std::numeric_limits<double>::quiet_NaN(); }),
@@ -245,11 +253,15 @@ TEST_F(SystemFile, RefusesWhatIsNoSystemFile) {
   expect_says(message(), "is not an HDF5 file");
   expect_says(message([](Tiny& t) { t.format = "else"; }), "not a system file");
   expect_says(message([](Tiny& t) { t.version = 4; }), "use a newer tessera");
-  expect_says(message([](Tiny& t) { t.version = 2; }), "its checksums are missing");
+  expect_says(message([](Tiny& t) { t.version = 1, t.has_checksums = false; }),
+              path() +
+                  ": is a system file of version 1, this tessera reads versions 2 and 3: make it again with "
+                  "`tessera prepare`");
+  expect_says(message([](Tiny& t) { t.has_checksums = false; }), "its checksums are missing");
   Tiny{}.write(path());
   const auto size = std::filesystem::file_size(path());
   std::filesystem::resize_file(path(), size / 2);
-  expect_says(message(), "is truncated");
+  expect_says(message(), "bytes, expected");
   EXPECT_EQ(message([](Tiny&) {}), "");
 }
 

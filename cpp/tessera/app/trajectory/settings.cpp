@@ -44,14 +44,14 @@ std::string format_name(TrajectoryFormat format) {
 bool is_taken(TrajectoryFormat format, const io::write::Method& method) {
   switch (format) {
     case TrajectoryFormat::segments:
-      return method.name == std::string_view(io::write::segments.name);
+      return false;  // segments are no file
     case TrajectoryFormat::dcd:
     case TrajectoryFormat::h5md:
       return method.name == std::string_view(io::write::pdaw.name);
     case TrajectoryFormat::xtc:
       return method.name == std::string_view(io::write::sdaw.name);
     default:
-      return !method.is_folder && method.can(io::write::history);
+      return method.can(io::write::history);
   }
 }
 
@@ -68,13 +68,10 @@ void check_method(const OutputConfig& output) {
   }
   if (output.method != "auto") {
     std::vector<std::string_view> taken;
-    bool is_known = false;
+    if (output.trajectory == TrajectoryFormat::segments) taken.emplace_back("segments");
     for (const auto& one : io::write::methods())
-      if (is_taken(output.trajectory, one)) {
-        taken.emplace_back(one.name);
-        is_known = is_known || output.method == one.name;
-      }
-    if (!is_known)
+      if (is_taken(output.trajectory, one)) taken.emplace_back(one.name);
+    if (std::find(taken.begin(), taken.end(), output.method) == taken.end())
       throw InputError(fmt::format(
           "output.method = \"{}\", and output.trajectory = \"{}\" is written by {} alone: set that, or \"auto\"",
           output.method, name, fmt::join(taken, ", ")));

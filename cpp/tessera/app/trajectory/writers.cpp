@@ -55,7 +55,7 @@ io::write::Choice plan_method(const TrajectorySettings& settings, const OutputCo
   problem.atom_bytes = format.atom_bytes;
   const auto system = file_system_of_output(output, machine_file);
   const auto order = settings.is_as_owned ? write::Order::owned : write::Order::sorted;
-  auto found = write::choose(problem, format, order, system ? &*system : nullptr, true);
+  auto found = write::choose(write::methods(), problem, format, order, system ? &*system : nullptr);
   if (output.method != "auto") found.method = &write::method(output.method);
   if (output.batch > 0) found.options.batch = output.batch;
   if (output.writers > 0 && settings.is_as_owned)

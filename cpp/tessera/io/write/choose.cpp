@@ -41,38 +41,36 @@ int writers_for(const machine::WriteTrial& trial, int n_ranks) {
   return std::max(1, static_cast<int>(std::lround(static_cast<double>(trial.n_writers) * n_ranks / trial.n_ranks)));
 }
 
-const Method* find(const std::string& name) {
-  for (const auto& one : methods())
+const Method* find(std::span<const Method> methods, const std::string& name) {
+  for (const auto& one : methods)
     if (name == one.name) return &one;
-  return nullptr;  // a map of a later version
+  return nullptr;  // of a bench, or of a later version
 }
 
 }  // namespace
 
-Choice choose(const WriteProblem& problem, const Format& format, Order order, const machine::FileSystem* system,
-              bool one_file) {
+Choice choose(std::span<const Method> methods, const WriteProblem& problem, const Format& format, Order order,
+              const machine::FileSystem* system) {
   Choice choice;
   choice.options.order = order;
   if (system == nullptr) {
-    choice.method = one_file ? &method("pdaw") : &method("segments");
+    choice.method = &methods.front();
     choice.reason = "nothing was measured on this file system; `tessera io bench` does it";
     return choice;
   }
   choice.options.most_files = system->most_files;
-  const auto can = [&](const Method& one) { return one.can(format) && !(one_file && one.is_folder); };
   const auto bytes = static_cast<double>(problem.header_bytes + problem.n_atoms() * problem.atom_bytes);
 
   const auto* best = best_trial(*system, problem.n_ranks(), [&](const machine::WriteTrial& trial) {
-    const auto* entry = find(trial.method);
+    const auto* entry = find(methods, trial.method);
     const bool is_of_format = trial.format == format.name || (format.measured_as && trial.format == format.measured_as);
-    if (!entry || !can(*entry) || !is_of_format || trial.order != (order == Order::sorted ? "sorted" : "owned") ||
-        trial.n_files > system->most_files)
+    if (!entry || !entry->can(format) || !is_of_format || trial.order != (order == Order::sorted ? "sorted" : "owned"))
       return false;
-    // Every rank has a file, so it is this job's ranks that count.
-    return trial.method != "file-per-rank" || problem.n_ranks() <= system->most_files;
+    // Where every rank has a file, it is this job's ranks that count.
+    return std::max(trial.n_files, entry->plan(problem, choice.options).n_files) <= system->most_files;
   });
   if (best) {
-    choice.method = find(best->method);
+    choice.method = find(methods, best->method);
     choice.options.writers = writers_for(*best, problem.n_ranks());
     choice.options.batch = std::max<std::int64_t>(1, best->batch);
     choice.options.buffer = std::max<std::int64_t>(1, best->buffer);
@@ -81,8 +79,8 @@ Choice choose(const WriteProblem& problem, const Format& format, Order order, co
                                 best->n_ranks, best->n_writers);
     return choice;
   }
-  for (const auto& one : methods()) {
-    if (!can(one)) continue;
+  for (const auto& one : methods) {
+    if (!one.can(format)) continue;
     const auto plan = one.plan(problem, choice.options);
     if (plan.n_files > system->most_files) continue;
     const double seconds = predicted_seconds(one, problem, plan, *system);

@@ -19,12 +19,11 @@ struct Choice {
   std::string reason;  // one line
 };
 
-/// Chooses for files in one order: the method with the most bytes/s in the measurements with this format and the
-/// nearest number of ranks, if that is within a factor of four; else that with the least predicted time; without a file
-/// system segments. Methods of several files make at most as many as the file system was measured to bear. With
-/// `one_file`, methods that make a folder are left out.
-Choice choose(const WriteProblem& problem, const Format& format, Order order, const machine::FileSystem* system,
-              bool one_file = false);
+/// Chooses one of these methods for files in one order: that with the most bytes/s in the measurements with this format
+/// and the nearest number of ranks, if that is within a factor of four; else that with the least predicted time; without
+/// a file system the first. Methods of several files make at most as many as the file system was measured to bear.
+Choice choose(std::span<const Method> methods, const WriteProblem& problem, const Format& format, Order order,
+              const machine::FileSystem* system);
 
 /// Returns how many ranks of a job write segments fastest, by the measurement with the nearest number of ranks; where
 /// there is none, as many as the file system was measured to bear.

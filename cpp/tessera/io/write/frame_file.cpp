@@ -18,8 +18,6 @@ std::string problem_with(const Format& format, const Method& method, const Write
                          std::int64_t n_atoms) {
   if (!format.holds_frames())
     return fmt::format("the format {} holds one configuration, not frames; choose another", format.name);
-  if (method.is_folder)
-    return fmt::format("{} makes a folder of pieces, and frames go into one file; choose another method", method.name);
   if (n_atoms == 0) return "a frame has no atoms";
   return problem_with_options(format, method, options);
 }

@@ -10,10 +10,7 @@ namespace tessera::io::write {
 
 namespace {
 
-/// bytes/s that a core formats; of sdaw-printf, by printf in pieces of a record.
-constexpr double format_rate = 1e9, printf_rate = 60e6;
-
-const std::array all{&segments, &pdaw, &mpiw_independent, &mpiw_collective, &file_per_rank, &sdaw, &sdaw_printf};
+const std::array all{&pdaw, &mpiw_independent, &mpiw_collective, &sdaw};
 
 }  // namespace
 
@@ -43,9 +40,7 @@ double predicted_seconds(const Method& method, const WriteProblem& problem, cons
   std::int64_t most = 0;
   for (const auto& part : plan.parts) most = std::max(most, part.n_atoms);
   const double formatted = static_cast<double>(most * problem.atom_bytes);
-  const bool is_baseline = std::string_view(method.name) == sdaw_printf.name;
-  return formatted / (is_baseline ? printf_rate : format_rate) + bytes / system.raw +
-         plan.n_files * system.file_seconds;
+  return formatted / method.format_rate + bytes / system.raw + plan.n_files * system.file_seconds;
 }
 
 }  // namespace tessera::io::write

@@ -1,5 +1,5 @@
-// The registry of write methods (Todorov et al.): name, plan, cost and function of each. All use the same formatter and
-// buffers, so that only the method differs, but for sdaw-printf, the baseline of that paper.
+// The registry of write methods (Todorov et al.): name, plan, cost and function of each. All make one file, by the same
+// formatter and buffers, so that only the method differs. programs/io has more of them, which nothing but a bench uses.
 #pragma once
 
 #include <span>
@@ -14,13 +14,12 @@ namespace tessera::io::write {
 struct Method {
   const char* name;
   const char* about;  // one line
-  bool is_folder;     // it makes a folder of pieces, not one file
   bool (*can)(const Format& format);
   /// Says who writes which bytes.
   WritePlan (*plan)(const WriteProblem& problem, const WriteOptions& options);
-  /// Writes the file or folder. Throws the same InputError or RunError on all ranks; what was there then stands.
-  /// Collective.
+  /// Writes the file. Throws the same InputError or RunError on all ranks; what was there then stands. Collective.
   void (*write)(WriteJob& job);
+  double format_rate = 1e9;  // bytes/s that a core formats
 };
 
 std::span<const Method> methods();
@@ -33,7 +32,7 @@ double predicted_seconds(const Method& method, const WriteProblem& problem, cons
                          const machine::FileSystem& system);
 
 // The entries, in the folder methods.
-extern const Method sdaw_printf, sdaw, pdaw, mpiw_independent, mpiw_collective, file_per_rank, segments;
+extern const Method sdaw, pdaw, mpiw_independent, mpiw_collective;
 
 /// Returns true: the restriction of entries that write any format.
 inline bool any_format(const Format&) { return true; }

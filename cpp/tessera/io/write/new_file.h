@@ -1,4 +1,4 @@
-// Files and folders that ranks write together, and that appear whole or not at all.
+// Files that ranks write together, and that appear whole or not at all.
 #pragma once
 
 #include <optional>
@@ -51,28 +51,5 @@ void write_directly(WriteJob& job) {
   if (open) file.synchronize(*open);
   file.commit();
 }
-
-/// The same for a folder of pieces.
-class NewFolder {
- public:
-  explicit NewFolder(WriteJob& job);
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-  ~NewFolder();
-
-  /// Makes the file of a piece in the new folder.
-  Descriptor create(int piece) const;
-  /// Writes the manifest and replaces the old folder by the new one. Collective.
-  void commit(const std::string& manifest);
-
- private:
-  WriteJob& job_;
-  std::string place_, temporary_;
-  bool is_open_ = true;
-};
-
-/// Returns the name of a piece: "00012".
-std::string piece_name(int piece);
-inline constexpr const char* manifest_name = "manifest";
 
 }  // namespace tessera::io::write

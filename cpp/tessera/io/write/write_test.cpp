@@ -17,7 +17,6 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/config.h"
-#include "tessera/io/write/pieces.h"
 
 namespace tessera::io::write {
 namespace {
@@ -93,10 +92,6 @@ std::vector<std::string> hosts(int n) {
   return names;
 }
 
-std::string read_back(const Method& method, const fs::path& path) {
-  return method.is_folder ? read_pieces(path) : bytes_of_file(path);
-}
-
 TEST_F(Writing, GivesTheSameBytesByEveryMethodOnAnyRanks) {
   const std::vector<std::pair<std::int64_t, std::vector<int>>> cases{
       {0, {1, 4}}, {5, {3, 8}}, {1000, {1, 2, 3, 4, 6, 8}}};
@@ -110,7 +105,6 @@ TEST_F(Writing, GivesTheSameBytesByEveryMethodOnAnyRanks) {
           if (format.level > 0 || (!format.has_numbers && (order == Order::owned || n == 0))) continue;
           const auto wanted = expected(format, order == Order::sorted ? sorted : atoms);
           for (const auto& method : methods()) {
-            if (!method.can(format)) continue;
             for (const int writers : n_ranks < 6 ? std::vector{0} : std::vector{0, 3}) {
               const auto path = folder_ / method.name;
               WriteOptions options;
@@ -123,8 +117,8 @@ TEST_F(Writing, GivesTheSameBytesByEveryMethodOnAnyRanks) {
                     write_frame(comm, path, frame(), share(atoms, comm.rank(), n_ranks), format, method, options);
                 ASSERT_EQ(report.bytes, std::ssize(wanted));
               });
-              ASSERT_TRUE(read_back(method, path) == wanted) << method.name << " " << format.name << " on " << n_ranks
-                                                             << " ranks, " << n << " atoms, writers " << writers;
+              ASSERT_TRUE(bytes_of_file(path) == wanted) << method.name << " " << format.name << " on " << n_ranks
+                                                         << " ranks, " << n << " atoms, writers " << writers;
             }
           }
         }
@@ -222,14 +216,14 @@ TEST_F(Writing, OnAFullDiskLeavesWhatWasThere) {
       write_frame(comm, path, frame(), share(atoms, comm.rank(), 3), format("text"), method, options);
     };
     comm::run_ranks(3, write);
-    const auto old = read_back(method, path);
+    const auto old = bytes_of_file(path);
     const rlimit limit{60'000, before.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
     const auto text = message<RunError>(3, write);
     setrlimit(RLIMIT_FSIZE, &before);
     EXPECT_NE(text.find("the file system or `ulimit -f` allows no larger file"), std::string::npos)
         << method.name << ": " << text;
-    EXPECT_TRUE(read_back(method, path) == old) << method.name;
+    EXPECT_TRUE(bytes_of_file(path) == old) << method.name;
     check_only({"old"});
     fs::remove_all(path);
   }
@@ -245,47 +239,14 @@ TEST_F(Writing, RefusesPlacesThatCantBeWritten) {
   fs::create_directories(folder_ / "folder" / "inner");
   write_atomically((folder_ / "taken").string(), std::string_view("text"));
   for (const auto& method : methods()) {
-    if (!method.can(format("xdr"))) continue;
     const auto missing = folder_ / "missing" / "file";
     EXPECT_EQ(write(method, missing), missing.string() + ": there is no folder " + missing.parent_path().string() +
                                           "; make it, or choose another place");
     EXPECT_NE(write(method, folder_ / "folder"), "") << method.name;
-    if (method.is_folder) {
-      EXPECT_NE(write(method, folder_ / "taken"), "");
-    }
   }
   EXPECT_EQ(bytes_of_file(folder_ / "taken"), "text");
   EXPECT_TRUE(fs::exists(folder_ / "folder" / "inner"));
   check_only({"folder", "taken"});
-  EXPECT_EQ(message<InputError>(2,
-                                [&](const comm::Communicator& comm) {
-                                  write_frame(comm, folder_ / "x", frame(), {}, format("xdr"), sdaw_printf, {});
-                                }),
-            "sdaw-printf can't write the format xdr; choose another method");
-}
-
-TEST_F(Writing, InPiecesNoticesDamage) {
-  const auto atoms = all_atoms(100);
-  const auto path = folder_ / "pieces";
-  comm::run_ranks(hosts(4), [&](const comm::Communicator& comm) {
-    write_frame(comm, path, frame(), share(atoms, comm.rank(), 4), format("binary"), segments, {});
-  });
-  const auto manifest = read_manifest(path);
-  ASSERT_EQ(manifest.pieces.size(), 2U);
-  EXPECT_EQ(manifest.n_atoms, 100);
-  EXPECT_EQ(manifest.format, "binary");
-  EXPECT_EQ(manifest.pieces[1].first, 50);
-  {
-    std::fstream file(path / "00001", std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(1000);
-    file.put('!');
-  }
-  try {
-    read_pieces(path);
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("00001: its checksum is not that of its manifest"), std::string::npos);
-  }
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ std::vector<double> measured_costs(const Domain& domain, double seconds) {
   std::vector<double> costs(begin[3], 0);
   double sum = 0;
   for (std::int32_t c = 0; c < domain.n_owned_cells(); ++c) {
-    const double cost = empty_cell + domain.cell_begin[at(c) + 1] - domain.cell_begin[at(c)];
-    for (std::size_t d = 0; d < 3; ++d) costs[begin[d] + at(domain.cell[at(c)][d] - brick.lower[d])] += cost;
+    const double cost = empty_cell + domain.first_cluster(c + 1) - domain.first_cluster(c);
+    for (std::size_t d = 0; d < 3; ++d) costs[begin[d] + at(domain.cell(c)[d] - brick.lower[d])] += cost;
     sum += cost;
   }
   if (sum > 0)  // a rank of a vacuum may have no cells

@@ -107,7 +107,7 @@ void Domain::enter(const Index3& c) {
     }
     cell_table_[index] = n_cells();
   }
-  cell.push_back(c);
+  cells_.push_back(c);
 }
 
 /// Returns the local index of a cell of the brick, −1 for any other; a vacuum's cell is entered by the first atom in
@@ -122,14 +122,14 @@ std::int32_t Domain::own_cell(const Index3& c) {
 
 void Domain::forget_cells() {
   if (!is_sparse()) return;
-  cell.clear();
+  cells_.clear();
   sparse_cells_.clear();
 }
 
 /// Numbers the cells of a vacuum anew; `cell_of` follows.
 void Domain::put_cells_in_order(std::vector<std::int32_t>& cell_of) {
   if (!is_sparse()) return;
-  auto sorted = std::exchange(cell, {});
+  auto sorted = std::exchange(cells_, {});
   const auto before = sorted;
   sparse_cells_.clear();
   std::sort(sorted.begin(), sorted.end(),
@@ -150,9 +150,9 @@ void Domain::exchange_halo_cells() {
     neighbour.send.clear();
     std::vector<Index3> cells;
     for (std::int32_t c = 0; c < n_owned_cells_; ++c) {
-      if (!needed.contains(cell[at(c)])) continue;
+      if (!needed.contains(cells_[at(c)])) continue;
       neighbour.send.push_back(c);
-      cells.push_back(cell[at(c)]);
+      cells.push_back(cells_[at(c)]);
     }
     const auto bytes = comm::bytes_of(cells);
     leaving[n].assign(bytes.begin(), bytes.end());
@@ -360,26 +360,26 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
     TESSERA_CHECK(c < n_owned_cells_);
     ++count[at(c)];
   }
-  cell_begin.assign(at(n_cells()) + 1, 0);
+  cell_begin_.assign(at(n_cells()) + 1, 0);
   n_owned_atoms_ = 0;
   for (std::int32_t c = 0; c < n_owned_cells_; ++c) {
     n_owned_atoms_ += count[at(c)];
-    cell_begin[at(c) + 1] = cell_begin[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
+    cell_begin_[at(c) + 1] = cell_begin_[at(c)] + (count[at(c)] + cluster_size - 1) / cluster_size;
   }
-  n_owned_slots_ = cell_begin[at(n_owned_cells_)] * cluster_size;
+  n_owned_slots_ = cell_begin_[at(n_owned_cells_)] * cluster_size;
   // This is the old place of each new slot's atom. It is sorted by cell first, and below also within the cells.
   std::vector<std::int32_t> source(at(n_owned_slots_), -1);
   std::fill(count.begin(), count.end(), 0);
   for (std::size_t s = 0; s < cell_of.size(); ++s)
     if (const auto c = cell_of[s]; c >= 0)
-      source[at(cell_begin[at(c)] * cluster_size + count[at(c)]++)] = static_cast<std::int32_t>(s);
+      source[at(cell_begin_[at(c)] * cluster_size + count[at(c)]++)] = static_cast<std::int32_t>(s);
   release(cell_of);
   const SingleTriangular to_length(state_.search_box.unit_vectors());
   threads_.parallel_for(n_owned_cells_, [&](std::int64_t begin, std::int64_t end) {
     std::vector<CellAtom> atoms;
     for (auto c = begin; c < end; ++c) {
-      const std::span sources(source.data() + at(cell_begin[at(c)]) * cluster_size, at(count[at(c)]));
-      const auto centre = grid().centre(cell[at(c)]);
+      const std::span sources(source.data() + at(cell_begin_[at(c)]) * cluster_size, at(count[at(c)]));
+      const auto centre = grid().centre(cells_[at(c)]);
       atoms.clear();
       for (const auto s : sources) {
         atoms.push_back({to_length * (state_.position[at(s)] - centre), s, state_.id[at(s)]});
@@ -394,9 +394,9 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
   for (auto& field : state_.fields) gather(field.values, source, field.width);
   if (!displacement_.empty()) gather(displacement_, source);
   for (std::int32_t c = 0; c < n_owned_cells_; ++c)
-    for (auto s = cell_begin[at(c)] * cluster_size + count[at(c)]; s < cell_begin[at(c) + 1] * cluster_size; ++s) {
+    for (auto s = cell_begin_[at(c)] * cluster_size + count[at(c)]; s < cell_begin_[at(c) + 1] * cluster_size; ++s) {
       state_.id[at(s)] = -1;
-      state_.position[at(s)] = grid().centre(cell[at(c)]);
+      state_.position[at(s)] = grid().centre(cells_[at(c)]);
     }
   release(source);
   state_.reference.assign(state_.position.begin(), state_.position.end());
@@ -425,14 +425,14 @@ void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
 
 void Domain::exchange_halo_structure() {
   exchange_halo_cells();
-  cell_begin.resize(at(n_cells()) + 1);
+  cell_begin_.resize(at(n_cells()) + 1);
   // The number of clusters of each halo cell is sent first, then the contents of whole cells.
   std::vector<comm::Request> requests;
   std::vector<std::vector<std::int32_t>> sent(neighbours_.size()), received(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     received[n].resize(at(neighbour.n_receive_cells));
-    for (const auto c : neighbour.send) sent[n].push_back(cell_begin[at(c) + 1] - cell_begin[at(c)]);
+    for (const auto c : neighbour.send) sent[n].push_back(cell_begin_[at(c) + 1] - cell_begin_[at(c)]);
     requests.push_back(comm_.start_receive(comm::writable_bytes_of(received[n]), neighbour.rank, count_tag));
     requests.push_back(comm_.start_send(comm::bytes_of(sent[n]), neighbour.rank, count_tag));
   }
@@ -440,9 +440,9 @@ void Domain::exchange_halo_structure() {
   for (std::size_t n = 0; n < neighbours_.size(); ++n)
     for (std::int32_t k = 0; k < neighbours_[n].n_receive_cells; ++k) {
       const auto c = neighbours_[n].first_receive_cell + k;
-      cell_begin[at(c) + 1] = cell_begin[at(c)] + received[n][at(k)];
+      cell_begin_[at(c) + 1] = cell_begin_[at(c)] + received[n][at(k)];
     }
-  const auto slots = at(cell_begin.back()) * cluster_size;
+  const auto slots = at(cell_begin_.back()) * cluster_size;
   const auto make_room = [&](auto& values) {
     values.reserve(slots);  // resize() alone may take twice that
     values.resize(slots);
@@ -473,12 +473,12 @@ void Domain::start_halo(std::vector<Value>& values, int tag) {
     auto& buffer = send_buffers_[n];
     buffer.clear();
     for (const auto c : neighbour.send) {
-      const auto first = at(cell_begin[at(c)]) * cluster_size, last = at(cell_begin[at(c) + 1]) * cluster_size;
+      const auto first = at(cell_begin_[at(c)]) * cluster_size, last = at(cell_begin_[at(c) + 1]) * cluster_size;
       const auto cell_values = std::as_bytes(std::span(values).subspan(first, last - first));
       buffer.insert(buffer.end(), cell_values.begin(), cell_values.end());
     }
-    const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * cluster_size;
-    const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * cluster_size;
+    const auto begin = at(cell_begin_[at(neighbour.first_receive_cell)]) * cluster_size;
+    const auto end = at(cell_begin_[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * cluster_size;
     requests_.push_back(comm_.start_receive(std::as_writable_bytes(std::span(values).subspan(begin, end - begin)),
                                             neighbour.rank, tag));
     requests_.push_back(comm_.start_send(buffer, neighbour.rank, tag));
@@ -498,10 +498,10 @@ void Domain::start_return_of_forces(std::span<const std::int64_t> force) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     std::size_t expected = 0;
-    for (const auto c : neighbour.send) expected += at(cell_begin[at(c) + 1] - cell_begin[at(c)]);
+    for (const auto c : neighbour.send) expected += at(cell_begin_[at(c) + 1] - cell_begin_[at(c)]);
     receive_forces_[n].resize(3 * cluster_size * expected);
-    const auto begin = at(cell_begin[at(neighbour.first_receive_cell)]) * 3 * cluster_size;
-    const auto end = at(cell_begin[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * 3 * cluster_size;
+    const auto begin = at(cell_begin_[at(neighbour.first_receive_cell)]) * 3 * cluster_size;
+    const auto end = at(cell_begin_[at(neighbour.first_receive_cell + neighbour.n_receive_cells)]) * 3 * cluster_size;
     requests_.push_back(comm_.start_receive(comm::writable_bytes_of(receive_forces_[n]), neighbour.rank, force_tag));
     requests_.push_back(comm_.start_send(std::as_bytes(force.subspan(begin, end - begin)), neighbour.rank, force_tag));
   }
@@ -512,7 +512,7 @@ void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const std::int64_t* next = receive_forces_[n].data();
     for (const auto c : neighbours_[n].send)
-      for (auto i = at(cell_begin[at(c)]) * 3 * cluster_size; i < at(cell_begin[at(c) + 1]) * 3 * cluster_size; ++i)
+      for (auto i = at(cell_begin_[at(c)]) * 3 * cluster_size; i < at(cell_begin_[at(c) + 1]) * 3 * cluster_size; ++i)
         add_fixed(force[i], *next++);
   }
   std::fill(force.begin() + std::ptrdiff_t{3} * n_owned_slots_, force.end(), 0);

@@ -69,8 +69,12 @@ class Domain {
   std::int32_t n_owned_slots() const { return n_owned_slots_; }
   std::int32_t n_clusters() const { return n_slots() / cluster_size; }
   std::int32_t n_owned_atoms() const { return n_owned_atoms_; }
-  std::int32_t n_cells() const { return static_cast<std::int32_t>(cell.size()); }
+  std::int32_t n_cells() const { return static_cast<std::int32_t>(cells_.size()); }
   std::int32_t n_owned_cells() const { return n_owned_cells_; }
+  /// Returns where in the grid a local cell is. Owned cells come first, in columns, then halo cells.
+  const Index3& cell(std::int32_t local) const { return cells_[static_cast<std::size_t>(local)]; }
+  /// Returns the first cluster of a local cell, which is where the clusters of the one before end.
+  std::int32_t first_cluster(std::int32_t local) const { return cell_begin_[static_cast<std::size_t>(local)]; }
   bool is_padding(std::int32_t slot) const { return state_.id[static_cast<std::size_t>(slot)] < 0; }
   /// Returns whether cells are found anew at every search.
   bool is_sparse() const { return !grid().is_periodic; }
@@ -91,10 +95,6 @@ class Domain {
   }
   /// Counts the memory beside that of the state.
   std::size_t bytes() const { return slots_.bytes(); }
-
-  // These are indexed by local cell: owned cells in columns, then halo cells.
-  std::vector<Index3> cell;
-  std::vector<std::int32_t> cell_begin;  // (cells+1) first cluster of each
 
  private:
   struct Neighbour {
@@ -128,6 +128,8 @@ class Domain {
   const comm::Communicator& comm_;
   ThreadPool& threads_;
   IndexBox brick_;
+  std::vector<Index3> cells_;             // by local index
+  std::vector<std::int32_t> cell_begin_;  // (cells+1) first cluster of each
   std::vector<Neighbour> neighbours_;
   std::vector<std::int32_t> cell_table_;                         // over the brick grown by one layer; not of a vacuum
   std::unordered_map<std::int64_t, std::int32_t> sparse_cells_;  // by flat index; of a vacuum

@@ -164,7 +164,8 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
       {memory_owners::pair_atoms, pair::PairForces::planned_bytes(counts.slots, rounded(excluded))},
       {memory_owners::pair_list, rounded(pairs.list)},
       {memory_owners::pair_forces, rounded(pairs.other)},
-      {memory_owners::mesh, pme::planned_mesh_bytes(settings, plan, rank, counts.slots)},
+      {memory_owners::mesh,
+       pme::planned_mesh_bytes(settings, plan.mesh, plan.bricks.host_of_rank(), rank, counts.slots)},
   };
 }
 

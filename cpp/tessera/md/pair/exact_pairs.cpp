@@ -33,12 +33,12 @@ ExactPairs::ExactPairs(const PairData& data)
   if (settings_.lj == LjModifier::pme)
     dispersion_at_cutoff_ = dispersion_without_mesh(settings_.lj_alpha, settings_.cutoff * settings_.cutoff).energy;
   for (std::int32_t c = 0; c < domain_.n_cells(); ++c)
-    std::fill(cell_.begin() + domain_.cell_begin[at(c)], cell_.begin() + domain_.cell_begin[at(c) + 1], c);
+    std::fill(cell_.begin() + domain_.first_cluster(c), cell_.begin() + domain_.first_cluster(c + 1), c);
 }
 
 /// Returns the position of an atom relative to the centre of its cell, Å.
 Vec3 ExactPairs::relative(std::int32_t slot) const {
-  const auto cell = domain_.cell[at(cell_[at(slot / cluster_size)])];
+  const auto cell = domain_.cell(cell_[at(slot / cluster_size)]);
   return to_length_ * (domain_.state().position[at(slot)] - domain_.grid().centre(cell)).units();
 }
 

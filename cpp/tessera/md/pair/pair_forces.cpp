@@ -197,9 +197,9 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
     bool beyond = false;
     for (auto c = first_cell + n * thread / data_.threads.size();
          c < first_cell + n * (thread + 1) / data_.threads.size(); ++c) {
-      const std::int64_t k = domain.cell_begin[at(c)], slot = k * cluster_size;
-      const AtomsOfClusters atoms{domain.cell_begin[at(c) + 1] - k,
-                                  domain.grid().centre(domain.cell[at(c)]),
+      const std::int64_t k = domain.first_cluster(c), slot = k * cluster_size;
+      const AtomsOfClusters atoms{domain.first_cluster(c + 1) - k,
+                                  domain.grid().centre(domain.cell(c)),
                                   domain.state().position.data() + slot,
                                   domain.state().id.data() + slot,
                                   data_.reach.data() + slot,

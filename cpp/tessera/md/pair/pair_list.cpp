@@ -51,7 +51,7 @@ std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain
 }
 
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset) {
-  const Index3 here = domain.cell[at(cell)], n = domain.grid().n;
+  const Index3 here = domain.cell(cell), n = domain.grid().n;
   // Offsets are at most two cells in a grid of at least two, so one turn wraps them.
   const auto cell_at = [&](const Index3& by) {
     Index3 place;
@@ -101,7 +101,7 @@ class PairListWriter {
     index_candidates();
     // The cell's own clusters, which are all near it, come first, so that each pair of them is listed once.
     const bool is_paired_with_itself = cells.end[0] > cells.begin[0];
-    const auto begin = domain_.cell_begin[at(cell)], end = domain_.cell_begin[at(cell) + 1];
+    const auto begin = domain_.first_cluster(cell), end = domain_.first_cluster(cell + 1);
     for (auto ci = begin; ci < end; ++ci) {
       if (part_.plain.size() < n_plain_ + most) part_.plain.resize(n_plain_ + most + n_plain_ / 8);
       add_row(ci, is_paired_with_itself ? at(ci - begin) : 0, cells);
@@ -247,7 +247,7 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
   threads_.parallel_for(domain_.n_cells(), [&](std::int64_t begin, std::int64_t end) {
     for (auto cell = begin; cell < end; ++cell) {
       CellBox box = {{nowhere, nowhere, nowhere}, {-nowhere, -nowhere, -nowhere}, 0};
-      for (auto c = domain_.cell_begin[at(cell)]; c < domain_.cell_begin[at(cell) + 1]; ++c) {
+      for (auto c = domain_.first_cluster(cell); c < domain_.first_cluster(cell + 1); ++c) {
         const auto& cluster = clusters[at(c)];
         const float* r[3] = {cluster.x, cluster.y, cluster.z};
         // Padding atoms come last.
@@ -297,8 +297,8 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
   for (std::size_t o = 0; o < offsets.size(); ++o) {
     const auto j = find_partner_cell(domain_, cell, offsets[o]);
     if (j < 0) continue;
-    cells.begin[o] = domain_.cell_begin[at(j)];
-    cells.end[o] = domain_.cell_begin[at(j) + 1];
+    cells.begin[o] = domain_.first_cluster(j);
+    cells.end[o] = domain_.first_cluster(j + 1);
     cells.reach[o] = cell_box_[at(j)].reach;
     for (std::size_t d = 0; d < 3; ++d) {
       cells.shift[d][o] = list.shifts[o][d];
@@ -350,7 +350,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
     NeighbourCells cells;
     cells_of_threads.work(thread, 4, [&](std::int64_t first, std::int64_t last) {
       for (auto cell = static_cast<std::int32_t>(first); cell < last; ++cell) {
-        if (domain_.cell_begin[at(cell)] == domain_.cell_begin[at(cell) + 1]) continue;
+        if (domain_.first_cluster(cell) == domain_.first_cluster(cell + 1)) continue;
         find_neighbour_cells(cell, list, cells);
         (is_inner_[at(cell)] ? inner : outer).add_cell(cell, cell_box_[at(cell)], cells);
       }

@@ -49,10 +49,9 @@ Listed count_listed(const domain::Domain& domain, const PairForces& forces) {
   const auto edges = domain.system().box.edges();
   std::vector<std::int32_t> cell_at(index(domain.n_clusters()));
   for (std::int32_t c = 0; c < domain.n_cells(); ++c)
-    for (auto k = domain.cell_begin[index(c)]; k < domain.cell_begin[index(c) + 1]; ++k) cell_at[index(k)] = c;
+    for (auto k = domain.first_cluster(c); k < domain.first_cluster(c + 1); ++k) cell_at[index(k)] = c;
   const auto relative = [&](std::int32_t slot) {
-    const auto f =
-        domain.state().position[index(slot)] - grid.centre(domain.cell[index(cell_at[index(slot / cluster_size)])]);
+    const auto f = domain.state().position[index(slot)] - grid.centre(domain.cell(cell_at[index(slot / cluster_size)]));
     return Vec3{f.x * edges[0] / 4294967296.0, f.y * edges[1] / 4294967296.0, f.z * edges[2] / 4294967296.0};
   };
   Listed listed;
@@ -277,12 +276,12 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
   EXPECT_EQ(domain.n_owned_atoms(), static_cast<std::int32_t>(sample.particles.size()));
   std::int32_t atoms = 0;
   for (std::int32_t c = 0; c < domain.n_cells(); ++c) {
-    EXPECT_EQ(domain.local_cell(domain.cell[index(c)]), c);
+    EXPECT_EQ(domain.local_cell(domain.cell(c)), c);
     bool padded = false;
-    for (auto s = domain.cell_begin[index(c)] * 4; s < domain.cell_begin[index(c) + 1] * 4; ++s) {
+    for (auto s = domain.first_cluster(c) * 4; s < domain.first_cluster(c + 1) * 4; ++s) {
       if (domain.is_padding(s)) {
         padded = true;
-        EXPECT_GE(s, domain.cell_begin[index(c) + 1] * 4 - 3);
+        EXPECT_GE(s, domain.first_cluster(c + 1) * 4 - 3);
         continue;
       }
       ASSERT_FALSE(padded) << "an atom after padding";
@@ -291,7 +290,7 @@ TEST(Domain, PutsGroupsIntoTheCellOfTheirKeyAtom) {
       EXPECT_EQ(domain.slot_of(id), s);
       const auto reference = sample.system.find(id);
       const auto key = reference.first_id + domain.molecule_of(s).group[index(reference.local)];
-      EXPECT_EQ(grid.cell_of(sample.particles[index(key)].position), domain.cell[index(c)]);
+      EXPECT_EQ(grid.cell_of(sample.particles[index(key)].position), domain.cell(c));
       EXPECT_EQ(domain.state().position[index(s)], sample.particles[index(id)].position);
       EXPECT_EQ(domain.state().local[index(s)], reference.local);
     }

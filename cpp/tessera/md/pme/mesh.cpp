@@ -31,7 +31,7 @@ struct Potentials {
   }
 };
 
-fft::TransformOptions transform_options(const Plan& plan) {
+fft::TransformOptions transform_options(const PmePlan& plan) {
   fft::TransformOptions options;
   options.exchange = plan.exchange;
   options.wires = plan.wires;
@@ -57,11 +57,11 @@ struct Mesh::Implementation {
   }
 };
 
-Mesh::Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domain& domain,
+Mesh::Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, const domain::Domain& domain,
            const comm::Communicator& comm, ThreadPool& threads)
     : implementation_(new Implementation{domain, {}, {}}) {
-  if (!plan.mesh) return;
-  const auto options = transform_options(plan);
+  if (!plan) return;
+  const auto options = transform_options(*plan);
   const auto& box = domain.state().box;
   // The integer mesh has room for a few e at a point, so the greatest coefficient of dispersion counts as 1 e.
   auto& of_type = implementation_->of_type;
@@ -70,9 +70,9 @@ Mesh::Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domai
   for (auto& c : of_type) c /= unit;
   const auto make = [&]<class Real>(Real) {
     auto& made = implementation_->potentials.emplace<Potentials<Real>>(
-        Potentials<Real>{{Pme<Real>(*plan.mesh, box, settings.pair.coulomb_constant, comm, threads, options), {}}, {}});
+        Potentials<Real>{{Pme<Real>(*plan, box, settings.pair.coulomb_constant, comm, threads, options), {}}, {}});
     if (settings.pair.lj != pair::LjModifier::pme) return;
-    auto of_dispersion = *plan.mesh;
+    auto of_dispersion = *plan;
     of_dispersion.settings.alpha = settings.pair.lj_alpha;
     made.dispersion.emplace(typename Potentials<Real>::Part{
         Pme<Real>(of_dispersion, box, unit * unit, comm, threads, options, Potential::dispersion), {}});
@@ -133,14 +133,14 @@ std::size_t Mesh::bytes() const {
   return n;
 }
 
-std::int64_t planned_mesh_bytes(const EngineSettings& settings, const Plan& plan, int rank, std::int64_t slots) {
-  if (!plan.mesh) return 0;
-  const auto& host = plan.bricks.host_of_rank();
+std::int64_t planned_mesh_bytes(const EngineSettings& settings, const std::optional<PmePlan>& plan,
+                                const std::vector<int>& host_of_rank, int rank, std::int64_t slots) {
+  if (!plan) return 0;
   const auto reads_from = [&](int peer) {
-    return host[static_cast<std::size_t>(peer)] == host[static_cast<std::size_t>(rank)];
+    return host_of_rank[static_cast<std::size_t>(peer)] == host_of_rank[static_cast<std::size_t>(rank)];
   };
   const auto count = [&]<class Real>(Real) {
-    return planned_bytes<Real>(*plan.mesh, rank, reads_from, transform_options(plan)) +
+    return planned_bytes<Real>(*plan, rank, reads_from, transform_options(*plan)) +
            slots * static_cast<std::int64_t>(sizeof(Real));
   };
   const auto of_one = settings.precision == pair::Precision::double_precision ? count(double()) : count(float());

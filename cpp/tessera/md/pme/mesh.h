@@ -2,13 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tessera/md/accumulator.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/phases.h"
-#include "tessera/md/plan.h"
+#include "tessera/md/pme/plan.h"
+#include "tessera/md/settings.h"
 
 namespace tessera::md::pme {
 
@@ -16,8 +19,8 @@ namespace tessera::md::pme {
 /// LjModifier::pme. Without electrostatics by PME it does nothing.
 class Mesh {
  public:
-  Mesh(const EngineSettings& settings, const Plan& plan, const domain::Domain& domain, const comm::Communicator& comm,
-       ThreadPool& threads);
+  Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, const domain::Domain& domain,
+       const comm::Communicator& comm, ThreadPool& threads);
   ~Mesh();
   Mesh(Mesh&&) noexcept;
 
@@ -36,7 +39,8 @@ class Mesh {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// Predicts Mesh::bytes() on a rank that has so many slots, owned and halo. Cost: O(ranks).
-std::int64_t planned_mesh_bytes(const EngineSettings& settings, const Plan& plan, int rank, std::int64_t slots);
+/// Returns what Mesh::bytes() will be on a rank that has so many slots, owned and halo. Cost: O(ranks).
+std::int64_t planned_mesh_bytes(const EngineSettings& settings, const std::optional<PmePlan>& plan,
+                                const std::vector<int>& host_of_rank, int rank, std::int64_t slots);
 
 }  // namespace tessera::md::pme

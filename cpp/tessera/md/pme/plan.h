@@ -14,10 +14,12 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tessera/fft/plan.h"
+#include "tessera/machine/wires.h"
 
 namespace tessera::md::pme {
 
@@ -49,10 +51,12 @@ std::vector<IndexBox> plan_bricks(const Index3& grid, const Index3& cells, const
 
 struct PmePlan {
   PmeSettings settings;
-  std::vector<IndexBox> bricks;  // by rank: mesh points whose charge the rank sums
-  std::vector<IndexBox> padded;  // by rank: mesh points whose potential its atoms need, periodic images included
-  Index3 margin{};               // mesh points by which atoms may be outside their cell, included in padded bricks
-  fft::TransformPlan transform;  // from bricks to padded bricks
+  std::vector<IndexBox> bricks;       // by rank: mesh points whose charge the rank sums
+  std::vector<IndexBox> padded;       // by rank: mesh points whose potential its atoms need, periodic images included
+  Index3 margin{};                    // mesh points by which atoms may be outside their cell, included in padded bricks
+  fft::TransformPlan transform;       // from bricks to padded bricks
+  std::string exchange = "pairwise";  // of the transforms, an entry of fft/exchange.h
+  std::shared_ptr<const machine::Wires> wires;  // on rank 0, where the exchange needs the map
 
   std::string summary() const;
 };

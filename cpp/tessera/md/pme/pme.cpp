@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/index.h"
 #include "tessera/fft/transform.h"
 #include "tessera/md/pme/kernel.h"
 
@@ -25,8 +26,6 @@ IndexBox grown(const IndexBox& box, std::int64_t by) {
 
 Index3 extents(const IndexBox& box) { return {box.extent(0), box.extent(1), box.extent(2)}; }
 
-std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
-
 /// Returns the number of values from one row of the integer mesh to the next, on a brick grown by `margin`.
 std::int64_t row_of(const IndexBox& brick, std::int64_t margin) {
   return (brick.extent(2) + 2 * margin + row_multiple - 1) / row_multiple * row_multiple;
@@ -36,13 +35,13 @@ std::int64_t row_of(const IndexBox& brick, std::int64_t margin) {
 template <class Real>
 std::size_t bytes_of_integers_or_spectrum(const IndexBox& brick, std::int64_t margin, const IndexBox& spectrum) {
   const std::int64_t planes = (brick.extent(0) + 2 * margin) * (brick.extent(1) + 2 * margin);
-  const auto n_fixed = brick.is_empty() ? 0 : size(planes * row_of(brick, margin) + mesh_slack);
-  return std::max(n_fixed * sizeof(FixedCharge<Real>), size(spectrum.size()) * sizeof(std::complex<Real>));
+  const auto n_fixed = brick.is_empty() ? 0 : at(planes * row_of(brick, margin) + mesh_slack);
+  return std::max(n_fixed * sizeof(FixedCharge<Real>), at(spectrum.size()) * sizeof(std::complex<Real>));
 }
 
 /// Returns the number of values of the array that is the charge first and the potential later.
 std::size_t size_of_charge_or_potential(const IndexBox& brick, const IndexBox& padded) {
-  return size(std::max(brick.size(), padded.size() + mesh_slack));
+  return at(std::max(brick.size(), padded.size() + mesh_slack));
 }
 
 }  // namespace
@@ -50,11 +49,11 @@ std::size_t size_of_charge_or_potential(const IndexBox& brick, const IndexBox& p
 template <class Real>
 std::int64_t planned_bytes(const PmePlan& plan, int rank, const std::function<bool(int)>& reads_from,
                            const fft::TransformOptions& options) {
-  const auto& brick = plan.bricks[size(rank)];
-  const auto& spectrum = plan.transform.spectrum()[size(rank)];
+  const auto& brick = plan.bricks[at(rank)];
+  const auto& spectrum = plan.transform.spectrum()[at(rank)];
   const auto own = bytes_of_integers_or_spectrum<Real>(brick, plan.settings.order - 1, spectrum) +
-                   size_of_charge_or_potential(brick, plan.padded[size(rank)]) * sizeof(Real) +
-                   size(spectrum.size()) * sizeof(Real);  // the influence function
+                   size_of_charge_or_potential(brick, plan.padded[at(rank)]) * sizeof(Real) +
+                   at(spectrum.size()) * sizeof(Real);  // the influence function
   return static_cast<std::int64_t>(own) + fft::planned_bytes<Real>(plan.transform, rank, reads_from, options);
 }
 

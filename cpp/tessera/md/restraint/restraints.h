@@ -1,6 +1,7 @@
 // All restraints of a run: of positions (position.h), of distances, angles and dihedrals of the centres of groups
 // (coordinates.h, centres.h), and of the deviation from a reference (rmsd.h). To add a kind that groups have: its name
-// in settings.h, a file with its coordinate, its case in coordinates.cpp. Units: kcal/mol, Å, rad, ps.
+// in settings.h, a file with its coordinate, its cases in coordinates.h and .cpp, and its unit and range in
+// app/config/restraints.cpp. Units: kcal/mol, Å, rad, ps.
 #pragma once
 
 #include <span>

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/programs/io/bench_methods.h"
 #include "tessera/programs/io/library_methods.h"
 
 namespace tessera::programs {
@@ -13,9 +14,10 @@ namespace tessera::programs {
 namespace {
 
 const io::write::Method& method_named(const std::string& name) {
+  static const auto methods = bench_methods();
   for (const auto* one : library_methods())
     if (name == one->name) return *one;
-  return io::write::method(name);
+  return find_named(methods, name, "write method");
 }
 
 }  // namespace

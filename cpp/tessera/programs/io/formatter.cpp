@@ -12,8 +12,8 @@
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/phase_timer.h"
-#include "tessera/io/text/reference.h"
 #include "tessera/io/write/format.h"
+#include "tessera/programs/io/bench_methods.h"
 #include "tessera/programs/io/sample.h"
 
 namespace tessera::programs {
@@ -69,17 +69,11 @@ void write_in_buffers(const Descriptor& file, const Frame& frame, const std::vec
 
 void write_by_printf(const Descriptor& file, const Frame& frame, const std::vector<Atom>& atoms) {
   std::int64_t offset = 0;
-  std::array<char, record_bytes + 1> record;
+  std::array<char, 2 * record_bytes + 1> records;
   for (const auto& atom : atoms) {
-    std::snprintf(record.data(), record.size(), "%.8s%10lld%54s\n",
-                  frame.species[static_cast<std::size_t>(atom.species)].name.data(), static_cast<long long>(atom.id),
-                  "");
-    file.write_at(record.data(), record_bytes, offset);
-    io::text::write_three_by_printf(atom.position.data(), record.data());
-    std::memset(record.data() + 60, ' ', 12);
-    record[72] = '\n';
-    file.write_at(record.data(), record_bytes, offset + record_bytes);
-    offset += 2 * record_bytes;
+    print_records(frame, atom, records.data());
+    for (std::size_t i = 0; i < 2; ++i, offset += record_bytes)
+      file.write_at(records.data() + i * record_bytes, record_bytes, offset);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/programs/arguments.h"
 #include "tessera/programs/io/bench.h"
+#include "tessera/programs/io/bench_methods.h"
 #include "tessera/programs/io/formatter.h"
 
 namespace tessera::programs {
@@ -34,9 +35,10 @@ nlohmann::json choose(const ChoiceRequest& request, int n_ranks) {
   }
   problem.atom_bytes = format.atom_bytes;
   const auto path = std::filesystem::weakly_canonical(request.path).string();
-  const auto choice =
-      io::write::choose(problem, format, request.order == "sorted" ? io::write::Order::sorted : io::write::Order::owned,
-                        io::write::file_system_of(file.file_systems, path), request.one_file);
+  const auto methods = bench_methods(request.one_file);
+  const auto choice = io::write::choose(methods, problem, format,
+                                        request.order == "sorted" ? io::write::Order::sorted : io::write::Order::owned,
+                                        io::write::file_system_of(file.file_systems, path));
   return {{"method", choice.method->name},   {"writers", choice.options.writers},       {"batch", choice.options.batch},
           {"buffer", choice.options.buffer}, {"most_files", choice.options.most_files}, {"seconds", choice.seconds},
           {"reason", choice.reason}};

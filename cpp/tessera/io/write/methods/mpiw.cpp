@@ -43,9 +43,8 @@ void write(WriteJob& job) {
 
 }  // namespace
 
-const Method mpiw_independent{"mpiw-independent", "MPI-IO, each writer by itself", false, any_format, plan_all_ranks,
+const Method mpiw_independent{"mpiw-independent", "MPI-IO, each writer by itself", any_format, plan_all_ranks,
                               write<false>};
-const Method mpiw_collective{"mpiw-collective", "MPI-IO, all ranks at once", false, any_format, plan_all_ranks,
-                             write<true>};
+const Method mpiw_collective{"mpiw-collective", "MPI-IO, all ranks at once", any_format, plan_all_ranks, write<true>};
 
 }  // namespace tessera::io::write

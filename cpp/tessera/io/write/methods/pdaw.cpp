@@ -4,8 +4,7 @@
 
 namespace tessera::io::write {
 
-const Method pdaw{"pdaw",         "parallel direct access: writers write ranges of one file by pwrite",
-                  false,          any_format,
+const Method pdaw{"pdaw", "parallel direct access: writers write ranges of one file by pwrite", any_format,
                   plan_all_ranks, write_directly<&WriteJob::write_batches>};
 
 }  // namespace tessera::io::write

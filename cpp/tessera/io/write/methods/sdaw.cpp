@@ -4,8 +4,7 @@
 
 namespace tessera::io::write {
 
-const Method sdaw{"sdaw",    "serial direct access: the master writes, others send to it in turn",
-                  false,     any_format,
-                  plan_root, write_directly<&WriteJob::write_in_turn>};
+const Method sdaw{"sdaw", "serial direct access: the master writes, others send to it in turn", any_format, plan_root,
+                  write_directly<&WriteJob::write_in_turn>};
 
 }  // namespace tessera::io::write

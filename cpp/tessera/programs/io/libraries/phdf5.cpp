@@ -161,12 +161,9 @@ void write(WriteJob& job) {
   file.commit();
 }
 
-const io::write::Method method{"phdf5",
-                               "parallel HDF5: all ranks write records of the format binary as one dataset",
-                               false,
+const io::write::Method method{"phdf5", "parallel HDF5: all ranks write records of the format binary as one dataset",
                                [](const io::write::Format& format) { return std::string(format.name) == "binary"; },
-                               io::write::plan_all_ranks,
-                               write};
+                               io::write::plan_all_ranks, write};
 const io::write::Method* const methods[] = {&method};
 
 }  // namespace

@@ -111,12 +111,9 @@ void write(WriteJob& job) {
   file.commit();
 }
 
-const io::write::Method method{"pnetcdf",
-                               "parallel NetCDF: all ranks write by PnetCDF at once",
-                               false,
+const io::write::Method method{"pnetcdf", "parallel NetCDF: all ranks write by PnetCDF at once",
                                [](const io::write::Format& format) { return netcdf_type(format).has_value(); },
-                               io::write::plan_all_ranks,
-                               write};
+                               io::write::plan_all_ranks, write};
 const io::write::Method* const methods[] = {&method};
 
 }  // namespace

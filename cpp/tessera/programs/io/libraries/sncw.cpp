@@ -112,11 +112,8 @@ void write(WriteJob& job) {
 }
 
 const io::write::Method method{
-    "sncw",
-    "serial NetCDF: the master writes by the NetCDF library, others send in turn",
-    false,
-    [](const io::write::Format& format) { return io::write::netcdf_type(format).has_value(); },
-    io::write::plan_root,
+    "sncw", "serial NetCDF: the master writes by the NetCDF library, others send in turn",
+    [](const io::write::Format& format) { return io::write::netcdf_type(format).has_value(); }, io::write::plan_root,
     write};
 
 const io::write::Method* const methods[] = {&method};
