@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
 
 from bench import performance
 from bench.common.results import above
@@ -33,6 +32,7 @@ from bench.io import (
 from bench.md import conservation, ensembles, growth, hooks, largest, memory, restraints
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
+from tests.support.programs import ROOT
 
 SYSTEM = {"seconds": 1.0, "peak_bytes": 1e9, "share_seconds": 0.01, "share_peak_megabytes": 10.0}
 FRAMES = dict.fromkeys(frames.KINDS, 1.01)

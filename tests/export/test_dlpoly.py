@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.export import dlpoly
@@ -22,6 +21,7 @@ from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
 from tessera.system import System, write
 from tessera.way import Way
+from tests.support.programs import HANGS
 
 pytest.importorskip("tessera._ranks_serial", reason="the Python modules are not built")
 METHODS = ("auto", "pdaw", "sdaw", "sdaw-printf", "mpiw-independent", "mpiw-collective")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from prepare.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr
 
 from tessera.build.replicate import replicate
 from tessera.build.water import make_water
@@ -21,6 +20,7 @@ from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System
+from tests.support.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parallel.checkpoints import as_version_3, with_header
 
 import tessera
 from tessera.build.water import make_water
@@ -16,6 +15,7 @@ from tessera.export.checkpoint import VERSION, read_checkpoint, read_header
 from tessera.export.configuration import LAST, read_configuration
 from tessera.prepare.errors import InputError
 from tessera.system import write
+from tests.support.checkpoints import as_version_3, with_header
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")

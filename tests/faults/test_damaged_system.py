@@ -15,13 +15,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import ENGINES, HANGS, ROOT
-from parallel.runs import Runs
-from parallel.samples import changed, edited, sample
 
 from tessera import checked_file
 from tessera.build.water import make_water
 from tessera.system import SystemFileError, read, write
+from tests.support.programs import ENGINES, HANGS, ROOT
+from tests.support.runs import Runs
+from tests.support.samples import changed, edited, sample
 
 NAMES = ["water", "peptide", "first version"]
 SETTINGS = ["--set=interactions.cutoff=2.0", "--set=interactions.switch=1.5", "--set=parallel.buffer=0.2"]

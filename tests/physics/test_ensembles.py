@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parallel.bit_rows import BATHS as NPT
-from parallel.runs import Runs, Setting, Settings, read_table
-from parallel.samples import sample
 
-from physics.flexible import ACCELERATION, BOLTZMANN, Array, Flexible
 from tessera import system as systems
 from tessera.system.blocks import to_fraction
+from tests.physics.flexible import ACCELERATION, BOLTZMANN, Array, Flexible
+from tests.support.runs import BATHS as NPT
+from tests.support.runs import Runs, Setting, Settings, read_table
+from tests.support.samples import sample
 
 
 def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:

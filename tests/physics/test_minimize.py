@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from conftest import ENGINES, HANGS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from openmm import unit
-from oracle import KCAL, Settings, openmm_system
-from parallel.samples import sample
 
 from tessera import supervise
 from tessera.build.nacl import crystal
 from tessera.build.water import make_water
 from tessera.system import System, image, read, write
+from tests.support.oracle import KCAL, Settings, openmm_system
+from tests.support.programs import ENGINES, HANGS
+from tests.support.samples import sample
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SHORT = ["--set", "interactions.cutoff=9", "--set", "interactions.switch=8"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tessera
-from physics.flexible import BOLTZMANN, Array
+from tests.physics.flexible import BOLTZMANN, Array
 
 pytestmark = pytest.mark.slow(part="physics")
 BETWEEN = 0.2  # ps between samples

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from openmm import app, unit
-from oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, reference_energies
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, dhfr, ordered_tripeptide
-from prepare.peers import energies
 from tessera.prepare.charmm import prepare_charmm
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, dhfr, ordered_tripeptide
+from tests.support.oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, reference_energies
+from tests.support.peers import energies
 
 BONDED = TERMS[:6]
 

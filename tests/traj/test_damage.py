@@ -19,7 +19,7 @@ from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
 from tessera.traj.manifest import START
-from traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, run, write_segment
+from tests.traj.samples import FLOAT32, MOVED, PACKED, ROUNDED, expected, numbers, run, write_segment
 
 ATOMS = 30
 QUANTITIES = ("positions", "velocities", "forces")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera.prepare.errors import InputError
 from tessera.traj import History, Trajectory
 from tessera.traj.history import FORCE
-from traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
+from tests.support.programs import ENGINES
+from tests.traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 12
 QUANTITIES = ("positions", "velocities", "forces")

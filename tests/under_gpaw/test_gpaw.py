@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import LIBRARIES, mpirun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera import flavours
 from tessera.gpaw import GpawError, domains, enable, is_enabled, operators
+from tests.support.programs import LIBRARIES, mpirun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
