@@ -56,7 +56,7 @@ def sections_of(settings: Any) -> Settings:
 
 def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
     """The text of a run file, and the image of a system that is no file."""
-    from tessera.system import System, SystemFileError, image
+    from tessera.system import System, image
 
     sections: dict[str, Any] = {
         name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
@@ -68,10 +68,7 @@ def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | No
         raise InputError("settings name input.system; expected the system as the first argument alone")
     data = b""
     if isinstance(system, System):
-        try:
-            data, name = image(system), "system"
-        except SystemFileError as error:
-            raise InputError(str(error)) from None
+        data, name = image(system), "system"
     elif isinstance(system, str | os.PathLike):
         name = os.fspath(system)
     else:
@@ -88,17 +85,13 @@ def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | No
 
 def selections_of(system: Any, wanted: list[tuple[str, str]]) -> str:
     """The content of a file with what these selections come to; empty where there are none."""
-    from tessera.prepare.errors import InputError as PrepareError
     from tessera.select.resolve import file_text, resolve
-    from tessera.system import System, SystemFileError, read
+    from tessera.system import System, read
 
     if not wanted:
         return ""
-    try:
-        whole = system if isinstance(system, System) else read(Path(system))
-        return file_text(whole.n_atoms, resolve(whole, wanted))
-    except (PrepareError, SystemFileError) as error:
-        raise InputError(str(error)) from None
+    whole = system if isinstance(system, System) else read(Path(system))
+    return file_text(whole.n_atoms, resolve(whole, wanted))
 
 
 def _is_repeated(keys: Any) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.files import named, replaced, write_text
 from tessera.printing import told
-from tessera.system import SystemFileError, read, write
+from tessera.system import read, write
 from tests.support.programs import HANGS
 
 
@@ -53,7 +54,7 @@ def test_what_is_no_place_of_a_file(tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.iterdir())
     with pytest.raises(OSError):
         write_text(tmp_path / name, "x")
-    with pytest.raises(SystemFileError) as refusal:
+    with pytest.raises(InputError) as refusal:
         write(make_water(24), tmp_path / name)
     assert name.split("/file")[0] in str(refusal.value) and len(str(refusal.value).splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before and Path("/dev/null").is_char_device()
@@ -79,7 +80,7 @@ figure = Figure()
 figure.add_subplot().plot(range(100))
 try:
     plots.save(figure, Path("p{ending}"))
-except plots.PlotError as error:
+except plots.InputError as error:
     assert "File too large" in str(error)
 else:
     raise AssertionError

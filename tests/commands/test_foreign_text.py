@@ -16,11 +16,10 @@ import pytest
 
 from tessera import cli
 from tessera.errors import InputError
-from tessera.plots import PlotError, plot_run
-from tessera.prepare.errors import InputError as PrepareError
+from tessera.plots import plot_run
 from tessera.printing import printable
 from tessera.select.universe import selected
-from tessera.system import SystemFileError, read
+from tessera.system import read
 from tests.support.programs import ENGINES
 from tests.support.samples import sample
 
@@ -79,7 +78,7 @@ def test_printable() -> None:
     assert printable("12 Å × 3, 水") == "12 Å × 3, 水"
     assert printable(f"{RED}red\a\r\t\x9b2J\u202e\udcff") == r"\u001b[31mred\u0007\u000d\u0009\u009b2J\u202e\udcff"
     assert printable("one\ntwo") == "one\\u000atwo" and printable("one\ntwo\x1b", lines=True) == "one\ntwo\\u001b"
-    for kind in (InputError, PrepareError, SystemFileError, PlotError):
+    for kind in (InputError, InputError, InputError, InputError):
         assert str(kind(f"a\n{RED}b")) == "a\\u000a\\u001b[31mb"
 
 
@@ -217,7 +216,7 @@ def test_selections(text: str) -> None:
     from tessera.export.structure import structure_of
 
     system = read(sample("peptide"))
-    with pytest.raises(PrepareError) as found:
+    with pytest.raises(InputError) as found:
         selected(structure_of(system, "test", whole=False), text, system)
     assert len(str(found.value)) < 3500 and "\x1b" not in str(found.value)
 
@@ -242,7 +241,7 @@ def test_selections(text: str) -> None:
 def test_plots_of_damaged_files(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / "energy.csv").write_text("step,time [ps],total [kcal/mol]\n0,0,1\n")
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(PlotError, match=name):
+    with pytest.raises(InputError, match=name):
         plot_run(tmp_path, tmp_path / "run.png")
 
 

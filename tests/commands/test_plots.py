@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from tessera import plots
-from tessera.plots import PlotError, drift_of, plot_run, read_energy_table
+from tessera.errors import InputError
+from tessera.plots import drift_of, plot_run, read_energy_table
 
 HEADER = "step,time [ps],kinetic [kcal/mol],potential [kcal/mol],total [kcal/mol],temperature [K],pressure [bar]\n"
 
@@ -118,7 +119,9 @@ def test_stages_of_a_protocol_are_drawn_one_after_the_other(tmp_path: Path, draw
 
 def test_runs_that_do_not_follow_each_other_are_no_protocol(tmp_path: Path) -> None:
     write_stages(tmp_path, {"one": "", "two": ""}, rows=2)
-    with pytest.raises(PlotError, match=r"holds several runs, which do not follow each other .*\(one, two\): give one"):
+    with pytest.raises(
+        InputError, match=r"holds several runs, which do not follow each other .*\(one, two\): give one"
+    ):
         plot_run(tmp_path, tmp_path / "run.png")
 
 
@@ -159,22 +162,22 @@ def test_columns_and_units(tmp_path: Path) -> None:
 
 
 def test_what_can_not_be_drawn_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PlotError, match="output folder of a run"):
+    with pytest.raises(InputError, match="output folder of a run"):
         plot_run(tmp_path, tmp_path / "run.png")
     (tmp_path / "energy.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(PlotError, match="not an energy table"):
+    with pytest.raises(InputError, match="not an energy table"):
         plot_run(tmp_path, tmp_path / "run.png")
     write_run(tmp_path, 0)
-    with pytest.raises(PlotError, match="no rows yet"):
+    with pytest.raises(InputError, match="no rows yet"):
         plot_run(tmp_path, tmp_path / "run.png")
     write_run(tmp_path, 3)
-    with pytest.raises(PlotError, match="can't write"):
+    with pytest.raises(InputError, match="can't write"):
         plot_run(tmp_path, tmp_path / "none" / "run.png")
-    with pytest.raises(PlotError, match=r"run.unknown: pictures can't be written as .unknown"):
+    with pytest.raises(InputError, match=r"run.unknown: pictures can't be written as .unknown"):
         plot_run(tmp_path, tmp_path / "run.unknown")
-    with pytest.raises(PlotError, match=r"run: a picture's name has to end in .png"):
+    with pytest.raises(InputError, match=r"run: a picture's name has to end in .png"):
         plot_run(tmp_path, tmp_path / "run")
     assert not (tmp_path / "run.png").exists()
     (tmp_path / "report.json").write_text("{")
-    with pytest.raises(PlotError, match="damaged"):
+    with pytest.raises(InputError, match="damaged"):
         plot_run(tmp_path, tmp_path / "run.png")

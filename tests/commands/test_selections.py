@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tessera import system as systems
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.select.resolve import ranges_of, resolve
 from tessera.select.run import WORDS
 from tests.support.programs import ENGINES

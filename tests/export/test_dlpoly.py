@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export import dlpoly
 from tessera.export.configuration import Configuration
 from tessera.export.files import check_outputs, write_all
 from tessera.prepare.dlpoly.config import read_config
-from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
 from tessera.system import System, write
 from tessera.way import Way

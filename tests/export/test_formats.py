@@ -13,11 +13,11 @@ import pytest
 
 from tessera.build.replicate import replicate
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export.configuration import Configuration
 from tessera.export.files import SUFFIXES, write_all
 from tessera.export.structure import Structure
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System
 from tests.support.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr

@@ -11,9 +11,9 @@ import pytest
 
 import tessera
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export.checkpoint import VERSION, read_checkpoint, read_header
 from tessera.export.configuration import LAST, read_configuration
-from tessera.prepare.errors import InputError
 from tessera.system import write
 from tests.support.checkpoints import as_version_3, with_header
 

@@ -18,7 +18,8 @@ import pytest
 
 from tessera import checked_file
 from tessera.build.water import make_water
-from tessera.system import SystemFileError, read, write
+from tessera.errors import InputError
+from tessera.system import read, write
 from tests.support.programs import ENGINES, HANGS, ROOT
 from tests.support.runs import Runs
 from tests.support.samples import changed, edited, sample
@@ -117,12 +118,12 @@ def test_many_bits_that_flip(tmp_path: Path, name: str, part: int) -> None:
 
 READ_ALL = """
 import sys
-from tessera.system import SystemFileError, read
+from tessera.system import read
 for path in sys.argv[1:]:
     try:
         read(path)
         print(path, "read", flush=True)
-    except SystemFileError as error:
+    except InputError as error:
         assert len(str(error).splitlines()) == 1, error
         print(path, "refused", flush=True)
 """
@@ -161,7 +162,7 @@ def test_a_link_that_cannot_be_read_is_not_absent(tmp_path: Path) -> None:
     checked_file.seal(path)
     found = energies(path)
     assert found.returncode == 2 and "bit.tsr" in found.stderr, found.stderr
-    with pytest.raises(SystemFileError):
+    with pytest.raises(InputError):
         read(path)
 
 
@@ -230,7 +231,7 @@ def test_what_is_not_the_files_own(tmp_path: Path, change: Callable[[h5py.File],
     found = energies(path)
     assert found.returncode == 2 and words in found.stderr, found.stderr
     assert len(found.stderr.splitlines()) == 1
-    with pytest.raises(SystemFileError, match=words):
+    with pytest.raises(InputError, match=words):
         read(path)
 
 

@@ -148,8 +148,8 @@ def test_numbers_that_cannot_be(
 def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:
     """They can't be written to a system file, because fractions are integers."""
     pytest.importorskip("openmm")
+    from tessera.errors import InputError
     from tessera.prepare.charmm import prepare_charmm
-    from tessera.prepare.errors import InputError
     from tests.support.inputs import ALA3_PARAMETERS, SMALL
 
     lines = (SMALL / "ala_ala_ala.pdb").read_text().splitlines()

@@ -9,12 +9,11 @@ import pytest
 
 import tessera
 from tessera import system as systems
+from tessera.errors import InputError
 from tessera.prepare.assemble import check_coordinates
 from tessera.prepare.coordinates.model import Coordinates
 from tessera.prepare.dlpoly import prepare_dlpoly
-from tessera.prepare.errors import InputError
 from tessera.select.references import _topology
-from tessera.system import SystemFileError
 from tessera.system.blocks import to_fraction
 from tests.support.samples import sample
 
@@ -41,7 +40,7 @@ def test_velocities(sim: tessera.Simulation, tmp_path: Path, speed: float) -> No
     system.velocity = given
     with pytest.raises(tessera.InputError, match=r"atom 5 moves at .* Å/ps, expected less than 2,048"):
         tessera.Simulation(system, SETTINGS)
-    with pytest.raises(SystemFileError, match="atom 5 moves at"):
+    with pytest.raises(InputError, match="atom 5 moves at"):
         systems.write(system, tmp_path / "fast.tsr")
     topology = _topology(system)
     with pytest.raises(InputError, match=r"moves at .* Å/ps, expected less than 2,048"):
@@ -77,7 +76,7 @@ def test_positions(sim: tessera.Simulation) -> None:
         given[4, 0] = far
         with pytest.raises(tessera.InputError, match=r"^atom 5 \(.*\) is at \(.*\) Å, more than 1048576 boxes away"):
             sim.positions = given
-        with pytest.raises(SystemFileError, match=r"atom 5 is at \(.*\) Å, more than 1,048,576 boxes away"):
+        with pytest.raises(InputError, match=r"atom 5 is at \(.*\) Å, more than 1,048,576 boxes away"):
             to_fraction(given, box)
     assert np.array_equal(sim.positions, before)
     given = before + np.array([900_000, -1_000_000, 1_000_000]) @ box
@@ -94,7 +93,7 @@ def test_config(tmp_path: Path, numbers: str, word: str) -> None:
         "argon\nunits kcal\nmolecules 1\nAr\nnummols 1\natoms 1\nAr 39.9 0.0\nfinish\nvdw 1\nAr Ar lj 0.2 3.4\nclose\n"
     )
     (tmp_path / "CONFIG").write_text(f"argon\n 1 1 1\n 30 0 0\n 0 30 0\n 0 0 30\nAr 1\n {numbers}\n")
-    with pytest.raises((InputError, SystemFileError), match=word):
+    with pytest.raises((InputError, InputError), match=word):
         prepare_dlpoly(tmp_path / "FIELD", tmp_path / "CONFIG")
 
 

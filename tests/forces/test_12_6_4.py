@@ -106,7 +106,7 @@ def test_magnesium_in_water(runs: Runs, tmp_path: Path, precision: str) -> None:
 
 
 def test_the_summary_names_them(tmp_path: Path) -> None:
-    from tessera.prepare.summary import describe, summary
+    from tessera.commands.summary import describe, summary
 
     prmtop, coordinates = magnesium_in_water(tmp_path)
     text = describe(summary(prepare_amber(prmtop, coordinates), tmp_path / "mg.tsr", 0.0))

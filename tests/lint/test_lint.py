@@ -178,6 +178,15 @@ def test_a_circle_is_found(files: dict[str, str], tmp_path: Path, monkeypatch: p
     assert len(circles.violations()) == 1
 
 
+def test_a_leaf_that_uses_others_is_found() -> None:
+    graph = {
+        "tessera.prepare.a": {"tessera.prepare.b", "tessera.system.box", "tessera"},
+        "tessera.traj": {"tessera.verify"},
+    }
+    assert not circles.beyond_leaves(graph)
+    assert len(circles.beyond_leaves({**graph, "tessera.prepare.c": {"tessera.launch", "tessera.errors"}})) == 1
+
+
 def test_a_citation_of_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "// Nobody et al. (2@1), 10.1@@/none.1; Else and\n// Nobody 2@2; papers @4"  # @: not found in this file
     (tmp_path / "a.h").write_text(text.replace("@", "00"))

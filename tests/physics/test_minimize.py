@@ -224,7 +224,7 @@ PEAK = """
 import sys
 from pathlib import Path
 from tessera.commands.minimize import _write
-from tessera.prepare.peaks import Peaks
+from tessera.commands.peaks import Peaks
 peaks = Peaks()
 peaks.begin("writing")
 _write(*map(Path, sys.argv[1:]), 10_000_000)

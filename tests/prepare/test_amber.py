@@ -10,9 +10,9 @@ import parmed
 import pytest
 from openmm import app
 
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.amber.prmtop import Prmtop
-from tessera.prepare.errors import InputError
 from tessera.system import System, write
 from tests.prepare.mutations import damaged, outcome, same, without_lines
 from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide, ordered_tripeptide

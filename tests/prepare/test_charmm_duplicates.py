@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
-from tessera.prepare.errors import InputError
 from tests.support.inputs import DHFR, SMALL
 
 ROWS = """BONDS

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
-from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System
 from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide

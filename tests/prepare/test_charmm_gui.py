@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_gui import prepare_charmm_gui
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.system import System, read
 from tests.support.inputs import ALA3_PARAMETERS, SMALL, ordered_tripeptide
 from tests.support.oracle import Settings, reference_energies

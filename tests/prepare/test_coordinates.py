@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.io import netcdf_file
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates import Coordinates, read_coordinates
-from tessera.prepare.errors import InputError
 from tests.prepare.mutations import damaged, outcome, same, without_lines
 from tests.support.inputs import SMALL
 

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.prepare import prepare
+from tessera.commands.summary import summary
+from tessera.errors import InputError
 from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control, read_control
 from tessera.prepare.dlpoly.field import read_field
 from tessera.prepare.dlpoly.run_file import alpha_of_precision, run_file_of
-from tessera.prepare.errors import InputError
-from tessera.prepare.summary import summary
 from tessera.system import System, read
 from tests.support.salt import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import read_control
 from tessera.prepare.dlpoly.field import Field, read_field
-from tessera.prepare.errors import InputError
 from tests.support.salt import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 
 TITLES = [

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System
 from tests.prepare.gromacs_cases import CASES, FIGURES, TERMS, Case, measured

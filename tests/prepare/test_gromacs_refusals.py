@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.prepare import prepare
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.gromacs.mdp import read_mdp
 from tessera.system import USUAL_LENNARD_JONES, LennardJones, System, read

@@ -15,8 +15,8 @@ import pytest
 from openmm import app, unit
 
 import tessera
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, write
 from tests.support.oracle import OPENMM_COULOMB

@@ -13,8 +13,8 @@ import openmm
 import pytest
 from openmm import app, unit
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ
+from tessera.errors import InputError
 from tessera.prepare.openmm import prepare_openmm, prepare_openmm_files
 from tessera.system import ALL_PAIRS, LennardJones, System, read, write
 from tests.support.oracle import OPENMM_COULOMB, Settings, reference_energies

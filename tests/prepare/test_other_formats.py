@@ -9,9 +9,9 @@ import openmm
 import pytest
 from openmm import app, unit
 
+from tessera.constants import COULOMB
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
-from tessera.prepare.constants import COULOMB
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm_files
 from tessera.system import System

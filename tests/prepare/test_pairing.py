@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import NO_NUMBER, Coordinates, read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.pairing import pair_by_name
 from tessera.system import System, read

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from openmm import app, unit
 
 from tessera.cli import cli
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.pdb import build, force_fields, prepare_pdb
 from tessera.prepare.pdb.check import advice_on
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export.checkpoint import check_file, read_file, read_header
-from tessera.prepare.errors import InputError
 from tessera.system import write
 from tessera.traj import Trajectory
 from tessera.verify import verify

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.verify import verify as command
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.verify import verify
 from tests.support.checkpoints import as_version_3
 from tests.support.programs import ROOT

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import tessera
-from tessera.arguments import ArgumentError
 from tests.support.samples import sample
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -129,7 +128,7 @@ def test_what_operators_are_given() -> None:
         (np.array([[2**63, 0, 0]], np.uint64), [1.0]),
         ([[0, 0, 10**30]], [1.0]),
     ):
-        with pytest.raises(ArgumentError):
+        with pytest.raises(tessera.InputError):
             Stencil(offsets, coefficients)
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tessera.build.replicate import replicate
+from tessera.errors import InputError
 from tessera.prepare.assemble import choose_box
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import Coordinates, read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.system.blocks import to_fraction
 from tessera.system.box import (
     describe_box,

@@ -10,8 +10,8 @@ from tessera.build.lattice import brick_of_sites, cube_edge
 from tessera.build.nacl import LATTICE, TOSI_FUMI, make_nacl
 from tessera.build.replicate import make_whole, replicate
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.prepare.dlpoly import prepare_dlpoly
-from tessera.prepare.errors import InputError
 from tests.support.inputs import alanine_tripeptide, dhfr
 from tests.support.oracle import Settings, pairs_within, reference_energies
 

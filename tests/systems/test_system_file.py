@@ -16,16 +16,9 @@ from hypothesis import strategies as st
 
 from tessera import __version__, checked_file
 from tessera.build.nacl import make_nacl
+from tessera.errors import InputError
 from tessera.prepare import assemble
-from tessera.prepare.errors import InputError
-from tessera.system import (
-    TERM_ATOMS,
-    System,
-    SystemFileError,
-    read,
-    scratch,
-    write,
-)
+from tessera.system import TERM_ATOMS, System, read, scratch, write
 from tessera.system.blocks import block_of, to_fraction
 from tessera.system.file import image
 from tests.support.inputs import alanine_tripeptide, dhfr
@@ -175,18 +168,18 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path.write_bytes(b"old")
     system = dhfr()
     broken = System(**{**vars(system), "runs": np.array([[0, 1]], np.int64)})
-    with pytest.raises(SystemFileError, match="2489 atoms but there are 23558"):
+    with pytest.raises(InputError, match="2489 atoms but there are 23558"):
         write(broken, path)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["one.tsr"]
 
 
 def test_what_is_no_system_file(tmp_path: Path) -> None:
-    with pytest.raises(SystemFileError, match="no system file"):
+    with pytest.raises(InputError, match="no system file"):
         read(tmp_path / "none.tsr")
     text = tmp_path / "text.tsr"
     text.write_text("text")
-    with pytest.raises(SystemFileError, match="not a readable system file"):
+    with pytest.raises(InputError, match="not a readable system file"):
         read(text)
 
 
@@ -200,7 +193,7 @@ def test_damaged_metadata_is_noticed(tmp_path: Path) -> None:
     content[content.index(b"OHDR") + 20] ^= 1
     path.write_bytes(content)
     for _ in range(2):
-        with pytest.raises(SystemFileError, match=r"a.tsr is (damaged|not a readable)"):
+        with pytest.raises(InputError, match=r"a.tsr is (damaged|not a readable)"):
             read(path)
         checked_file.seal(path)
 
@@ -217,7 +210,7 @@ BEYOND_THE_SYSTEM = """
 import sys
 from tessera.build.nacl import make_nacl
 from tessera.prepare.assemble import check_overlaps
-from tessera.prepare.peaks import Peaks
+from tessera.commands.peaks import Peaks
 from tessera.system import write
 system = make_nacl(int(sys.argv[1]))
 peaks = Peaks()
@@ -275,5 +268,5 @@ def test_senseless_numbers_are_refused_before_memory_is_taken(
             else:
                 file.attrs["n_names"] = int(file.attrs["n_names"]) + 1
             file["instances"].create_dataset(name, data=np.array(value, np.int64))
-    with pytest.raises(SystemFileError, match=word):
+    with pytest.raises(InputError, match=word):
         read(path)

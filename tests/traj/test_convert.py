@@ -18,9 +18,9 @@ import pytest
 
 from tessera.build.water import make_water
 from tessera.checked_file import DamagedFileError
+from tessera.errors import InputError
 from tessera.export.structure import structure_of
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.system import read, write
 from tessera.traj import Trajectory
 from tessera.traj.convert import BY_RANKS, FORMATS, convert

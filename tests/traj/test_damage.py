@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tessera.checked_file import DamagedFileError, checksum
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.traj import History, Trajectory
 from tessera.traj.history import FORCE
 from tests.support.programs import ENGINES

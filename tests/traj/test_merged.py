@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.traj import traj
+from tessera.errors import InputError
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.traj import Merged, Trajectory
 from tests.traj.samples import BOX, numbers
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from tessera.commands.export import export
 from tessera.commands.verify import verify as command
+from tessera.errors import InputError
 from tessera.export.configuration import LAST, read_configuration
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.verify import size_of, verify
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample

@@ -37,7 +37,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from mpi4py import MPI
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.io import SegmentWriter
 comm = MPI.COMM_WORLD
 said = []

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.errors import InputError
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import blocks_of, ids_of

@@ -15,9 +15,9 @@ from openmm import app, unit
 
 from tessera.build.replicate import replicate
 from tessera.cli import cli
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm
 from tessera.system import System, read, write

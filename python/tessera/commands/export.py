@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 
+from tessera.commands.options import progress, way_options
+from tessera.errors import InputError
 from tessera.machine.quantities import whole_of
-from tessera.prepare.errors import InputError
-from tessera.prepare.options import progress, way_options
 from tessera.printing import echo, told
 from tessera.ranks import of_launcher
-from tessera.system import SystemFileError
 from tessera.way import Way
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -109,7 +108,7 @@ def export(
             configuration = read_configuration(source, frame, system)
             with libraries():
                 structure, files = write_all(configuration, outputs, select, wrap == "molecules", report, world, way)
-    except (InputError, SystemFileError, OSError) as error:
+    except (InputError, OSError) as error:
         echo(f"tessera: error: {told(error)}", err=True)
         raise SystemExit(2) from None
     facts = {

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.fft import MOST_ALONG_AN_EDGE, MOST_POINTS
 from tessera.machine.quantities import bytes_text, table, time_text
 from tessera.printing import echo
@@ -83,7 +84,7 @@ def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: st
                 real_bytes=4 if dtype == "float32" else 8,
             )
         )
-    except core.InputError as error:
+    except InputError as error:
         raise PlanError(str(error)) from None
     echo(json.dumps(content, indent=2) if as_json else plan_text(content, kind, dtype, map_file))
 

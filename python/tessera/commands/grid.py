@@ -12,6 +12,7 @@ import click
 from tessera import launch
 from tessera.commands.fft import PlanError, Shape
 from tessera.commands.io import Counts
+from tessera.errors import InputError
 from tessera.machine.quantities import Finite, bytes_text, table, time_text, whole_of
 from tessera.printing import echo
 
@@ -136,7 +137,7 @@ def plan(
                 core.divide_grid(path, kpoints=kpts, bands=grids, flops=1e9 * flops, **problem, **rates)
             )
             content["kpts"] = kpts
-    except core.InputError as error:
+    except InputError as error:
         raise PlanError(str(error)) from None
     content |= {
         "dtype": dtype,

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.files import write_text
 from tessera.machine.quantities import Bytes, Finite
 from tessera.printing import echo
@@ -307,7 +308,7 @@ def _call(function: str, *arguments: Any, **named: Any) -> Any:
     core = _core()
     try:
         return getattr(core, function)(*arguments, **named)
-    except core.InputError as error:
+    except InputError as error:
         raise MapError(str(error)) from None
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera import launch
+from tessera.commands.options import memory_option
 from tessera.machine.quantities import Finite
-from tessera.prepare.options import memory_option
 from tessera.printing import echo, told
 from tessera.supervise import supervise
 
@@ -78,9 +78,8 @@ def minimize(
       tessera minimize dhfr.tsr -o minimized.pdb --max-force 1 --steps 20000
       tessera minimize dhfr.tsr -o minimized.tsr -n 4 --set dynamics.constraints=none --json
     """
+    from tessera.errors import InputError
     from tessera.files import beside
-    from tessera.prepare.errors import InputError
-    from tessera.system import SystemFileError
 
     try:
         _check(output)
@@ -103,7 +102,7 @@ def minimize(
                 notes = _write(system, positions, output, int(memory * 1e9))
                 if not as_json:
                     echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
-    except (InputError, SystemFileError, OSError) as error:
+    except (InputError, OSError) as error:
         echo(f"tessera: error: {told(error)}", err=True)
         raise SystemExit(2) from None
     sys.exit(status)
@@ -111,8 +110,8 @@ def minimize(
 
 def _check(output: Path) -> None:
     """Raises `InputError` where nothing can be written there, before the work begins."""
+    from tessera.errors import InputError
     from tessera.export.files import check_outputs
-    from tessera.prepare.errors import InputError
 
     if output.suffix.lower() != ".tsr":
         try:

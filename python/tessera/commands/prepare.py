@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tessera.prepare.options import SeveralValues, bounded_output, box_options, pairing_options, run
+from tessera.commands.options import SeveralValues, bounded_output, box_options, pairing_options, run
 from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)

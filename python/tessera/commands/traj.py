@@ -17,11 +17,10 @@ import click
 from tessera.checked_file import DamagedFileError
 from tessera.commands.bar import bar
 from tessera.commands.export import libraries
-from tessera.prepare.errors import InputError
-from tessera.prepare.options import way_options
+from tessera.commands.options import way_options
+from tessera.errors import InputError
 from tessera.printing import echo, told
 from tessera.ranks import of_launcher
-from tessera.system import SystemFileError
 from tessera.way import Way
 
 if TYPE_CHECKING:
@@ -404,7 +403,7 @@ def errors() -> Iterator[None]:
         yield
     except DamagedFileError as error:
         _end(error, 1)
-    except (InputError, SystemFileError, OSError) as error:
+    except (InputError, OSError) as error:
         _end(error, 2)
 
 

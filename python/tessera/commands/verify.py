@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tessera.commands.bar import bar
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.printing import echo, told
 
 

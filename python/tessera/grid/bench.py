@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.machine.change import change_map
 from tessera.supervise import output_of
 
@@ -220,13 +221,13 @@ def predictions(
             configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
             **rates,
         )
-    except core.InputError as error:
+    except InputError as error:
         raise BenchError(str(error)) from None
     return [one["seconds"] for one in json.loads(found)]
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Draws the time of each approach by batch, a panel for each job. Raises PlotError."""
+    """Draws the time of each approach by batch, a panel for each job. Raises InputError."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.checked_file import DamagedFileError
+from tessera.constants import KJ_PER_KCAL
+from tessera.errors import InputError
 from tessera.export.structure import Structure, structure_of
 from tessera.files import named, real_path, replaced, replaced_folder
-from tessera.prepare.constants import KJ_PER_KCAL
-from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
 from tessera.traj import fixed_frames
@@ -119,7 +120,7 @@ def chosen(trajectory: Trajectory, first: int | None, last: int | None, stride: 
 
 
 def system_of(trajectory: Trajectory, path: Path | None) -> System:
-    """Reads the system file of the first run, or `path`. Raises `InputError` and `SystemFileError`."""
+    """Reads the system file of the first run, or `path`. Raises `InputError` and `InputError`."""
     if path is None:
         folders = trajectory.run_folders
         name = input_of(folders[0], "system") if folders else ""
@@ -226,6 +227,8 @@ def convert(
             for frame in source.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
                 progress(1)
+    except DamagedFileError:  # of what is read
+        raise
     except InputError as error:
         raise InputError(named(str(error), output)) from None
     except OSError as error:

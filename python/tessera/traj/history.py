@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 FORCE = 418.4  # amu Å/ps² of a kcal/mol/Å
 MOST_LETTERS = 8  # of a name

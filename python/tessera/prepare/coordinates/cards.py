@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.contained import contained
+from tessera.contained import contained
+from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates, box_from_lengths
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray
 

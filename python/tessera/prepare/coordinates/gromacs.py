@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray
 

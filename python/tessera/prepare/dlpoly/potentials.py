@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tessera.prepare.constants import COULOMB
+from tessera.constants import COULOMB
+from tessera.errors import InputError
 from tessera.prepare.dlpoly.field import Field
 from tessera.prepare.dlpoly.lines import Line, Lines
-from tessera.prepare.errors import InputError
 from tessera.prepare.lj_types import force_field_of, replace_pairs
 from tessera.system import ForceField
 from tessera.system.model import PAIR_PARAMETERS, FloatArray

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.prepare.errors import InputError, require_file
+from tessera.errors import InputError
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, nearest, plain
 from tessera.prepare.gromacs.types import numbers_of
-from tessera.prepare.text import read_text
+from tessera.prepare.text import read_text, require_file
 from tessera.system import ALL_PAIRS, LennardJones
 
 _NM = 10.0  # Å

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.gromacs.topology import Group, Molecule, Topology
 from tessera.prepare.gromacs.types import ForceFieldTypes, Numbers

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs.topology import SITE_SECTIONS, Lines, Molecule, Topology
 from tessera.prepare.gromacs.types import Numbers, integer_of, numbers_of
 from tessera.prepare.virtual_sites import ORTHONORMAL, Site, along, average, in_plane, out_of_plane, site
@@ -96,6 +96,8 @@ def _line(molecule: Molecule, kind: str, words: list[str], where: str) -> tuple[
                 "would derive from bonds and angles" + ("" if numbers else WITHOUT_VSITE)
             )
         return atom, place(parents, *numbers)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"{where}: the site {error}") from None
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.constants import KJ, atomic_numbers
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ, atomic_numbers
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
 from tessera.prepare.numbering import selection_of

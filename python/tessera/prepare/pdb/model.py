@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ
+from tessera.errors import InputError
 from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.pdb.check import advice_on, describe

@@ -17,15 +17,15 @@ import numpy as np
 
 from tessera import launch
 from tessera.build.copies import Copies
+from tessera.commands.peaks import Peaks, memory_facts
+from tessera.commands.summary import describe, summary
+from tessera.errors import InputError
 from tessera.machine.quantities import Finite
 from tessera.prepare.coordinates import box_from_lengths
-from tessera.prepare.errors import InputError
-from tessera.prepare.peaks import Peaks, memory_facts
-from tessera.prepare.summary import describe, summary
 from tessera.printing import echo, told
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.supervise import supervise
-from tessera.system import System, SystemFileError, write
+from tessera.system import System, write
 from tessera.system.model import FloatArray
 from tessera.system.scratch import bounded
 from tessera.way import Way
@@ -286,7 +286,7 @@ def run(
                 system = made
                 write(system, output)
             peaks.end()
-    except (InputError, SystemFileError, OSError) as error:
+    except (InputError, OSError) as error:
         raise end(error) from None
     of_ranks = ranks.all(peaks.phases) if isinstance(made, Copies) else [peaks.phases]
     if ranks.is_root:

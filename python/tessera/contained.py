@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tessera import stopping
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 Result = TypeVar("Result")
 

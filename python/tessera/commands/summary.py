@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.peaks import memory_text
+from tessera.commands.peaks import memory_text
 from tessera.system import System
 from tessera.system.box import describe_box
 from tessera.system.model import BOND_KINDS, IdArray
