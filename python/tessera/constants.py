@@ -21,8 +21,12 @@ COULOMB = {
     "openmm": 332.06371,
     "dl_poly": 138935.4835 / 418.4,
 }
+KCAL = 418.4  # amu Å²/ps² of a kcal/mol
 KJ_PER_KCAL = 4.184
 KJ = 1.0 / KJ_PER_KCAL  # kcal in a kJ
+NM = 10.0  # Å
+BOHR = 0.52917721067  # Å
+AMBER_PS = 20.455  # AMBER's unit of velocity is 1 Å in 1/20.455 ps
 RMIN_TO_SIGMA = 2.0 ** (-1.0 / 6.0)
 
 HYDROGEN_MASS_LIMIT = 4.5  # amu: repartitioned hydrogens reach about 4

@@ -4,20 +4,16 @@ ranks. Each test reads its own part of what the launch printed."""
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.programs import LIBRARIES, ROOT, mpirun
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import LIBRARIES, ROOT, Run, mpirun
 
 
 def _cases(ranks: int) -> dict[str, list[dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -16,9 +15,8 @@ from scipy.sparse import linalg as sparse
 from tessera.grid import Grid, GridError
 from tests.arrays import one_launch
 from tests.arrays.eigen_cases import TOLERANCE, run
-from tests.support.programs import RANKS, in_turns
+from tests.support.programs import RANKS, Run, in_turns
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
 
 lengths = st.integers(1, 5)

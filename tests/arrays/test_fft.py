@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,9 +16,8 @@ from tessera import fft
 from tessera.cli import cli
 from tests.arrays import one_launch
 from tests.support.fft_cases import run
-from tests.support.programs import ENGINES, LIBRARIES, RANKS, in_turns, mpirun
+from tests.support.programs import ENGINES, LIBRARIES, RANKS, Run, in_turns, mpirun
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
 
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]

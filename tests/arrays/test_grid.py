@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -19,9 +18,8 @@ from hypothesis import strategies as st
 from tessera.grid import Grid, GridError, Stencil, approaches
 from tests.arrays import one_launch
 from tests.arrays.grid_cases import run
-from tests.support.programs import LIBRARIES, RANKS, in_turns, mpirun
+from tests.support.programs import LIBRARIES, RANKS, Run, in_turns, mpirun
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
 
 APPROACHES = ["flat-original", "flat-optimized", "hybrid-master-only", "hybrid-multiple"]

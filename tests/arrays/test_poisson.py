@@ -4,7 +4,6 @@ they converge to analytic ones."""
 from __future__ import annotations
 
 import math
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 from tessera.grid import Grid, GridError, poisson_methods
 from tests.arrays import one_launch
 from tests.arrays.poisson_cases import run
-from tests.support.programs import RANKS, in_turns
+from tests.support.programs import RANKS, Run, in_turns
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Case = dict[str, Any]
 
 METHODS = ["fft", "multigrid"]

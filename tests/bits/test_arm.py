@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tessera.build.water import make_water
 from tessera.system import write
-from tests.support.programs import FLAVOURS, ROOT
+from tests.support.programs import FLAVOURS, ROOT, Run
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -36,8 +35,6 @@ LEFT_OUT = {
 }
 
 pytestmark = pytest.mark.slow(part="arm")
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module", autouse=True)

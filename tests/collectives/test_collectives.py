@@ -9,9 +9,7 @@ import os
 import platform
 import random
 import signal
-import subprocess
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +24,7 @@ from tests.support.programs import (
     FLAVOURS,
     HANGS,
     RANKS,
+    Run,
     in_turns,
     job_under_way,
     mpirun,
@@ -37,8 +36,6 @@ from tests.support.programs import (
 ON_RANKS = in_turns(2, 3, 5, 8, also=range(1, 17))
 
 Case = dict[str, Any]
-Run = Callable[..., subprocess.CompletedProcess[str]]
-
 MOVES = ["broadcast", "scatter", "scatterv", "gather", "gatherv", "all_gather", "all_gatherv", "all_to_all"]
 MOVES += ["all_to_allv"]
 REDUCTIONS = ["reduce", "all_reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"]

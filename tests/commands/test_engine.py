@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,9 @@ import pytest
 from tessera.system import read, write
 from tessera.system.blocks import to_fraction
 from tessera.system.vacuum import with_positions
-from tests.support.programs import ENGINES, HANGS
+from tests.support.programs import ENGINES, HANGS, Run
 from tests.support.samples import sample
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = ENGINES / "tessera-md-serial"
 
 

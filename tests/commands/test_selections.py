@@ -16,10 +16,9 @@ from tessera import system as systems
 from tessera.errors import InputError
 from tessera.select.resolve import ranges_of, resolve
 from tessera.select.run import WORDS
-from tests.support.programs import ENGINES
+from tests.support.programs import ENGINES, Run
 from tests.support.runs import read_table
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 OXYGENS = "name O* and resid 11:20"
 
 RUN_FILE = """

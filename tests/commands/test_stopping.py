@@ -6,15 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, wait_until
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import HANGS, Run, wait_until
 
 #: makes a file, and gets the signal when this function is called for the first time
 ENDED = """

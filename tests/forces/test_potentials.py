@@ -19,11 +19,10 @@ from tessera.prepare.dlpoly.control import read_control
 from tessera.system import System, write
 from tests.support.gradients import BAR, check_gradient
 from tests.support.runs import Runs, Settings
-from tests.support.salt import CUTOFF, LATTICE, MESH, salt, write_salt
+from tests.support.salt import CUTOFF, KCAL, LATTICE, MESH, salt, write_salt
 from tests.support.samples import edited
 
 PAIRS: Settings = {"interactions.cutoff": CUTOFF, "interactions.electrostatics": "shift"}
-KCAL = 418.4  # of 10 J/mol
 #: FIELD's key and parameters (units of kcal/mol), and the formula
 KINDS: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "buck": ("29000 0.317 80", lambda r: 29000 * np.exp(-r / 0.317) - 80 / r**6),

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, mpirun
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import ENGINES, Run, mpirun
 
 
 @pytest.mark.parametrize(("mpi", "order"), [("openmpi", "cartesian"), ("mpich", "hypercube"), ("mpich", "ring")])

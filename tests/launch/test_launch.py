@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,9 +19,8 @@ import pytest
 from tessera import launch
 from tessera.stopping import STOP_SIGNALS
 from tessera.supervise import supervise
-from tests.support.programs import HANGS, MPICH, OPEN_MPI, script, wait_until
+from tests.support.programs import HANGS, MPICH, OPEN_MPI, Run, script, wait_until
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 PYTHON = str(Path(__file__).parents[2] / "python")
 
 

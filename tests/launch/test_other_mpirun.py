@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, FLAVOURS, mpirun
+from tests.support.programs import ENGINES, FLAVOURS, Run, mpirun
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 OTHER = dict(zip(FLAVOURS, reversed(FLAVOURS)))
 
 

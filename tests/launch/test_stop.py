@@ -11,18 +11,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from signal import SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1
 
 import pytest
 
-from tests.support.programs import ENGINES, FLAVOURS, HANGS, command_under_way, mpirun, ranks_of, wait_until
+from tests.support.programs import ENGINES, FLAVOURS, HANGS, Run, command_under_way, mpirun, ranks_of, wait_until
 from tests.support.runs import PATIENT, Runs, Settings, wait_for
 from tests.support.samples import sample
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 ENGINE = "tessera-md"
 RANKS = 3
 ENDLESS: Settings = {

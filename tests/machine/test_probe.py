@@ -6,15 +6,12 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.programs import ENGINES, in_turns, mpirun
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import ENGINES, Run, in_turns, mpirun
 
 
 @pytest.fixture

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.programs import ENGINES, in_turns, mpirun
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import ENGINES, Run, in_turns, mpirun
 
 
 def grid(run: Run, mpi: str, ranks: int, *words: str | Path) -> dict[str, Any]:

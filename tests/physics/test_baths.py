@@ -10,8 +10,8 @@ import pytest
 
 import tessera
 from tessera import system as systems
-from tests.physics.flexible import ACCELERATION, BOLTZMANN
-from tests.support.runs import Runs, Settings
+from tests.physics.flexible import ACCELERATION
+from tests.support.runs import BOLTZMANN, Runs, Settings
 from tests.support.samples import sample
 
 HOT, COLD = "index 0:1499", "index 1500:2999"

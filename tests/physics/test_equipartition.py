@@ -12,7 +12,8 @@ import pytest
 
 import tessera
 from tessera import system as systems
-from tests.physics.flexible import ACCELERATION, BOLTZMANN, Array
+from tests.physics.flexible import ACCELERATION, Array
+from tests.support.runs import BOLTZMANN
 
 pytestmark = pytest.mark.slow(part="physics")
 TEMPERATURE = 320.0

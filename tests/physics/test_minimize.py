@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
@@ -24,10 +23,9 @@ from tessera.build.nacl import crystal
 from tessera.build.water import make_water
 from tessera.system import System, image, read, write
 from tests.support.oracle import KCAL, Settings, openmm_system
-from tests.support.programs import ENGINES, HANGS
+from tests.support.programs import ENGINES, HANGS, Run
 from tests.support.samples import sample
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 SHORT = ["--set", "interactions.cutoff=9", "--set", "interactions.switch=8"]
 FRACTION = 2.0**32  # units of a box edge
 

@@ -20,9 +20,7 @@ from tessera.prepare.dlpoly.control import Control, read_control
 from tessera.prepare.dlpoly.field import read_field
 from tessera.prepare.dlpoly.run_file import alpha_of_precision, run_file_of
 from tessera.system import System, read
-from tests.support.salt import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
-
-KCAL = 418.4  # of 10 J/mol
+from tests.support.salt import ATOMS, CONTROL, KCAL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 
 
 def system_of(folder: Path, **field: Any) -> System:

@@ -7,18 +7,14 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, ROOT, mpirun
+from tests.support.programs import ENGINES, ROOT, Run, mpirun
 
 pytest.importorskip("MDAnalysis")
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SETTINGS = """
 [input]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 import tessera
 from tessera.simulation import Atoms
+from tests.support.gradients import BAR
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -22,7 +23,6 @@ SETTINGS: dict[str, Any] = {
     "dynamics": {"seed": 7, "timestep": 1.0},
 }
 STIFFNESS = 4.0  # kcal/mol/Å²
-BAR = 69476.95457  # of a kcal/mol/Å³
 
 Force = Callable[[Atoms], Any]
 

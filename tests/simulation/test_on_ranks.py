@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import LIBRARIES, ROOT, in_turns, mpirun
+from tests.support.programs import LIBRARIES, ROOT, Run, in_turns, mpirun
 from tests.support.runs import Runs
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 SETTINGS = {"interactions.cutoff": 9.0, "interactions.switch": 8.0, "dynamics.timestep": 2.0, "dynamics.steps": 40}
 

@@ -11,7 +11,7 @@ import pytest
 from tessera.system import System, write
 from tests.support.runs import Runs, Settings
 
-BAR = 69476.95  # of 1 kcal/mol/Å³
+BAR = 69476.95457055373  # of a kcal/mol/Å³
 
 
 def moved(system: System, steps: np.ndarray) -> System:

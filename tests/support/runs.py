@@ -17,7 +17,7 @@ from tests.support.programs import wait_until
 Setting = bool | int | float | str | list[int]
 Settings = dict[str, Setting]
 
-BOLTZMANN = 0.0019872043  # kcal/mol/K
+BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
 
 #: settings of most runs: the small box allows these cut-offs
 SHORT_RANGE: Settings = {"interactions.cutoff": 9.0, "interactions.switch": 8.0}

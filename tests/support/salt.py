@@ -13,6 +13,7 @@ from tessera.system import System
 from tests.support.runs import Settings
 
 LATTICE = 5.64  # Å
+KCAL = 418.4  # of 10 J/mol, DL_POLY's unit
 ATOMS = ("Na+  22.9898  1.0  4", "Cl-  35.453  -1.0  4")
 #: Born–Huggins–Mayer's potentials of sodium chloride (Tosi and Fumi 1964), in units of 10 J/mol
 SALT = (

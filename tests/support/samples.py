@@ -35,7 +35,7 @@ from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.pdb.model import BOX_SHAPES
 from tessera.system import System, VirtualSites, read, write
 from tessera.system.blocks import to_fraction
-from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, dhfr
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, dhfr, ordered_tripeptide
 from tests.support.programs import ENGINES, HANGS, NO_DATA
 
 
@@ -175,14 +175,8 @@ def _relax(system: System, rounds: tuple[tuple[float, int], ...]) -> System:
 
 
 def _tripeptide() -> System:
-    """Returns the tripeptide of `prepare.inputs`, with the PDB's atoms in the order of the PSF."""
-    names = [line.split() for line in (SMALL / "ala_ala_ala.psf").read_text().splitlines()]
-    order = [(words[2], words[4]) for words in names if len(words) > 8 and words[1] == "AAL"]
-    lines = (SMALL / "ala_ala_ala.pdb").read_text().splitlines()
-    atoms = {(line[22:26].strip(), line[12:16].strip()): line for line in lines if line.startswith("ATOM")}
-    path = folder() / "ala_ala_ala.pdb"
-    path.write_text("\n".join([*(atoms[key] for key in order), "END", ""]))
-    return prepare_charmm(SMALL / "ala_ala_ala.psf", path, ALA3_PARAMETERS, vacuum=True)
+    coordinates = ordered_tripeptide(folder())
+    return prepare_charmm(SMALL / "ala_ala_ala.psf", coordinates, ALA3_PARAMETERS, vacuum=True)
 
 
 def _in_water(size: int) -> System:

@@ -6,16 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import in_turns, mpirun
+from tests.support.programs import Run, in_turns, mpirun
 
 pytest.importorskip("tessera._core", reason="the Python modules are not built")
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 TESSERA = [sys.executable, "-m", "tessera"]
 SALT = ["make", "nacl", "--ions", "64000"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from bench.common.polymer import make_polymer
 from tessera.build.replicate import copies_of
 from tessera.system import units, write
 from tessera.traj import Trajectory
-from tests.support.programs import in_turns
+from tests.support.programs import Run, in_turns
 from tests.support.runs import Runs, Settings
 from tests.support.samples import edited
 
@@ -28,7 +27,6 @@ RUN: Settings = {
     "dynamics.steps": 4,
     "output.energy_every": 2,
 }
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")

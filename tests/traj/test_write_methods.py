@@ -7,18 +7,16 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import h5py
 import pytest
 
 from tessera.io import bench
-from tests.support.programs import ENGINES, in_turns, mpirun
+from tests.support.programs import ENGINES, Run, in_turns, mpirun
 
 LIBRARIES = ("pnetcdf", "phdf5")  # under Open MPI
 METHODS = ("sdaw-printf", "sdaw", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "segments")
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def content(path: Path) -> bytes:

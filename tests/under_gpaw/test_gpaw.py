@@ -24,9 +24,7 @@ from hypothesis import strategies as st
 
 from tessera import flavours
 from tessera.gpaw import GpawError, domains, enable, is_enabled, operators
-from tests.support.programs import LIBRARIES, mpirun
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import LIBRARIES, Run, mpirun
 
 HERE = Path(__file__).parent
 MAPS = HERE.parents[1] / "machines"

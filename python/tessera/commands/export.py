@@ -13,7 +13,7 @@ import click
 from tessera.commands.options import progress, way_options
 from tessera.errors import InputError
 from tessera.machine.quantities import whole_of
-from tessera.printing import echo, told
+from tessera.printing import echo, end
 from tessera.ranks import of_launcher
 from tessera.way import Way
 
@@ -109,8 +109,7 @@ def export(
             with libraries():
                 structure, files = write_all(configuration, outputs, select, wrap == "molecules", report, world, way)
     except (InputError, OSError) as error:
-        echo(f"tessera: error: {told(error)}", err=True)
-        raise SystemExit(2) from None
+        raise end(error) from None
     facts = {
         "source": str(configuration.source),
         "step": configuration.step,

@@ -13,7 +13,7 @@ import click
 from tessera import launch
 from tessera.commands.options import memory_option
 from tessera.machine.quantities import Finite
-from tessera.printing import echo, told
+from tessera.printing import echo, end
 from tessera.supervise import supervise
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def minimize(
                 if not as_json:
                     echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
     except (InputError, OSError) as error:
-        echo(f"tessera: error: {told(error)}", err=True)
-        raise SystemExit(2) from None
+        raise end(error) from None
     sys.exit(status)
 
 

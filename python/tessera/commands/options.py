@@ -22,7 +22,7 @@ from tessera.commands.summary import describe, summary
 from tessera.errors import InputError
 from tessera.machine.quantities import Finite
 from tessera.prepare.coordinates import box_from_lengths
-from tessera.printing import echo, told
+from tessera.printing import echo, end
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
 from tessera.supervise import supervise
 from tessera.system import System, write
@@ -155,12 +155,6 @@ def _vectors(edges: Triple | None, angles: Triple | None) -> FloatArray | None:
     if not all(np.isfinite(e) and e > 0 for e in edges):
         raise InputError(f"--box needs three positive lengths in Å, found {list(edges)}")
     return box_from_lengths(edges, angles or (90.0, 90.0, 90.0))
-
-
-def end(error: Exception) -> SystemExit:
-    """Prints what is wrong with the input. Returns what ends the program."""
-    echo(f"tessera: error: {told(error)}", err=True)
-    return SystemExit(2)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.commands.options import way_options
 from tessera.errors import InputError
-from tessera.printing import echo, told
+from tessera.printing import echo, end
 from tessera.ranks import of_launcher
 from tessera.way import Way
 
@@ -402,14 +402,9 @@ def errors() -> Iterator[None]:
     try:
         yield
     except DamagedFileError as error:
-        _end(error, 1)
+        raise end(error, 1) from None
     except (InputError, OSError) as error:
-        _end(error, 2)
-
-
-def _end(error: Exception, status: int) -> NoReturn:
-    echo(f"tessera: error: {told(error)}", err=True)
-    raise SystemExit(status) from None
+        raise end(error) from None
 
 
 if __name__ == "__main__":

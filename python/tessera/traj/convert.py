@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError
-from tessera.constants import KJ_PER_KCAL
+from tessera.constants import KCAL, KJ_PER_KCAL
 from tessera.errors import InputError
 from tessera.export.structure import Structure, structure_of
 from tessera.files import named, real_path, replaced, replaced_folder
@@ -25,7 +25,6 @@ from tessera.system import System, read
 from tessera.traj import fixed_frames
 from tessera.traj.find import SETTINGS, input_of
 from tessera.traj.frame_writer import FrameWriter, share
-from tessera.traj.history import FORCE
 from tessera.traj.manifest import IdArray
 from tessera.traj.parts import encode
 from tessera.traj.trajectory import Frame, Trajectory
@@ -51,8 +50,8 @@ _NEED_NAMES = (".pdb", ".history", ".xdr")
 #: what ranks write together: the formats of `cpp/tessera/io/write` by the quantities beside positions, and the unit of
 #: forces in kcal/mol/Å
 BY_RANKS: dict[str, tuple[dict[tuple[str, ...], str], float]] = {
-    ".history": ({(): "history", _V: "history-velocities", _VF: "history-forces"}, FORCE),
-    ".xdr": ({(): "xdr", _V: "xdr-velocities", _VF: "xdr-forces"}, FORCE),
+    ".history": ({(): "history", _V: "history-velocities", _VF: "history-forces"}, KCAL),
+    ".xdr": ({(): "xdr", _V: "xdr-velocities", _VF: "xdr-forces"}, KCAL),
     ".nc": ({(): "netcdf", _V: "netcdf-velocities", _F: "netcdf-forces-alone", _VF: "netcdf-forces"}, 1.0),
 }
 _MOST_BYTES_OF_CDF2 = 2**32 - 4  # of positions in a frame

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import _core as core
-from tessera.constants import atomic_numbers
+from tessera.constants import KCAL, atomic_numbers
 from tessera.errors import InputError
 from tessera.traj.check import Checked, tell_of_the_end
 from tessera.traj.find import SETTINGS, stages
-from tessera.traj.history import FORCE
 from tessera.traj.manifest import FLOAT32, FOLDER, QUANTITIES, IdArray, manifest_paths
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
@@ -243,7 +242,7 @@ class History(Trajectory):
         values: dict[str, Floats] = {}
         for row, name in enumerate(names):
             if quantities is None or name in quantities or name == "positions":
-                unit = FORCE if name == "forces" else 1.0
+                unit = KCAL if name == "forces" else 1.0
                 values[name] = np.asarray(numbers[:, row] / unit, np.float32)
         if positions is not None:
             positions[:] = values["positions"]
