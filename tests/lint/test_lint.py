@@ -1,5 +1,6 @@
 """The lints find nothing in this tree, and each of them finds what it is made for."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -20,6 +21,11 @@ def test_libraries_include_only_what_they_may() -> None:
 
 def test_no_files_need_each_other() -> None:
     assert not circles.violations()
+
+
+def test_the_table_of_tests_has_every_folder() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (house.ROOT / "tests/README.md").read_text(), re.M)
+    assert {*rows, "data", "support"} == {path.parent.name for path in (house.ROOT / "tests").glob("*/*.*")}
 
 
 def test_what_is_cited_stands_in_the_bibliography() -> None:
