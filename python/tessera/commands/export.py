@@ -43,7 +43,7 @@ class FrameNumber(click.ParamType):
     "--frame",
     type=FrameNumber(),
     metavar="N|last",
-    help="A frame of the run's trajectory, from 0 [the last checkpoint].",
+    help="A frame of the run's trajectory, counted from 0 [the last checkpoint].",
 )
 @click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
 @click.option(
@@ -51,7 +51,7 @@ class FrameNumber(click.ParamType):
     type=click.Choice(["molecules", "atoms"]),
     default="molecules",
     show_default=True,
-    help="What lies in the box: molecules, whole, by their centres, or each atom, which cuts molecules at faces.",
+    help="What is moved into the box: whole molecules by their centres, or each atom, which cuts molecules.",
 )
 @way_options("a CONFIG")
 @click.option("--system", type=FILE, help="The system file of the run, where it has moved.")

@@ -57,7 +57,13 @@ def fft() -> None:
     show_envvar=True,
     help="Map from `tessera machine measure`; ranks fill its hosts in turn. Without a map all are on one host.",
 )
-@click.option("--kind", type=click.Choice(["r2c", "c2c"]), default="r2c", show_default=True, help="Real or complex.")
+@click.option(
+    "--kind",
+    type=click.Choice(["r2c", "c2c"]),
+    default="r2c",
+    show_default=True,
+    help="r2c: real input; c2c: complex input.",
+)
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: str, dtype: str, as_json: bool) -> None:

@@ -38,9 +38,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=Finite(min=0, min_open=True),
     help="Stop when the force on every atom is below this, kcal/mol/Å.",
 )
-@click.option(
-    "--steps", default=5000, show_default=True, type=click.IntRange(min=0), help="Stop after so many moves at most."
-)
+@click.option("--steps", default=5000, show_default=True, type=click.IntRange(min=0), help="Greatest number of moves.")
 @memory_option("How much memory may be used to write a system file; the file is the same with any.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")

@@ -196,8 +196,18 @@ def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None
             function(way=Way.of(method, order, writers, batch), **others)
 
         for option in (
-            click.option("--batch", type=click.IntRange(min=0), default=0, help="Atoms at a time [chosen]."),
-            click.option("--writers", type=click.IntRange(min=0), default=0, help="Ranks that write [chosen]."),
+            click.option(
+                "--batch",
+                type=click.IntRange(min=0),
+                default=0,
+                help="Atoms that a rank sends or formats at a time; 0: as the machine file suggests.",
+            ),
+            click.option(
+                "--writers",
+                type=click.IntRange(min=0),
+                default=0,
+                help="Number of ranks that write; 0: as the machine file suggests.",
+            ),
             click.option(
                 "--order",
                 type=click.Choice(["sorted", "owned"]),

@@ -60,9 +60,9 @@ def writing_options(function: Callable[..., None]) -> Callable[..., None]:
         json_option,
         click.option("--force", is_flag=True, help="Replace what exists."),
         click.option("--system", type=FILE, help="The system file of the run, where it has moved."),
-        click.option("--stride", type=click.IntRange(1), default=1, show_default=True, help="Each N-th frame."),
-        click.option("--last", type=FRAME, metavar="N", help="The last frame [of all]."),
-        click.option("--first", type=FRAME, metavar="N", help="The first frame, from 0 [0]."),
+        click.option("--stride", type=click.IntRange(1), default=1, show_default=True, help="Take every N-th frame."),
+        click.option("--last", type=FRAME, metavar="N", help="The last frame to take [the last of all]."),
+        click.option("--first", type=FRAME, metavar="N", help="The first frame to take, counted from 0 [0]."),
     ):
         command = option(command)
     return command
@@ -244,7 +244,11 @@ def combine(paths: tuple[Path, ...], select: str | None, request: Request) -> No
 @traj.command()
 @click.argument("paths", metavar="TRAJECTORY…", nargs=-1, required=True, type=PATH)
 @output_option
-@click.option("--hold", is_flag=True, help="A frame at each step of any; atoms stand where they were written last.")
+@click.option(
+    "--hold",
+    is_flag=True,
+    help="Write a frame at each step of any of them; other atoms stand where they were written last.",
+)
 @select_option
 @writing_options
 def merge(paths: tuple[Path, ...], hold: bool, select: str | None, request: Request) -> None:

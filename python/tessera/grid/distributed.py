@@ -366,7 +366,7 @@ class Operator(Settled):
 
     @property
     def slope(self) -> int:
-        """How many smaller batches come first."""
+        """Number of smaller batches with which the exchange begins."""
         return int(self._native.slope)
 
     @property
