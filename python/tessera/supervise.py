@@ -39,7 +39,8 @@ NOT_CONVERGED = 75  # of a minimisation; as in cpp/tessera/app/minimize.h
 
 
 class LaunchError(click.ClickException, InputError):
-    """Raised where the engine or its `mpirun` can't be found or used; says what was looked for and how to mend it."""
+    """Raised where a command can't do what is asked, as where the engine, its `mpirun` or a map can't be found or used;
+    says what was looked for and how to mend it."""
 
     exit_code = 2
 

@@ -35,12 +35,6 @@ class Shape(click.ParamType):
         return x, y, z
 
 
-class PlanError(click.ClickException):
-    """Raised for a transform that can't be planned, or a map that can't be used."""
-
-    exit_code = 2
-
-
 @click.group()
 def fft() -> None:
     """Plan distributed Fourier transforms (tessera.fft)."""
@@ -91,7 +85,7 @@ def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: st
             )
         )
     except InputError as error:
-        raise PlanError(str(error)) from None
+        raise launch.LaunchError(str(error)) from None
     echo(json.dumps(content, indent=2) if as_json else plan_text(content, kind, dtype, map_file))
 
 

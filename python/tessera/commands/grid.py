@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tessera import launch
-from tessera.commands.fft import PlanError, Shape
+from tessera.commands.fft import Shape
 from tessera.commands.io import Counts
 from tessera.errors import InputError
 from tessera.machine.quantities import Finite, bytes_text, table, time_text, whole_of
@@ -151,7 +151,7 @@ def plan(
             )
             content["kpts"] = kpts
     except InputError as error:
-        raise PlanError(str(error)) from None
+        raise launch.LaunchError(str(error)) from None
     content |= {
         "dtype": dtype,
         "order": int(order),

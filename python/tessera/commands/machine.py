@@ -23,12 +23,6 @@ PROBE = "tessera-probe"
 COLLECTIVES = "tessera-collectives"
 
 
-class MapError(click.ClickException):
-    """Raised for a map or matrix that can't be used; names the file and key and says how to mend it."""
-
-    exit_code = 2
-
-
 class _Group(click.Group):
     """A group that lists its commands in the order of use, and suggests the nearest one for an unknown command."""
 
@@ -260,7 +254,7 @@ def hostfile(
     try:
         write_text(output, text)
     except OSError as error:
-        raise MapError(f"{output}: {error.strerror}; choose another place (-o)") from None
+        raise launch.LaunchError(f"{output}: {error.strerror}; choose another place (-o)") from None
 
 
 @machine.command()
@@ -317,7 +311,7 @@ def _call(function: str, *arguments: Any, **named: Any) -> Any:
     try:
         return getattr(core, function)(*arguments, **named)
     except InputError as error:
-        raise MapError(str(error)) from None
+        raise launch.LaunchError(str(error)) from None
 
 
 def _json_of(path: Path, function: str) -> Any:

@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 ALIKE = 0.02
 
 
-class BenchError(launch.LaunchError):
-    """Raised where trials can't be made; says what was found and how to mend it."""
-
-
 @dataclass(frozen=True)
 class Request:
     """What to measure, on each number of ranks with each number of threads."""
@@ -78,7 +74,7 @@ def command(request: Request, ranks: int, threads: int) -> list[str]:
     package = Path(__file__).resolve().parents[1]
     built = {name: Path(sys.executable) for name in launch.FLAVOURS if any(package.glob(f"_grid_{name}.*"))}
     if not built:
-        raise BenchError("the compiled part of tessera.grid is missing; build it with `make build`")
+        raise launch.LaunchError("the compiled part of tessera.grid is missing; build it with `make build`")
 
     flavour = "serial" if ranks == 1 else request.mpi
     if flavour == "auto":  # of the first launcher with such a module; else engine_command says what is missing
@@ -117,7 +113,7 @@ def started(request: Request, ranks: int, threads: int) -> dict[str, Any]:
     complaint = next((one["error"] for one in said if "error" in one), "")
     if done.returncode != 0 or complaint or not said:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
+        raise launch.LaunchError(complaint or f"the ranks failed: {lines[-1]}")
     return said[-1]
 
 
@@ -145,7 +141,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         one["predicted"] = seconds
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
-        raise BenchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
+        raise launch.LaunchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
     least = min(trials, key=lambda one: one["predicted"])
     alike = [one for one in trials if one["approach"] == least["approach"]
              and one["predicted"] <= least["predicted"] / (1 - ALIKE)]  # fmt: skip
@@ -205,7 +201,7 @@ def overlap_of_map(path: Path, ranks: int, threads: int) -> float | None:
 def predictions(
     request: Request, ranks: int, threads: int, trials: list[dict[str, Any]], rates: dict[str, float]
 ) -> list[float]:
-    """Returns the seconds that the model predicts for each trial of a job. Raises BenchError."""
+    """Returns the seconds that the model predicts for each trial of a job. Raises LaunchError."""
     import tessera._core as core
 
     try:
@@ -222,7 +218,7 @@ def predictions(
             **rates,
         )
     except InputError as error:
-        raise BenchError(str(error)) from None
+        raise launch.LaunchError(str(error)) from None
     return [one["seconds"] for one in json.loads(found)]
 
 
