@@ -51,8 +51,8 @@ test: ## what CI runs: build, lint, clang-tidy, unit tests, sanitizers, parallel
 unit: build ## the unit tests alone
 	@ctest --test-dir build/release $(unit_tests) --output-junit $(CURDIR)/build/unit.xml -E '^[at]san\.|_[at]san_NOT_BUILT$$'
 
-# A test that waits for ever is shown with its stack and ends its worker, so that the others still run (conftest.HANGS
-# ends what tests start somewhat earlier).
+# A test that waits for ever is shown with its stack and ends its worker, so that the others still run (HANGS of
+# tests/support/programs.py ends what tests start somewhat earlier).
 hanging = -o faulthandler_timeout=1000 -o faulthandler_exit_on_timeout=true
 
 .PHONY: pytest

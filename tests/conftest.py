@@ -4,41 +4,23 @@ data_folder    the folder of reference data (TESSERA_DATA), or a loud skip
 run_program    runs any command, with a time limit for its whole process group
 mpi            one of the MPI libraries the engine was built for ("openmpi", "mpich"); makes the test run once for each
 run_engine     runs tessera-md on ranks × threads under that MPI
-in_turns       gives a test its MPI and its ranks; the MPIs take turns, and all other combinations are slow tests
+runs           starts runs, each in a folder of its own
 """
 
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.campaigns.parts import check_slow
-
-ROOT = Path(__file__).resolve().parents[1]
-ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin"))
-FLAVOURS = ("openmpi", "mpich")
-# By itself mpi4py takes the first library that it finds, whichever launcher started it.
-LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
-#: numbers of ranks that quick tests take in turns: odd and even ones, which divide few things
-RANKS = (2, 3, 5, 7, 12)
-#: Seconds after which what a test starts is taken for hanging, the same everywhere. No verdict depends on speed: what
-#: takes a minute on an idle machine ends in time on one that is ten times slower.
-HANGS = 900.0
-#: those with tests that read what the same launches printed (one_launch.py)
-ONE_LAUNCH = (
-    "tests/grid/test_eigen.py",
-    "tests/grid/test_grid.py",
-    "tests/grid/test_poisson.py",
-    "tests/parallel/test_fft.py",
-)
-NO_DATA = "no reference data: set TESSERA_DATA to the folder that holds them"
+from tests.cluster import namespaces
+from tests.support.programs import ENGINES, FLAVOURS, HANGS, NO_DATA, ROOT, mpirun, run_program
+from tests.support.runs import Runs, with_set
 
 # Python programs that tests start import the sources of this checkout, and plots need no screen.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
@@ -83,127 +65,39 @@ def data_folder() -> Path:
     return Path(folder)
 
 
-def _start(
-    command: Sequence[str | Path], *, cwd: Path | None = None, env: dict[str, str] | None = None
-) -> subprocess.Popen[str]:
-    """Starts a command in a process group of its own, with its output in pipes."""
-    return subprocess.Popen(
-        [str(word) for word in command],
-        cwd=cwd,
-        env={**os.environ, **(env or {})},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+@pytest.fixture(scope="session", name="run_program")
+def _run_program() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return run_program
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
-    """Kills all processes of the session that `_start` began: an mpirun gives each rank a process group of its own."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(ProcessLookupError):
-            if os.getsid(int(entry.name)) == process.pid:
-                os.kill(int(entry.name), signal.SIGKILL)
-
-
-def wait_until(happened: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
-    """Waits for an event, which `happened` looks for. Fails the test where it does not come, or where the process that
-    should bring it about has ended."""
-    begin = time.monotonic()
-    while not happened():
-        if process is not None and process.poll() is not None:
-            pytest.fail(f"ended too soon: {process.communicate()}")
-        if time.monotonic() - begin > HANGS:
-            pytest.fail(f"not happened after {HANGS:g} s")
-        time.sleep(0.005)
-
-
-def ranks_of(mark: int, program: str) -> list[int]:
-    """Returns the ids of those processes of a running job whose executable has this name. The mark in their environment
-    identifies the job."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            is_program = entry.name.isdigit() and program in os.readlink(entry / "exe")
-            if is_program and f"TESSERA_TEST_RUN={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
-                found.append(int(entry.name))
-        except OSError:  # the process has ended meanwhile
-            continue
-    return sorted(found)
-
-
-@contextmanager
-def command_under_way(
-    command: Sequence[str | Path], program: str, env: dict[str, str] | None = None
-) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Starts a command that starts ranks of `program`, and yields its process and the mark by which its ranks are
-    found. Processes that are left at the end are killed."""
-    mark = time.monotonic_ns()
-    process = _start(command, env={**(env or {}), "TESSERA_TEST_RUN": str(mark)})
-    try:
-        yield process, mark
-    finally:
-        for rank in ranks_of(mark, program):
-            os.kill(rank, signal.SIGKILL)
-        _kill(process)
-        process.communicate()
-
-
-@contextmanager
-def job_under_way(
-    mpi: str, ranks: int, program: str, *arguments: str | Path, env: dict[str, str] | None = None
-) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Does the same as `command_under_way` for a program of Tessera (`program`-`mpi`) under the mpirun of its MPI."""
-    name = f"{program}-{mpi}"
-    with command_under_way([*mpirun(mpi, ranks), ENGINES / name, *arguments], name, env) as found:
-        yield found
-
-
-def _run_program(
-    command: Sequence[str | Path],
-    *,
-    cwd: Path | None = None,
-    env: dict[str, str] | None = None,
-    timeout: float = HANGS,
-    check: bool = True,
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. If it has not ended after `timeout` seconds, kills its processes and fails the
-    test."""
-    process = _start(command, cwd=cwd, env=env)
-    try:
-        out, err = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        out, err = process.communicate()
-        pytest.fail(f"not finished after {timeout} s: {command}\n{out[-4000:]}\n{err[-4000:]}")
-    finally:
-        if process.poll() is None:
-            _kill(process)
-    if check and process.returncode != 0:
-        pytest.fail(f"exit status {process.returncode}: {command}\n{out[-4000:]}\n{err[-4000:]}")
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-@pytest.fixture(scope="session")
-def run_program() -> Callable[..., subprocess.CompletedProcess[str]]:
-    return _run_program
-
-
-def mpirun(flavour: str, ranks: int) -> list[str]:
-    """Returns the words that start `ranks` ranks under this MPI, and none for "serial"."""
-    if flavour == "serial":
-        return []
-    program = "mpirun.openmpi" if flavour == "openmpi" else str(Path(sys.executable).parent / "mpiexec")
-    return [program, "-n", str(ranks)]
+def _make_water(folder: Path, atoms: int) -> Path:
+    path = folder / "water.tsr"
+    run_program([sys.executable, "-m", "tessera", "make", "water", "--atoms", str(atoms), "-o", path])
+    return path
 
 
 @pytest.fixture(scope="session")
 def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A system file of 3,000 atoms of liquid water."""
-    path = tmp_path_factory.mktemp("water") / "water.tsr"
-    subprocess.run([sys.executable, "-m", "tessera", "make", "water", "--atoms", "3000", "-o", path], check=True)
-    return path
+    return _make_water(tmp_path_factory.mktemp("water"), 3000)
+
+
+@pytest.fixture(scope="session")
+def small_water(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A system file of 216 molecules of water."""
+    return _make_water(tmp_path_factory.mktemp("water"), 648)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mounts a file system of 1 MB and yields its folder."""
+    path = tmp_path / "tiny"
+    path.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(path)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("needs root and the right to mount")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=False, capture_output=True)
 
 
 @pytest.fixture(params=FLAVOURS)
@@ -212,16 +106,6 @@ def mpi(request: pytest.FixtureRequest) -> str:
     if not (ENGINES / f"tessera-md-{flavour}").exists():
         pytest.skip(f"the engine was not built for {flavour} in {ENGINES}")
     return flavour
-
-
-def in_turns(*quick: int, also: Sequence[int] = (), first: str = FLAVOURS[0]) -> pytest.MarkDecorator:
-    """Gives a test its `mpi` and `ranks`: the `quick` numbers of ranks, under the MPIs in turns from `first` on. All
-    other combinations, also with the numbers in `also`, are slow tests."""
-    begin = FLAVOURS.index(first)
-    chosen = {(FLAVOURS[(begin + turn) % 2], ranks) for turn, ranks in enumerate(quick)}
-    every = [(flavour, ranks) for ranks in sorted({*quick, *also}) for flavour in FLAVOURS]
-    rows = [pytest.param(*one, marks=() if one in chosen else pytest.mark.slow(part="bits")) for one in every]
-    return pytest.mark.parametrize(("mpi", "ranks"), rows, indirect=["mpi"])
 
 
 @pytest.fixture(scope="session")
@@ -240,9 +124,41 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
         if not engine.exists():
             pytest.fail(f"{engine} is missing: make build")
         command = [*mpirun(mpi, ranks), engine, *arguments, *(["--threads", str(threads)] if threads > 1 else [])]
-        return _run_program(command, cwd=cwd, env=env, timeout=timeout, check=check)
+        return run_program(command, cwd=cwd, env=env, timeout=timeout, check=check)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def instruction_sets(run_engine: Callable[..., subprocess.CompletedProcess[str]]) -> list[str]:
+    """The names of the sets that kernels are compiled for and this processor has, the best first."""
+    refused = run_engine("--version", env=with_set("none"), check=False).stderr
+    offered = refused.rsplit(":", 1)[-1].replace(",", " ").split()
+    return [name for name in offered if name in run_engine("--version", env=with_set(name)).stdout]
+
+
+@pytest.fixture(scope="session")
+def runs(run_engine: Callable[..., subprocess.CompletedProcess[str]], tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    return Runs(run_engine, tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture
+def on_cluster(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Yields a function that starts a program on all slots of an emulated cluster: `on_cluster(spec, mpi, program,
+    *arguments, shuffle=None)`. Skips the test where no cluster can be built. A cluster that is left up by a failed
+    start is removed at the end."""
+    if (reason := namespaces.why_not()) is not None:
+        pytest.skip(reason)
+    cluster = [sys.executable, "-m", "tests.cluster"]
+    state = {"TESSERA_CLUSTER_STATE": str(tmp_path / "state")}
+
+    def run(spec: str, mpi: str, *words: str | Path, shuffle: int | None = None) -> subprocess.CompletedProcess[str]:
+        order = [] if shuffle is None else ["--shuffle", str(shuffle)]
+        command = [*cluster, "run", spec, "--mpi", mpi, *order, "--", *words]
+        return run_program(command, cwd=ROOT, env=state)
+
+    yield run
+    run_program([*cluster, "down"], cwd=ROOT, env=state)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -265,7 +181,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::")[0]
-            return "one launch" if file in ONE_LAUNCH else file
+            return "one launch" if file.startswith("tests/arrays/") else file
 
     return ByFile(config, log)
 

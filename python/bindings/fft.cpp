@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/base/error.h"
+#include "errors.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
@@ -153,7 +153,7 @@ void register_transform(nb::module_& module, const char* name) {
 void register_fft(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Distributed transforms on one MPI.";
-  const nb::exception<InputError> input_error(module, "InputError");
+  register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   module.def("schemes", [] {
     std::vector<std::string> names;

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/base/error.h"
+#include "errors.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
 #include "tessera/comm/communicator.h"
@@ -230,8 +230,7 @@ class Poisson {
 void register_gpaw(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Operators, transformers and Poisson solvers of GPAW's grids on one MPI.";
-  const nb::exception<InputError> input_error(module, "InputError");
-  const nb::exception<RunError> run_error(module, "RunError");
+  register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   nb::class_<Ranks>(module, "Ranks")
       .def(nb::init<std::optional<std::uintptr_t>, int, const std::string&>(), "address"_a.none(), "threads"_a,

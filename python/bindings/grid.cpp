@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "grid.h"
-#include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/grid/choice/agree.h"
@@ -133,7 +133,7 @@ void register_operator(nb::module_& module, const char* name) {
 void register_grid(nb::module_& module) {
   limit_instruction_set();
   module.doc() = "Stencils on distributed grids on one MPI.";
-  const nb::exception<InputError> input_error(module, "InputError");
+  register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   module.def("approaches", [] {
     std::vector<std::string> names;

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "grid.h"
-#include "tessera/base/error.h"
 #include "tessera/grid/poisson/poisson.h"
 
 namespace nb = nanobind;
@@ -46,7 +45,6 @@ class Poisson {
 }  // namespace
 
 void register_poisson(nb::module_& module) {
-  const nb::exception<RunError> run_error(module, "RunError");
   module.def("poisson_methods", [] {
     std::vector<std::string> names;
     for (const auto& entry : grid::poisson_methods()) names.emplace_back(entry.name);

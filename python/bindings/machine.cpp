@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "errors.h"
 #include "tessera/base/error.h"
 #include "tessera/collectives/choose.h"
 #include "tessera/collectives/predict.h"
@@ -233,7 +234,7 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
 }  // namespace
 
 void register_machine(nb::module_& module) {
-  const nb::exception<InputError> input_error(module, "InputError");
+  register_errors();
   module.def(
       "operations",
       [] {

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
 #include "observers.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/removed_keys.h"
@@ -405,25 +406,6 @@ class Session {
 };
 
 using Release = nb::call_guard<nb::gil_scoped_release>;
-
-/// Translates our errors into Python's classes, which are the same for all modules: what is raised is what users catch.
-void register_errors() {
-  nb::register_exception_translator(
-      [](const std::exception_ptr& raised, void*) {
-        const auto raise = [](const char* name, const std::exception& error) {
-          const auto type = nb::module_::import_("tessera.errors").attr(name);
-          PyErr_SetString(type.ptr(), comm::printable(error.what()).c_str());
-        };
-        try {
-          std::rethrow_exception(raised);
-        } catch (const InputError& error) {
-          raise("InputError", error);
-        } catch (const RunError& error) {
-          raise("RunError", error);
-        }
-      },
-      nullptr);
-}
 
 }  // namespace
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "errors.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/write/choose.h"
@@ -161,7 +162,7 @@ class Frames {
 
 void register_ranks(nb::module_& module) {
   module.doc() = "The ranks that a launcher of one MPI started.";
-  const nb::exception<InputError> input_error(module, "InputError", PyExc_ValueError);
+  register_errors();
   module.def("library", &comm::Communicator::library_version, "The MPI library this module runs on.");
   nb::class_<comm::Communicator>(module, "World", "All ranks. MPI starts with the first.")
       .def("__init__", [](comm::Communicator* place) { new (place) comm::Communicator(comm::Communicator::world()); })

@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tessera.printing import Told
+from tessera.errors import InputError
 
 Slices = tuple[slice, slice, slice]
-
-
-class ArgumentError(Told, ValueError):
-    """What was given can't be used; the text says what was expected."""
 
 
 class Settled:
@@ -61,27 +57,27 @@ def aligned_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def fitting(given: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Returns contiguous values of that shape and type, copied if necessary. Raises ArgumentError."""
+    """Returns contiguous values of that shape and type, copied if necessary. Raises InputError."""
     try:
         values = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ArgumentError(f"what is given is no array: {error}") from None
+        raise InputError(f"what is given is no array: {error}") from None
     if values.shape != shape:
-        raise ArgumentError(f"an array of shape {values.shape}, but this rank's part has {shape}")
+        raise InputError(f"an array of shape {values.shape}, but this rank's part has {shape}")
     if not np.can_cast(values.dtype, dtype, "same_kind"):
-        raise ArgumentError(f"an array of {values.dtype}, which does not go into {dtype}")
+        raise InputError(f"an array of {values.dtype}, which does not go into {dtype}")
     return np.require(values, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     expected = f"expected an array of {dtype} of shape {shape}, contiguous, aligned and not read-only"
     if not isinstance(out, np.ndarray):
-        raise ArgumentError(f"out is a {type(out).__name__}; {expected}")
+        raise InputError(f"out is a {type(out).__name__}; {expected}")
     if (out.shape, out.dtype) != (shape, dtype) or not out.flags.carray:
         flags = {"not contiguous": not out.flags.c_contiguous, "not aligned": not out.flags.aligned,
                  "read-only": not out.flags.writeable}  # fmt: skip
         found = ", ".join([f"{out.dtype} of shape {out.shape}", *(text for text, is_so in flags.items() if is_so)])
-        raise ArgumentError(f"out is {found}; {expected}")
+        raise InputError(f"out is {found}; {expected}")
     return out
 
 
@@ -92,7 +88,7 @@ def checked_shape(shape: Any, name: str = "shape") -> tuple[int, int, int]:
     except (TypeError, ValueError, OverflowError):
         n, is_whole = (), False
     if len(n) != 3 or not is_whole or min(n) < 1:
-        raise ArgumentError(f"{name} is {shape!r}; expected three whole numbers from 1 up")
+        raise InputError(f"{name} is {shape!r}; expected three whole numbers from 1 up")
     return n[0], n[1], n[2]
 
 
@@ -102,7 +98,7 @@ def checked_number(name: str, value: Any, least: int = 1) -> int:
     except TypeError:
         number = least - 1
     if not least <= number < 2**31:
-        raise ArgumentError(f"{name} is {value!r}; expected a whole number from {least} up")
+        raise InputError(f"{name} is {value!r}; expected a whole number from {least} up")
     return number
 
 
@@ -111,7 +107,7 @@ def checked_path(machine: Any) -> str:
     try:
         return os.environ.get("TESSERA_MACHINE", "") if machine is None else os.fsdecode(machine)
     except TypeError:
-        raise ArgumentError(f"machine is {machine!r}; expected the path of a map") from None
+        raise InputError(f"machine is {machine!r}; expected the path of a map") from None
 
 
 def slices(bounds: list[tuple[int, int]]) -> Slices:

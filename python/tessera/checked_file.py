@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest as checksum
 
-from tessera.printing import Told
+from tessera.errors import InputError
 
 MAGIC = b"tessera checked file 1\n"
 HEADER_BYTES = 512
@@ -36,7 +36,7 @@ _START = struct.Struct("<32sQQQ")  # magic, bytes of header and content, checksu
 _BULK = 1 << 63
 
 
-class DamagedFileError(Told):
+class DamagedFileError(InputError):
     """Raised where a checked file is not what was written; says what does not match and how to mend it."""
 
 

@@ -1,4 +1,8 @@
-"""Exceptions of the engine, with the messages of its command line."""
+"""What Tessera raises; the messages are those of the command line.
+
+All that a user's input makes it raise is an `InputError`: a class of its own tells an array or a file that others may
+want to tell apart.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ SENSELESS = (ValueError, KeyError, TypeError, IndexError, AttributeError, Overfl
 
 
 class InputError(Told, ValueError):
-    """Settings, a system, a checkpoint or arrays can't be used; all ranks raise it."""
+    """Input can't be used: arguments, settings, files. Says what was found, what was expected and how to mend it. On
+    ranks that work together all raise it."""
 
 
 class RunError(Told, RuntimeError):

@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tessera import flavours
 from tessera.arguments import (
-    ArgumentError,
     Settled,
     Slices,
     aligned_empty,
@@ -37,6 +36,7 @@ from tessera.arguments import (
     fitting,
     slices,
 )
+from tessera.errors import InputError
 
 __all__ = ["FftError", "Transform", "exchanges", "schemes"]
 
@@ -46,7 +46,7 @@ MOST_ALONG_AN_EDGE = 2**30 - 1
 MOST_POINTS = 2**58
 
 
-class FftError(ArgumentError):
+class FftError(InputError):
     """A transform can't be made, or an array does not fit it; all ranks raise it."""
 
 
@@ -101,7 +101,7 @@ class Transform(Settled):
             if math.prod(shape) * (batch or 1) > MOST_POINTS:
                 raise FftError(f"shape {shape} with a batch of {batch or 1} has more points than memory has addresses")
             machine = checked_path(machine)
-        except ArgumentError as error:
+        except InputError as error:
             complaint = str(error)
         if comm is not None:
             if not flavours.is_communicator(comm):
@@ -138,11 +138,11 @@ class Transform(Settled):
                 fields=batch or 1,
                 shares_memory=bool(shared_memory),
             )
-        except module.InputError as error:
+        except InputError as error:
             raise FftError(str(error)) from None
         except MemoryError:
             raise FftError(f"a transform of shape {shape} does not fit into memory; use more ranks") from None
-        self._error = module.InputError
+        self._error = InputError
         self._one_at_a_time = threading.Lock()
         self.input_slices = slices(self._native.input_bounds)
         self.output_slices = slices(self._native.output_bounds)
@@ -205,7 +205,7 @@ class Transform(Settled):
             result = aligned_empty(out_shape, out_dtype) if out is None else checked_out(out, out_shape, out_dtype)
             if np.may_share_memory(result, values):
                 complaint = "out is the array that is transformed; expected another"
-        except ArgumentError as error:
+        except InputError as error:
             complaint = str(error)
         except MemoryError as error:
             complaint = f"arrays do not fit into memory ({error}); use more ranks"

@@ -62,11 +62,15 @@ overrides_option = click.option(
     "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a key of the run file; repeatable."
 )
 mpi_option = click.option(
-    "--mpi", type=click.Choice(["auto", *FLAVOURS]), default="auto", show_default=True, help="Which MPI."
+    "--mpi", type=click.Choice(["auto", *FLAVOURS]), default="auto", show_default=True, help="MPI library to use."
 )
 #: Of jobs that need MPI even where they have one rank.
 parallel_mpi_option = click.option(
-    "--mpi", type=click.Choice(["auto", "openmpi", "mpich"]), default="auto", show_default=True, help="Which MPI."
+    "--mpi",
+    type=click.Choice(["auto", "openmpi", "mpich"]),
+    default="auto",
+    show_default=True,
+    help="MPI library to use.",
 )
 oversubscribe_option = click.option(
     "--oversubscribe", is_flag=True, help="Start more than four ranks or threads a core, outside batch jobs."

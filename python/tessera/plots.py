@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.errors import SENSELESS
+from tessera.errors import SENSELESS, InputError
 from tessera.files import replaced
-from tessera.prepare.errors import InputError
-from tessera.printing import Told, printable
+from tessera.printing import printable
 from tessera.traj.find import protocol
 
 if TYPE_CHECKING:
@@ -50,10 +49,6 @@ STYLE = {
 }
 
 
-class PlotError(Told):
-    """Raised where there is nothing to draw; says what was looked for and how to mend it."""
-
-
 TABLE = "energy.csv"
 #: What is drawn at most: squares of larger numbers overflow, and no run has so many phases.
 MOST, MOST_PHASES = 1e100, 200
@@ -74,17 +69,17 @@ class EnergyTable:
 
 def read_energy_table(path: str | Path) -> EnergyTable:
     """Reads the table of a run, also while it is being written (an incomplete last row is left out). Raises
-    PlotError."""
+    InputError."""
     path = Path(path)
     try:
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))
     except OSError as error:
-        raise PlotError(f"{path}: {error.strerror}; give the output folder of a run") from None
+        raise InputError(f"{path}: {error.strerror}; give the output folder of a run") from None
     except (ValueError, csv.Error) as error:
-        raise PlotError(f"{path}: {error}; the file is damaged") from None
+        raise InputError(f"{path}: {error}; the file is damaged") from None
     if not rows or rows[0][:1] != ["step"]:
-        raise PlotError(f"{path} is not an energy table of tessera: its first column must be `step`")
+        raise InputError(f"{path} is not an energy table of tessera: its first column must be `step`")
     names, units = [], []
     for cell in rows[0]:
         match = re.fullmatch(r"(.*?)(?: \[(.*)\])?", printable(cell))
@@ -92,13 +87,13 @@ def read_energy_table(path: str | Path) -> EnergyTable:
         names.append(match[1])
         units.append(match[2] or "")
     if len(set(names)) < len(names) or "time" not in names:
-        raise PlotError(f"{path}: expected columns of different names, time among them; the file is damaged")
+        raise InputError(f"{path}: expected columns of different names, time among them; the file is damaged")
     try:
         complete = rows[1:-1] + [row for row in rows[1:][-1:] if len(row) == len(names)]
         data = np.array([[float(cell) for cell in row] for row in complete])
         data = data.reshape(len(complete), len(names))
     except ValueError as error:
-        raise PlotError(f"{path}: {error}; the file is damaged") from None
+        raise InputError(f"{path}: {error}; the file is damaged") from None
     data[~(np.abs(data) < MOST)] = np.nan  # of a run that blew up: a gap in the lines
     return EnergyTable({n: data[:, i] for i, n in enumerate(names)}, dict(zip(names, units)))
 
@@ -120,7 +115,7 @@ def join_tables(tables: dict[str, EnergyTable]) -> EnergyTable:
 
 def plot_run(folder: str | Path, output: str | Path) -> Path:
     """Draws the run or the protocol in `folder` to `output` (PNG, PDF or SVG by its ending) and returns that path.
-    Drift, means and phases are those of a protocol's last stage. Raises PlotError."""
+    Drift, means and phases are those of a protocol's last stage. Raises InputError."""
     folder, output = Path(folder), Path(output)
     tables = _tables_of(folder)
     name, last = list(tables.items())[-1]
@@ -160,15 +155,12 @@ def plot_run(folder: str | Path, output: str | Path) -> Path:
 
 def _tables_of(folder: Path) -> dict[str, EnergyTable]:
     """Returns the tables that have rows by the name of their stage, which is empty for a run by itself. Raises
-    PlotError."""
-    try:
-        runs = [] if (folder / TABLE).exists() else [stage for stage in protocol(folder) if (stage / TABLE).exists()]
-    except InputError as error:
-        raise PlotError(str(error)) from None
+    InputError."""
+    runs = [] if (folder / TABLE).exists() else [stage for stage in protocol(folder) if (stage / TABLE).exists()]
     tables = {run.name: read_energy_table(run / TABLE) for run in runs} or {"": read_energy_table(folder / TABLE)}
     found = {name: table for name, table in tables.items() if len(table.values["step"])}
     if not found:
-        raise PlotError(
+        raise InputError(
             f"{folder / next(iter(tables)) / TABLE} has no rows yet; was output.energy_every 0, or has the run just "
             "begun?"
         )
@@ -176,18 +168,18 @@ def _tables_of(folder: Path) -> dict[str, EnergyTable]:
 
 
 def save(figure: Figure, output: Path) -> None:
-    """Writes the picture in the format of its name's ending. Raises PlotError."""
+    """Writes the picture in the format of its name's ending. Raises InputError."""
     if not output.suffix:  # matplotlib would add an ending and write a file of another name
-        raise PlotError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
+        raise InputError(f"{output}: a picture's name has to end in .png, .pdf or .svg")
     try:
         with replaced(output) as temporary:
             picture = io.BytesIO()  # where writers of formats can't write, some fail in ways of their own
             figure.savefig(picture, format=output.suffix[1:])
             temporary.write_bytes(picture.getvalue())
     except OSError as error:
-        raise PlotError(f"can't write {output}: {error.strerror}; choose another place") from None
+        raise InputError(f"can't write {output}: {error.strerror}; choose another place") from None
     except ValueError:
-        raise PlotError(f"{output}: pictures can't be written as {output.suffix}; take .png, .pdf or .svg") from None
+        raise InputError(f"{output}: pictures can't be written as {output.suffix}; take .png, .pdf or .svg") from None
 
 
 def _read_report(path: Path) -> dict[str, Any] | None:
@@ -199,7 +191,7 @@ def _read_report(path: Path) -> dict[str, Any] | None:
         return None
     except (OSError, *SENSELESS) as error:
         problem = f"there is no key {error}" if isinstance(error, KeyError) else str(error)
-        raise PlotError(f"{path}: {problem}; the file is damaged") from None
+        raise InputError(f"{path}: {problem}; the file is damaged") from None
     return dict(report)
 
 

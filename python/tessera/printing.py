@@ -30,6 +30,12 @@ def told(error: Exception) -> str:
     return str(error)
 
 
+def end(error: Exception, status: int = 2) -> SystemExit:
+    """Prints what is wrong with the input. Returns what ends the program."""
+    echo(f"tessera: error: {told(error)}", err=True)
+    return SystemExit(status)
+
+
 class Told(Exception):
     """An exception whose text is for the user, in one line."""
 

@@ -57,7 +57,7 @@ def sections_of(settings: Any) -> Settings:
 
 def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | None) -> tuple[str, bytes]:
     """Returns the text of a run file, and the image of a system that is no file."""
-    from tessera.system import System, SystemFileError, image
+    from tessera.system import System, image
 
     sections: dict[str, Any] = {
         name: dict(keys) if isinstance(keys, Mapping) else keys for name, keys in settings.items()
@@ -69,10 +69,7 @@ def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | No
         raise InputError("settings name input.system; expected the system as the first argument alone")
     data = b""
     if isinstance(system, System):
-        try:
-            data, name = image(system), "system"
-        except SystemFileError as error:
-            raise InputError(str(error)) from None
+        data, name = image(system), "system"
     elif isinstance(system, str | os.PathLike):
         name = os.fspath(system)
     else:
@@ -89,17 +86,13 @@ def input_of(system: Any, settings: Settings, start: str | os.PathLike[str] | No
 
 def selections_of(system: Any, wanted: list[tuple[str, str]]) -> str:
     """Returns the content of a file with the atoms of these selections; empty where there are none."""
-    from tessera.prepare.errors import InputError as PrepareError
     from tessera.select.resolve import file_text, resolve
-    from tessera.system import System, SystemFileError, read
+    from tessera.system import System, read
 
     if not wanted:
         return ""
-    try:
-        whole = system if isinstance(system, System) else read(Path(system))
-        return file_text(whole.n_atoms, resolve(whole, wanted))
-    except (PrepareError, SystemFileError) as error:
-        raise InputError(str(error)) from None
+    whole = system if isinstance(system, System) else read(Path(system))
+    return file_text(whole.n_atoms, resolve(whole, wanted))
 
 
 def _is_repeated(keys: Any) -> bool:

@@ -27,6 +27,7 @@ from typing import IO, Any
 
 import click
 
+from tessera.errors import InputError
 from tessera.printing import echo
 from tessera.stopping import SAME_REQUEST, STOP_SIGNALS
 
@@ -37,8 +38,9 @@ GO_ON = "--restart goes on from the last checkpoint"
 NOT_CONVERGED = 75  # of a minimisation; as in cpp/tessera/app/minimize.h
 
 
-class LaunchError(click.ClickException):
-    """Raised where the engine or its `mpirun` can't be found or used; says what was looked for and how to mend it."""
+class LaunchError(click.ClickException, InputError):
+    """Raised where a command can't do what is asked, as where the engine, its `mpirun` or a map can't be found or used;
+    says what was looked for and how to mend it."""
 
     exit_code = 2
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tessera import checked_file
-from tessera.errors import SENSELESS
+from tessera.errors import SENSELESS, InputError
 from tessera.export.checkpoint import candidates, check_file, read_header
-from tessera.prepare.errors import InputError
-from tessera.system import SystemFileError, read
+from tessera.system import read
 from tessera.traj import check as segments
 from tessera.traj import history_reader
 from tessera.traj.find import SETTINGS, input_of, stages
@@ -128,7 +127,7 @@ def _system_file(path: Path, progress: Progress) -> File:
             checked_file.check(path, progress=progress)
         else:
             read(path)  # says why it is none
-    except (checked_file.DamagedFileError, SystemFileError) as error:
+    except (checked_file.DamagedFileError, InputError) as error:
         file.problem = _without_path(error, path)
     return file
 

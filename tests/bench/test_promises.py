@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import ROOT
 
 from bench import promises
 from bench.common.results import above
@@ -32,6 +31,7 @@ from bench.md import conservation, costs, growth, largest, memory
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
 from papers import write_methods
+from tests.support.programs import ROOT
 
 SCRIPTS = sorted([*(ROOT / "bench").glob("*/*.py"), *(ROOT / "papers").glob("*.py")])
 SYSTEM = {"seconds": 1.0, "peak_bytes": 1e9, "share_seconds": 0.01, "share_peak_megabytes": 10.0}

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from conftest import ROOT
 
-from tests import reach
+from tests.campaigns import reach
+from tests.support.programs import ROOT
 
 
 def script(path: str) -> ModuleType:
@@ -35,7 +35,7 @@ EVERYTHING = list(changed.MAY_USE)
             ["cpp/tessera/collectives/plan.h"],
             ["collectives", "comm", "programs", "fft", "grid", "io", "md", "pair_schemes", "app"],
         ),
-        (["cpp/tessera/model/README.md", "docs/notation.md", "tests/app/test_cli.py"], []),
+        (["cpp/tessera/model/README.md", "docs/notation.md", "tests/commands/test_cli.py"], []),
         (["cpp/tessera/base/error.cpp"], EVERYTHING),
         (["cmake/TesseraMpi.cmake"], EVERYTHING),
         (None, EVERYTHING),
@@ -59,7 +59,11 @@ def test_libraries_above_what_changed_are_tested_again(files: list[str] | None, 
     ],
 )
 def test_tests_that_no_change_reaches_are_left_out(files: list[str], reached: list[str]) -> None:
-    tests = {"bench": "tests/bench/test_md.py", "grid": "tests/grid/test_eigen.py", "io": "tests/parallel/test_io.py"}
+    tests = {
+        "bench": "tests/bench/test_md.py",
+        "grid": "tests/arrays/test_eigen.py",
+        "io": "tests/traj/test_write_methods.py",
+    }
     assert [name for name, path in tests.items() if reach.is_reached(path, files)] == reached
     assert reach.is_reached("tests/physics/test_motion.py", files)  # which runs all of the engine
 

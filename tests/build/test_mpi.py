@@ -8,7 +8,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from conftest import HANGS
+
+from tests.support.programs import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cluster import launch, namespaces, spec
 from tests.cluster.racks import map_of_two_racks, two_racks
-from tests.conftest import LIBRARIES, ROOT
-from tests.parallel import fft_cases
+from tests.support import fft_cases
+from tests.support.programs import LIBRARIES, ROOT
 
 
 @pytest.mark.parametrize("mpi", launch.MPIS)
@@ -36,11 +36,12 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
     racks = spec.read(str(tmp_path / "racks.toml"))
     program = [
         "env",
-        f"PYTHONPATH={ROOT / 'python'}:{ROOT / 'tests'}",
+        f"PYTHONPATH={ROOT / 'python'}:{ROOT}",
         f"MPI4PY_LIBMPI={LIBRARIES[mpi]}",
         f"TESSERA_MACHINE={tmp_path / 'map.json'}",
         sys.executable,
-        str(ROOT / "tests" / "array_cases.py"),
+        "-m",
+        "tests.arrays.array_cases",
         str(tmp_path / "cases.json"),
     ]
     with launch.cluster_of(racks) as cluster:

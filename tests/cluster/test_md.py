@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import sample
 
 from tests.cluster import launch, namespaces, spec
 from tests.cluster.racks import map_of_two_racks, two_racks
+from tests.support.runs import Runs, Settings
+from tests.support.samples import sample
 
 STEPS: Settings = {"dynamics.steps": 20, "output.energy_every": 10, "parallel.balance": False}
 

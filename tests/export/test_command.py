@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from tessera.build.water import make_water
 from tessera.cli import cli
+from tessera.errors import InputError
 from tessera.export.configuration import Configuration
 from tessera.export.files import write_all
-from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System, write
 

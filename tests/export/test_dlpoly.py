@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from conftest import HANGS
 
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export import dlpoly
 from tessera.export.configuration import Configuration
 from tessera.export.files import check_outputs, write_all
 from tessera.prepare.dlpoly.config import read_config
-from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
 from tessera.system import System, write
 from tessera.way import Way
+from tests.support.programs import HANGS
 
 pytest.importorskip("tessera._ranks_serial", reason="the Python modules are not built")
 METHODS = ("auto", "pdaw", "sdaw", "mpiw-independent", "mpiw-collective")

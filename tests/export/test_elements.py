@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tessera.commands.export import export
 from tessera.commands.traj import traj
-from tessera.prepare.constants import atomic_numbers
+from tessera.constants import atomic_numbers
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.system import read, write
 

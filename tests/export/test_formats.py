@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from prepare.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr
 
 from tessera.build.replicate import replicate
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export.configuration import Configuration
 from tessera.export.files import SUFFIXES, write_all
 from tessera.export.structure import Structure
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System
+from tests.support.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 

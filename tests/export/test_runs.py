@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parallel.checkpoints import with_header
 
 import tessera
 from tessera.build.water import make_water
+from tessera.errors import InputError
 from tessera.export.checkpoint import VERSION, read_checkpoint, read_header
 from tessera.export.configuration import LAST, read_configuration
-from tessera.prepare.errors import InputError
 from tessera.system import write
+from tests.support.checkpoints import with_header
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import changed, last_state, sample
 
 from tessera.system import write
+from tests.support.runs import Runs, Settings
+from tests.support.samples import changed, last_state, sample
 
 TERMS = ("bond", "angle", "urey_bradley", "dihedral", "improper", "cmap", "lj", "lj_14", "coulomb")
 

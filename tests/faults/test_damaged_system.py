@@ -11,14 +11,15 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from conftest import ENGINES, HANGS
-from parallel.checkpoints import damaged
-from parallel.runs import Runs
-from parallel.samples import changed, edited, sample
 
 from tessera import checked_file
 from tessera.build.water import make_water
-from tessera.system import SystemFileError, read, write
+from tessera.errors import InputError
+from tessera.system import read, write
+from tests.support.checkpoints import damaged
+from tests.support.programs import ENGINES, HANGS
+from tests.support.runs import Runs
+from tests.support.samples import changed, edited, sample
 
 NAMES = ["water", "peptide"]
 SETTINGS = ["--set=interactions.cutoff=2.0", "--set=interactions.switch=1.5", "--set=parallel.buffer=0.2"]
@@ -66,12 +67,12 @@ def test_many_bits_that_flip(tmp_path: Path, name: str, part: int) -> None:
 
 READ_ALL = """
 import sys
-from tessera.system import SystemFileError, read
+from tessera.system import read
 for path in sys.argv[1:]:
     try:
         read(path)
         print(path, "read", flush=True)
-    except SystemFileError as error:
+    except InputError as error:
         assert len(str(error).splitlines()) == 1, error
         print(path, "refused", flush=True)
 """
@@ -108,7 +109,7 @@ def test_a_link_that_cannot_be_read_is_not_absent(tmp_path: Path) -> None:
     checked_file.seal(path)
     found = energies(path)
     assert found.returncode == 2 and "bit.tsr" in found.stderr, found.stderr
-    with pytest.raises(SystemFileError):
+    with pytest.raises(InputError):
         read(path)
 
 
@@ -177,7 +178,7 @@ def test_what_is_not_the_files_own(tmp_path: Path, change: Callable[[h5py.File],
     found = energies(path)
     assert found.returncode == 2 and words in found.stderr, found.stderr
     assert len(found.stderr.splitlines()) == 1
-    with pytest.raises(SystemFileError, match=words):
+    with pytest.raises(InputError, match=words):
         read(path)
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import changed, edited, sample
 
 from tessera.system import write
+from tests.support.runs import Runs, Settings
+from tests.support.samples import changed, edited, sample
 
 BAD_INPUT, FAILURE = 2, 3
 ALONE: dict[str, Any] = {"check": False}
@@ -147,10 +147,9 @@ def test_numbers_that_cannot_be(
 def test_coordinates_that_are_not_numbers(tmp_path: Path) -> None:
     """They can't be written to a system file, because fractions are integers."""
     pytest.importorskip("openmm")
-    from prepare.inputs import ALA3_PARAMETERS, SMALL
-
+    from tessera.errors import InputError
     from tessera.prepare.charmm import prepare_charmm
-    from tessera.prepare.errors import InputError
+    from tests.support.inputs import ALA3_PARAMETERS, SMALL
 
     lines = (SMALL / "ala_ala_ala.pdb").read_text().splitlines()
     lines[4] = lines[4][:30] + "     nan" + lines[4][38:]

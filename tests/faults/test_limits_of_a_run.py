@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import sample
+
+from tests.support.runs import Runs, Settings
+from tests.support.samples import sample
 
 SQUEEZED: Settings = {
     "dynamics.ensemble": "npt",

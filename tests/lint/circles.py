@@ -12,6 +12,13 @@ Graph = dict[str, set[str]]
 KNOW_THEIR_USERS = re.compile(r"registry\.cpp|collectives/plan\.cpp")
 
 
+#: Packages of Python of which others use much, and all that these may use themselves: leaves, but for them.
+LEAVES = {
+    "tessera.errors": {"tessera.printing"},
+    "tessera.prepare": {"tessera.constants", "tessera.contained", "tessera.errors", "tessera.files", "tessera.system"},
+}
+
+
 def modules() -> Graph:
     """Returns the modules that each module of the package imports, also inside functions."""
     found = ROOT.glob("python/**/*.py")
@@ -53,6 +60,17 @@ def violations() -> list[str]:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             found.append("they need each other: " + " ← ".join(error.args[1]))
+    return found + beyond_leaves(modules())
+
+
+def beyond_leaves(graph: Graph) -> list[str]:
+    """Returns what modules of `LEAVES` use and may not."""
+    found = []
+    for module, used in sorted(graph.items()):
+        package = ".".join(module.split(".")[:2])
+        for name in sorted(used) if package in LEAVES else ():
+            if ".".join(name.split(".")[:2]) not in {"tessera", package, *LEAVES[package]}:
+                found.append(f"{module} uses {name}: {package} may use {', '.join(sorted(LEAVES[package]))}")
     return found
 
 

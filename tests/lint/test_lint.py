@@ -1,5 +1,6 @@
 """The lints find nothing in this tree, and each of them finds what it is made for."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -21,6 +22,11 @@ def test_libraries_include_only_what_they_may() -> None:
 
 def test_no_files_need_each_other() -> None:
     assert not circles.violations()
+
+
+def test_the_table_of_tests_has_every_folder() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (house.ROOT / "tests/README.md").read_text(), re.M)
+    assert {*rows, "data", "support"} == {path.parent.name for path in (house.ROOT / "tests").glob("*/*.*")}
 
 
 def test_what_is_cited_stands_in_the_bibliography() -> None:
@@ -181,6 +187,15 @@ def test_a_circle_is_found(files: dict[str, str], tmp_path: Path, monkeypatch: p
         (tmp_path / name).write_text(text + "\n")
     monkeypatch.setattr(circles, "ROOT", tmp_path)
     assert len(circles.violations()) == 1
+
+
+def test_a_leaf_that_uses_others_is_found() -> None:
+    graph = {
+        "tessera.prepare.a": {"tessera.prepare.b", "tessera.system.box", "tessera"},
+        "tessera.traj": {"tessera.verify"},
+    }
+    assert not circles.beyond_leaves(graph)
+    assert len(circles.beyond_leaves({**graph, "tessera.prepare.c": {"tessera.launch", "tessera.errors"}})) == 1
 
 
 def test_a_citation_of_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

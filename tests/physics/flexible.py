@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 import tessera
 from tessera import system as systems
 
-BOLTZMANN = 0.0019872042586408316  # kcal/mol/K
 ACCELERATION = 418.4  # (kcal/mol/Å)/amu in Å/ps²
 
 Array = NDArray[np.float64]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import sample
 
 import tessera
-from physics.flexible import ACCELERATION, BOLTZMANN
 from tessera import system as systems
+from tests.physics.flexible import ACCELERATION
+from tests.support.runs import BOLTZMANN, Runs, Settings
+from tests.support.samples import sample
 
 HOT, COLD = "index 0:1499", "index 1500:2999"
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parallel.bit_rows import BATHS as NPT
-from parallel.runs import Runs, Setting, Settings, read_table
-from parallel.samples import sample
 
-from physics.flexible import ACCELERATION, BOLTZMANN, Array, Flexible
 from tessera import system as systems
 from tessera.system.blocks import to_fraction
+from tests.physics.flexible import ACCELERATION, Array, Flexible
+from tests.support.gradients import BAR
+from tests.support.runs import BATHS as NPT
+from tests.support.runs import BOLTZMANN, Runs, Setting, Settings, read_table
+from tests.support.samples import sample
 
 
 def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:
@@ -62,7 +63,7 @@ def test_mtk_follows_its_equations(water: Path, coupling: str, every: int) -> No
     sets = {"isotropic": [0, 0, 0], "semi-isotropic": [0, 0, 1], "anisotropic": [0, 1, 2]}[coupling]
     n_sets, edges = 1 + max(sets), np.diag(system.simulation.box).copy()
     n, kt, half = len(system.x), BOLTZMANN * 350.0, 0.5 * every * system.dt
-    kappa, wanted = 1 / (3 * n), pressure / 69476.95457055373
+    kappa, wanted = 1 / (3 * n), pressure / BAR
     mass = np.bincount(sets) * (3 * n + 3) * kt * tau_p**2 / 3
     rate, of_atoms, of_box = np.zeros(n_sets), np.zeros(3), np.zeros(3)
 

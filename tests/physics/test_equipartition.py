@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import tessera
-from physics.flexible import ACCELERATION, BOLTZMANN, Array
 from tessera import system as systems
+from tests.physics.flexible import ACCELERATION, Array
+from tests.support.runs import BOLTZMANN
 
 pytestmark = pytest.mark.slow(part="physics")
 TEMPERATURE = 320.0

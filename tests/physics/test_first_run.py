@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import changed, sample
 
 from tessera.build.water import make_water
 from tessera.system import System, write
+from tests.support.runs import Runs, Settings
+from tests.support.samples import changed, sample
 
 FIRST: Settings = {"dynamics.timestep": 2.0, "output.energy_every": 10}
 

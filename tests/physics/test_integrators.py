@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import sample
 
 import tessera
-from physics.flexible import ACCELERATION, Array, Flexible
 from tessera import system as systems
+from tests.physics.flexible import ACCELERATION, Array, Flexible
+from tests.support.runs import Runs, Settings
+from tests.support.samples import sample
 
 RIGID: dict[str, Any] = {"interactions": {"cutoff": 9.0, "switch": 8.0}}
 

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from signal import SIGTERM
 from typing import Any
@@ -15,19 +14,18 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from conftest import ENGINES, HANGS
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from openmm import unit
-from oracle import KCAL, Settings, openmm_system
-from parallel.samples import sample
 
 from tessera import supervise
 from tessera.build.nacl import crystal
 from tessera.build.water import make_water
 from tessera.system import System, image, read, write
+from tests.support.oracle import KCAL, Settings, openmm_system
+from tests.support.programs import ENGINES, HANGS, Run
+from tests.support.samples import sample
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 SHORT = ["--set", "interactions.cutoff=9", "--set", "interactions.switch=8"]
 FRACTION = 2.0**32  # units of a box edge
 
@@ -224,7 +222,7 @@ PEAK = """
 import sys
 from pathlib import Path
 from tessera.commands.minimize import _write
-from tessera.prepare.peaks import Peaks
+from tessera.commands.peaks import Peaks
 peaks = Peaks()
 peaks.begin("writing")
 _write(*map(Path, sys.argv[1:]), 10_000_000)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parallel.runs import Outcome, Runs, Settings
-from parallel.samples import changed, last_state, sample
 
-BOLTZMANN = 0.0019872043  # kcal/mol/K
+from tests.support.runs import BOLTZMANN, Runs, Settings, drift, fluctuation
+from tests.support.samples import changed, last_state, sample
+
 KINETIC = 1 / 418.4  # kcal/mol of 1 amu Å²/ps²
 # Energies of every step are written; all forces are switched, so that the integrator makes the only error.
 WATCH: Settings = {
@@ -16,21 +16,6 @@ WATCH: Settings = {
     "interactions.lj": "force-switch",
     "dynamics.com_removal_every": 0,
 }
-
-
-def fluctuation(found: Outcome) -> float:
-    """Returns the standard deviation of the total energy about its fitted line, kcal/mol."""
-    table = found.table
-    line = np.polyfit(table["time"], table["total"], 1)
-    return float(np.std(table["total"] - np.polyval(line, table["time"])))
-
-
-def drift(found: Outcome) -> tuple[float, float]:
-    """Returns the slope of the total energy and its standard error, kT/ns per degree of freedom."""
-    table, degrees = found.table, found.report["results"]["degrees_of_freedom"]
-    scale = 1000 / (BOLTZMANN * table["temperature"].mean() * degrees)
-    line, covariance = np.polyfit(table["time"], table["total"], 1, cov=True)
-    return float(line[0] * scale), float(np.sqrt(covariance[0, 0]) * scale)
 
 
 @pytest.mark.parametrize("constraints", ["h-bonds", "none"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
-from parallel.samples import sample
+
+from tests.support.runs import Runs, Settings
+from tests.support.samples import sample
 
 HEATING: Settings = {
     "dynamics.ensemble": "nvt",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from prepare.gromacs_peer import gromacs_energies
+from tests.prepare.gromacs_peer import gromacs_energies
 
 N_ATOMS = 8
 #: Tessera's terms that add up to each figure

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from conftest import HANGS
+from tests.support.programs import HANGS
 
 GMX = shutil.which("gmx_d")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 _LETTERS = "0123456789-+. %ABCDEFnaXYZ*\n\t\x00é"
 

@@ -9,15 +9,15 @@ import numpy as np
 import parmed
 import pytest
 from openmm import app
-from oracle import OPENMM_COULOMB, TERMS, Settings, reference_energies
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide, ordered_tripeptide
-from prepare.mutations import damaged, outcome, same, without_lines
-from prepare.peers import energies
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.amber.prmtop import Prmtop
-from tessera.prepare.errors import InputError
 from tessera.system import System, write
+from tests.prepare.mutations import damaged, outcome, same, without_lines
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide, ordered_tripeptide
+from tests.support.oracle import OPENMM_COULOMB, TERMS, Settings, reference_energies
+from tests.support.peers import energies
 
 PRMTOP, INPCRD = SMALL / "alanine-dipeptide-implicit.prmtop", SMALL / "alanine-dipeptide-implicit.inpcrd"
 VACUUM = Settings(cutoff=None)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prepare.inputs import DHFR, SMALL
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
-from tessera.prepare.errors import InputError
+from tests.support.inputs import DHFR, SMALL
 
 ROWS = """BONDS
 A B 300 1.5

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from oracle import Settings, reference_energies
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
-from tessera.prepare.errors import InputError
 from tessera.prepare.psf import read_psf
 from tessera.system import System
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide
+from tests.support.oracle import Settings, reference_energies
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
 RTF, PAR = ALA3_PARAMETERS

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import HANGS
 
-from tessera.prepare.contained import contained
-from tessera.prepare.errors import InputError
+from tessera.contained import contained
+from tessera.errors import InputError
+from tests.support.programs import HANGS
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.io import netcdf_file
 
-from prepare.inputs import SMALL
-from prepare.mutations import damaged, outcome, same, without_lines
+from tessera.errors import InputError
 from tessera.prepare.coordinates import Coordinates, read_coordinates
-from tessera.prepare.errors import InputError
+from tests.prepare.mutations import damaged, outcome, same, without_lines
+from tests.support.inputs import SMALL
 
 PDB = SMALL / "ala_ala_ala.pdb"
 ATOMS = 7

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from prepare.inputs import ALA3_PARAMETERS, DHFR, DHFR_PARAMETERS, SMALL
 from tessera.commands.make import make
 from tessera.commands.prepare import prepare
 from tessera.commands.replicate import replicate
+from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import box_from_lengths, read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read
+from tests.support.inputs import ALA3_PARAMETERS, DHFR, DHFR_PARAMETERS, SMALL
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
 

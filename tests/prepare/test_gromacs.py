@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oracle import Settings, reference_energies
 
-from prepare.gromacs_cases import CASES, FIGURES, TERMS, Case, measured
-from prepare.gromacs_peer import GMX
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System
+from tests.prepare.gromacs_cases import CASES, FIGURES, TERMS, Case, measured
+from tests.prepare.gromacs_peer import GMX
+from tests.support.oracle import Settings, reference_energies
 
 KILOJOULE = 4.184
 

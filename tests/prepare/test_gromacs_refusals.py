@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from prepare.gromacs_cases import ATOMS, PAIRS, Case
 from tessera.commands.prepare import prepare
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.gromacs.mdp import read_mdp
 from tessera.system import USUAL_LENNARD_JONES, LennardJones, System, read
+from tests.prepare.gromacs_cases import ATOMS, PAIRS, Case
 
 BONDED = "[ dihedraltypes ]\nA B B C 9 0 1 1\nB B C A 9 0 1 1\nA B B C 9 0 2 1\n"
 NESTED = "".join(f"#define M{i} M{i + 1} M{i + 1}\n" for i in range(40)) + "#define M40 1\nM0\n"

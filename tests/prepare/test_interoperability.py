@@ -13,14 +13,14 @@ import openmm
 import parmed
 import pytest
 from openmm import app, unit
-from oracle import OPENMM_COULOMB
 
 import tessera
-from prepare.peers import compare_terms, term_energies
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, write
+from tests.support.oracle import OPENMM_COULOMB
+from tests.support.peers import compare_terms, term_energies
 
 PEPTIDE = Path(__file__).resolve().parents[2] / "examples" / "peptide" / "peptide.pdb"
 PERIODIC = ("interactions.cutoff=9", "pme.alpha=0.34", "pme.grid=[64,64,64]", "pme.order=6")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL
 from tessera.cli import cli
 from tessera.system import scratch
+from tests.support.inputs import ALA3_PARAMETERS, SMALL
 
 EDGE = 64  # ions
 PEPTIDE = ["charmm", "--psf", SMALL / "ala_ala_ala.psf", "--coords", SMALL / "ala_ala_ala.pdb"]

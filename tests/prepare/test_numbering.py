@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prepare.inputs import dhfr
-from prepare.test_pairing import rows, topology
-from prepare.test_split import flat_of
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.numbering import number_residues, progressions
 from tessera.system import read, write
+from tests.prepare.test_pairing import rows, topology
+from tests.prepare.test_split import flat_of
+from tests.support.inputs import dhfr
 
 
 @given(st.lists(st.integers(-9, 9), max_size=30))

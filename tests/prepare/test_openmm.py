@@ -12,13 +12,13 @@ import numpy as np
 import openmm
 import pytest
 from openmm import app, unit
-from oracle import OPENMM_COULOMB, Settings, reference_energies
 
-from prepare.peers import energies
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ
+from tessera.errors import InputError
 from tessera.prepare.openmm import prepare_openmm, prepare_openmm_files
 from tessera.system import ALL_PAIRS, LennardJones, System, read, write
+from tests.support.oracle import OPENMM_COULOMB, Settings, reference_energies
+from tests.support.peers import energies
 
 REPORTS = Path(__file__).parents[1] / "reports"
 PEPTIDE = Path(__file__).parents[2] / "examples" / "peptide" / "peptide.pdb"

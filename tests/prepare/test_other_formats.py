@@ -8,16 +8,16 @@ import numpy as np
 import openmm
 import pytest
 from openmm import app, unit
-from oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, reference_energies
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide, ordered_tripeptide
-from prepare.peers import energies
+from tessera.constants import COULOMB
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
-from tessera.prepare.constants import COULOMB
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm_files
 from tessera.system import System
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_dipeptide, alanine_tripeptide, ordered_tripeptide
+from tests.support.oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, reference_energies
+from tests.support.peers import energies
 
 VACUUM = Settings(cutoff=None)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from prepare.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, ordered_tripeptide
 from tessera.commands.prepare import prepare
+from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import NO_NUMBER, Coordinates, read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.pairing import pair_by_name
 from tessera.system import System, read
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, ordered_tripeptide
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
 

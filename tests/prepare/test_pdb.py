@@ -18,14 +18,14 @@ import pytest
 from click.testing import CliRunner
 from openmm import app, unit
 
-from prepare.peers import compare_terms, term_energies
 from tessera.cli import cli
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.pdb import build, force_fields, prepare_pdb
 from tessera.prepare.pdb.check import advice_on
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters
 from tessera.prepare.pdb.model import Solvent, make_system, with_caps_merged
 from tessera.system import USUAL_LENNARD_JONES, System, write
+from tests.support.peers import compare_terms, term_energies
 
 PEPTIDE = Path(__file__).resolve().parents[2] / "examples" / "peptide" / "peptide.pdb"
 FILES = {

@@ -15,17 +15,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import HANGS
 
 from tessera.build.water import make_water
 from tessera.checked_file import DamagedFileError
+from tessera.errors import InputError
 from tessera.export.structure import structure_of
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.system import read, write
 from tessera.traj import Trajectory
 from tessera.traj.convert import BY_RANKS, FORMATS, convert
-from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, TIMESTEP, expected, numbers, ran, run, write_segment
+from tests.support.programs import HANGS
+from tests.traj.samples import (
+    BOX,
+    FLOAT32,
+    LOSSLESS,
+    MOVED,
+    PACKED,
+    TIMESTEP,
+    expected,
+    numbers,
+    ran,
+    run,
+    write_segment,
+)
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from parallel.runs import Runs, Settings, runs  # noqa: F401
-from parallel.samples import sample
 
 from tessera.commands.verify import verify
 from tessera.traj.manifest import manifest_paths, read_manifest
 from tessera.traj.written import Claim, missing_at_the_end
-from traj.samples import run
+from tests.support.runs import Runs, Settings
+from tests.support.samples import sample
+from tests.traj.samples import run
 
 SETTINGS: Settings = {
     "dynamics.steps": 20,
@@ -33,7 +33,7 @@ CHECKPOINTS = ("checkpoint.tck", "checkpoint.previous.tck")
 
 
 @pytest.fixture(scope="module")
-def ran(runs: Runs) -> Path:  # noqa: F811
+def ran(runs: Runs) -> Path:
     path = runs.run_file(sample("peptide"), SETTINGS)
     path.write_text(path.read_text() + SELECTION)
     return runs.start(path).folder

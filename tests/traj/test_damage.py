@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from tessera.checked_file import DamagedFileError, checksum
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
 from tessera.traj.manifest import START
-from traj.samples import FLOAT32, LOSSLESS, MOVED, PACKED, expected, numbers, run, write_segment
+from tests.traj.samples import FLOAT32, LOSSLESS, MOVED, PACKED, expected, numbers, run, write_segment
 
 ATOMS = 30
 QUANTITIES = ("positions", "velocities", "forces")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ENGINES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tessera.prepare.errors import InputError
+from tessera.constants import KCAL
+from tessera.errors import InputError
 from tessera.traj import History, Trajectory
-from tessera.traj.history import FORCE
-from traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
+from tests.support.programs import ENGINES
+from tests.traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 12
 QUANTITIES = ("positions", "velocities", "forces")
@@ -45,7 +45,7 @@ def text_of(
         for row in range(ATOMS) if order is None else order:
             lines.append(f"{NAMES[row]:8}{row + 1:10}{1.5 + row:12.6f}{0.25 * row - 1:12.6f}")
             for name, of_frame in zip(QUANTITIES, values):
-                unit = FORCE if name == "forces" else 1.0
+                unit = KCAL if name == "forces" else 1.0
                 lines.append(before + " ".join(word(number * unit) for number in of_frame[row]))
     return line_end.join([*lines, ""])
 

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.commands.traj import traj
+from tessera.errors import InputError
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.traj import Merged, Trajectory
-from traj.samples import BOX, numbers
+from tests.traj.samples import BOX, numbers
 
 ATOMS = 12
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.programs import ROOT
+
 core = pytest.importorskip("tessera._core", reason="the Python modules are not built")
 
 BLOCK = 960
@@ -192,10 +194,9 @@ def test_other_numbers_of_rows_are_refused() -> None:
 
 def test_all_instruction_sets_write_and_read_the_same() -> None:
     script = (
-        "import sys; sys.path.insert(0, 'tests')\n"
         "import hashlib, numpy as np\n"
         "from tessera import _core as core\n"
-        "from traj.test_packing import came_back, molecules\n"
+        "from tests.traj.test_packing import came_back, molecules\n"
         "cases = [(n, unit) for n in range(1, 7) for unit in (1e-2, 1e-3, 1e-6)]\n"
         "data = b''.join(came_back(molecules(5000, n, n // 2, 60, n), unit) for n, unit in cases)\n"
         "print(core.simd_target(), hashlib.sha256(data).hexdigest())\n"
@@ -203,7 +204,11 @@ def test_all_instruction_sets_write_and_read_the_same() -> None:
     found = {}
     for name in ("EMU128", "AVX2", "AVX3", ""):
         done = subprocess.run(
-            [sys.executable, "-c", script], env={**os.environ, "TESSERA_SIMD": name}, text=True, capture_output=True
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env={**os.environ, "TESSERA_SIMD": name},
+            text=True,
+            capture_output=True,
         )
         if done.returncode == 0:
             found[name] = done.stdout.split()

@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from parallel.runs import Runs, Settings, runs  # noqa: F401
-from parallel.samples import sample
 
 from tessera.commands.export import export
 from tessera.commands.verify import verify as command
+from tessera.errors import InputError
 from tessera.export.configuration import LAST, read_configuration
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.verify import size_of, verify
+from tests.support.runs import Runs, Settings
+from tests.support.samples import sample
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 
@@ -32,7 +32,7 @@ LENGTH: Settings = {
 
 
 @pytest.fixture(scope="module")
-def ran(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
+def ran(runs: Runs, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output folder of a run, with its DCD written as segments of two legs."""
     before = runs.run(sample("peptide"), LENGTH).folder
     folder = Path(shutil.copytree(before, tmp_path_factory.mktemp("runs") / "output"))

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HANGS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.errors import InputError
 from tessera.io import SegmentWriter
-from tessera.prepare.errors import InputError
 from tessera.traj import Trajectory
 from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import blocks_of, ids_of
-from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, TIMESTEP, expected, numbers, write_segment
+from tests.support.programs import HANGS
+from tests.traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
 
@@ -278,7 +278,7 @@ def test_five_thousand_segments_with_few_descriptors(tmp_path: Path) -> None:
     program = f"""
 import os, resource
 from pathlib import Path
-from traj.samples import write_segment
+from tests.traj.samples import write_segment
 from tessera.traj import Trajectory
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))

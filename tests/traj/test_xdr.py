@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ENGINES
 
 from tessera.build.water import make_water
 from tessera.system import write
 from tessera.traj import History, Trajectory
-from traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
+from tests.support.programs import ENGINES
+from tests.traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 30
 STEPS = range(0, 50, 10)

@@ -19,14 +19,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import LIBRARIES, mpirun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera import flavours
 from tessera.gpaw import GpawError, domains, enable, is_enabled, operators
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.programs import LIBRARIES, Run, mpirun
 
 HERE = Path(__file__).parent
 MAPS = HERE.parents[1] / "machines"

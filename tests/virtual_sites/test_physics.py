@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from oracle import Settings as ReferenceSettings
-from oracle import reference_energies, reference_forces
-from parallel.runs import Runs, Settings
-from physics.test_forces import check_gradient, strain_slope
-from physics.test_motion import drift, fluctuation
 
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, VirtualSites, read, write
-from virtual_sites.samples import CUTOFF, GROMACS_KINDS, WATERS, openmm_water, write_molecules, write_water
+from tests.support.gradients import check_gradient, strain_slope
+from tests.support.oracle import Settings as ReferenceSettings
+from tests.support.oracle import reference_energies, reference_forces
+from tests.support.runs import Runs, Settings, drift, fluctuation
+from tests.support.sites import CUTOFF, GROMACS_KINDS, WATERS, openmm_water, write_molecules, write_water
 
 MESH: Settings = {
     "interactions.cutoff": CUTOFF,

@@ -12,18 +12,18 @@ import openmm
 import pytest
 from click.testing import CliRunner
 from openmm import app, unit
-from oracle import OPENMM_COULOMB, Settings, reference_energies, whole_positions
-from prepare.peers import energies
 
 from tessera.build.replicate import replicate
 from tessera.cli import cli
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm
 from tessera.system import System, read, write
-from virtual_sites.samples import (
+from tests.support.oracle import OPENMM_COULOMB, Settings, reference_energies, whole_positions
+from tests.support.peers import energies
+from tests.support.sites import (
     GROMACS_KINDS,
     LONE_PAIRS,
     gromacs_place,

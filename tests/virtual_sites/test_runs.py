@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from parallel.runs import Runs, Settings
 
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read, write
-from virtual_sites.samples import CUTOFF, write_lone_pairs, write_molecules, write_water
+from tests.support.programs import Run
+from tests.support.runs import Runs, Settings
+from tests.support.sites import CUTOFF, write_lone_pairs, write_molecules, write_water
 
 SHORT: Settings = {"interactions.cutoff": CUTOFF, "interactions.switch": 7.0, "dynamics.seed": 3}
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-// A real system whose box changes in every step; tests/parallel/test_bitwise.py names the system file.
+// A real system whose box changes in every step; tests/bits/test_bitwise.py names the system file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -271,7 +271,7 @@ TEST_F(Files, H5mdGoesOnAfterRestart) {
               "not the trajectory of this run");
 }
 
-/// Writes trajectories for tests/app/test_trajectories.py, which opens them with third-party readers.
+/// Writes trajectories for tests/traj/test_trajectories.py, which opens them with third-party readers.
 TEST(Samples, Trajectories) {
   const char* folder = std::getenv("TESSERA_SAMPLES");
   if (!folder) GTEST_SKIP() << "TESSERA_SAMPLES names no folder";

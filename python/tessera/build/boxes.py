@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tessera.prepare.constants import COULOMB
+from tessera.constants import COULOMB
 from tessera.system import USUAL_LENNARD_JONES, ForceField, System, Template
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from tessera.build.copies import Copies
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 #: the peak while a liquid is made, relaxed and written, measured on 600,000 atoms
 BYTES_PER_ATOM_OF_LIQUID = 320

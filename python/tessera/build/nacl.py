@@ -7,11 +7,11 @@ import numpy as np
 from tessera.build.boxes import system_of
 from tessera.build.copies import Copies
 from tessera.build.lattice import nearest_brick
-from tessera.prepare.constants import RMIN_TO_SIGMA
+from tessera.constants import RMIN_TO_SIGMA
+from tessera.errors import InputError
 from tessera.prepare.dlpoly.field import Field
 from tessera.prepare.dlpoly.lines import Line
 from tessera.prepare.dlpoly.potentials import make_force_field
-from tessera.prepare.errors import InputError
 from tessera.system import ForceField, System, Template
 
 LATTICE = 5.6402  # Å, at 298 K
@@ -64,9 +64,12 @@ POTENTIALS = {
 
 
 def crystal(ions: int, potential: str = "charmm") -> Copies:
-    """Returns copies of a unit cell with about `ions` ions in all. Raises `InputError` for fewer than eight."""
+    """Returns copies of a unit cell with about `ions` ions in all. Raises `InputError` for fewer than eight and for
+    an unknown potential."""
     if ions < 8:
         raise InputError(f"--ions {ions}: a crystal needs at least one unit cell of 8 ions")
+    if potential not in POTENTIALS:
+        raise InputError(f"potential is {potential!r}, expected one of {', '.join(POTENTIALS)}")
     program, force_field, cation, anion = POTENTIALS[potential]
     sodium, chloride = FACES, FACES + np.array([0.5, 0.0, 0.0])
     turns = np.concatenate([sodium, chloride])

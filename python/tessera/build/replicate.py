@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from tessera.build.copies import Copies
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.system import System, Template
 from tessera.system.model import IdArray
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from tessera.prepare.constants import COULOMB
+from tessera.constants import COULOMB
 from tessera.system.model import FloatArray, IdArray
 
 OVERLAP = 2.0  # Å: how far molecules are placed beyond a face before some are removed

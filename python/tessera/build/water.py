@@ -16,8 +16,8 @@ from tessera.build.boxes import system_of
 from tessera.build.copies import Copies
 from tessera.build.lattice import brick_of_sites, nearest_brick, sites
 from tessera.build.seams import Liquid, box_of
-from tessera.prepare.constants import RMIN_TO_SIGMA
-from tessera.prepare.errors import InputError
+from tessera.constants import RMIN_TO_SIGMA
+from tessera.errors import InputError
 from tessera.prepare.molecule import detect_rigid_water
 from tessera.system import ForceField, System, Template, Terms
 from tessera.system.model import FloatArray

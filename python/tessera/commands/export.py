@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 
+from tessera.commands.options import progress, way_options
+from tessera.errors import InputError
 from tessera.machine.quantities import whole_of
-from tessera.prepare.errors import InputError
-from tessera.prepare.options import progress, way_options
-from tessera.printing import echo, told
+from tessera.printing import echo, end
 from tessera.ranks import of_launcher
-from tessera.system import SystemFileError
 from tessera.way import Way
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -44,7 +43,7 @@ class FrameNumber(click.ParamType):
     "--frame",
     type=FrameNumber(),
     metavar="N|last",
-    help="A frame of the run's trajectory, from 0 [the last checkpoint].",
+    help="A frame of the run's trajectory, counted from 0 [the last checkpoint].",
 )
 @click.option("--select", metavar="TEXT", help="Write these atoms only: a selection in the language of MDAnalysis.")
 @click.option(
@@ -52,7 +51,7 @@ class FrameNumber(click.ParamType):
     type=click.Choice(["molecules", "atoms"]),
     default="molecules",
     show_default=True,
-    help="What lies in the box: molecules, whole, by their centres, or each atom, which cuts molecules at faces.",
+    help="What is moved into the box: whole molecules by their centres, or each atom, which cuts molecules.",
 )
 @way_options("a CONFIG")
 @click.option("--system", type=FILE, help="The system file of the run, where it has moved.")
@@ -109,9 +108,8 @@ def export(
             configuration = read_configuration(source, frame, system)
             with libraries():
                 structure, files = write_all(configuration, outputs, select, wrap == "molecules", report, world, way)
-    except (InputError, SystemFileError, OSError) as error:
-        echo(f"tessera: error: {told(error)}", err=True)
-        raise SystemExit(2) from None
+    except (InputError, OSError) as error:
+        raise end(error) from None
     facts = {
         "source": str(configuration.source),
         "step": configuration.step,

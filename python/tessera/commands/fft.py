@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.fft import MOST_ALONG_AN_EDGE, MOST_POINTS
 from tessera.machine.quantities import bytes_text, table, time_text
 from tessera.printing import echo
@@ -34,12 +35,6 @@ class Shape(click.ParamType):
         return x, y, z
 
 
-class PlanError(click.ClickException):
-    """Raised for a transform that can't be planned, or a map that can't be used."""
-
-    exit_code = 2
-
-
 @click.group()
 def fft() -> None:
     """Plan distributed Fourier transforms (tessera.fft)."""
@@ -56,7 +51,13 @@ def fft() -> None:
     show_envvar=True,
     help="Map from `tessera machine measure`; ranks fill its hosts in turn. Without a map all are on one host.",
 )
-@click.option("--kind", type=click.Choice(["r2c", "c2c"]), default="r2c", show_default=True, help="Real or complex.")
+@click.option(
+    "--kind",
+    type=click.Choice(["r2c", "c2c"]),
+    default="r2c",
+    show_default=True,
+    help="r2c: real input; c2c: complex input.",
+)
 @click.option("--dtype", type=click.Choice(["float32", "float64"]), default="float64", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: str, dtype: str, as_json: bool) -> None:
@@ -83,8 +84,8 @@ def plan(mesh: tuple[int, int, int], ranks: int, map_file: Path | None, kind: st
                 real_bytes=4 if dtype == "float32" else 8,
             )
         )
-    except core.InputError as error:
-        raise PlanError(str(error)) from None
+    except InputError as error:
+        raise launch.LaunchError(str(error)) from None
     echo(json.dumps(content, indent=2) if as_json else plan_text(content, kind, dtype, map_file))
 
 

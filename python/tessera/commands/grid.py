@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tessera import launch
-from tessera.commands.fft import PlanError, Shape
+from tessera.commands.fft import Shape
 from tessera.commands.io import Counts
+from tessera.errors import InputError
 from tessera.machine.quantities import Finite, bytes_text, table, time_text, whole_of
 from tessera.printing import echo
 
@@ -42,7 +43,7 @@ class Edges(click.ParamType):
 dtype_option = click.option("--dtype", type=click.Choice(DTYPES), default="float64", show_default=True)
 order_option = click.option(
     "--order", type=click.Choice(["2", "4", "6", "8", "10", "12"]), default="4", show_default=True,
-    help="Of the Laplacian.",
+    help="Order of the Laplacian.",
 )  # fmt: skip
 machine_option = click.option(
     "--machine", "map_file", type=click.Path(path_type=Path), envvar="TESSERA_MACHINE", show_envvar=True,
@@ -57,24 +58,37 @@ def grid() -> None:
 
 @grid.command()
 @click.argument("shape", type=Shape())
-@click.option("-n", "--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Ranks, one for each core.")
 @click.option(
-    "--grids", "--bands", "grids", required=True, type=click.IntRange(1, 10**6), help="Fields on which it works."
+    "-n", "--ranks", required=True, type=click.IntRange(1, 2**31 - 1), help="Number of ranks, one for each core."
+)
+@click.option(
+    "--grids",
+    "--bands",
+    "grids",
+    required=True,
+    type=click.IntRange(1, 10**6),
+    help="Number of fields to which the stencil is applied.",
 )
 @click.option(
     "-t", "--threads", type=click.IntRange(1, 1024), default=1, show_default=True,
-    help="Cores that hybrid approaches give to one rank.",
+    help="Number of cores of a rank in hybrid approaches.",
 )  # fmt: skip
 @machine_option
 @order_option
 @dtype_option
-@click.option("--periodic", type=Edges(), default="xyz", show_default=True, help="Edges; fields are zero at others.")
+@click.option(
+    "--periodic",
+    type=Edges(),
+    default="xyz",
+    show_default=True,
+    help="Edges along which fields repeat; beyond the others they are zero.",
+)
 @click.option(
     "--kpts", type=click.IntRange(1, 10**6), help="k-points (times spins): also divide the ranks for GPAW, by --bands."
 )
 @click.option(
     "--point", type=Finite(0, min_open=True),
-    help="ns that a core of another machine needs for a point; other rates are assumed then [all measured here].",
+    help="Time of a point on a core of another machine in ns; other rates are then assumed [all measured here].",
 )  # fmt: skip
 @click.option(
     "--overlap", type=Finite(0, 1),
@@ -82,7 +96,7 @@ def grid() -> None:
 )  # fmt: skip
 @click.option(
     "--flops", type=Finite(0, min_open=True), default=10.0, show_default=True,
-    help="Gflop/s of a core's matrix products, for --kpts.",
+    help="Rate of a core's matrix products in Gflop/s, for --kpts.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
@@ -136,8 +150,8 @@ def plan(
                 core.divide_grid(path, kpoints=kpts, bands=grids, flops=1e9 * flops, **problem, **rates)
             )
             content["kpts"] = kpts
-    except core.InputError as error:
-        raise PlanError(str(error)) from None
+    except InputError as error:
+        raise launch.LaunchError(str(error)) from None
     content |= {
         "dtype": dtype,
         "order": int(order),
@@ -251,16 +265,33 @@ def divisions_text(content: dict[str, Any]) -> list[str]:
 @click.argument("shape", type=Shape(), default="96")
 @click.option("-n", "--ranks", type=Counts(), metavar="N,…", help="Numbers of ranks [1 and this host's cores].")
 @click.option("-t", "--threads", type=Counts(), metavar="N,…", help="Threads of a rank [1 and this host's cores].")
-@click.option("--grids", type=click.IntRange(1, 10**6), default=32, show_default=True, help="Fields.")
-@click.option("--approaches", metavar="NAME,…", help="Of tessera.grid.approaches() [all].")
+@click.option("--grids", type=click.IntRange(1, 10**6), default=32, show_default=True, help="Number of fields.")
+@click.option("--approaches", metavar="NAME,…", help="Approaches to measure, of tessera.grid.approaches() [all].")
 @click.option(
-    "--batches", type=Counts(), metavar="N,…", default="1,2,4,8", show_default=True, help="Grids in a message."
+    "--batches",
+    type=Counts(),
+    metavar="N,…",
+    default="1,2,4,8",
+    show_default=True,
+    help="Numbers of fields that one message holds.",
 )
-@click.option("--slopes", metavar="N,…", default="0", show_default=True, help="How many smaller batches come first.")
+@click.option(
+    "--slopes",
+    metavar="N,…",
+    default="0",
+    show_default=True,
+    help="Number of smaller batches with which the exchange begins.",
+)
 @order_option
 @dtype_option
 @machine_option
-@click.option("--repeats", type=click.IntRange(1, 1000), default=5, show_default=True, help="Turns; medians count.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Repeats of each measurement; their median is reported.",
+)
 @launch.parallel_mpi_option
 @launch.oversubscribe_option
 @click.option(

@@ -52,9 +52,15 @@ def io() -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("-n", "--ranks", type=Counts(), metavar="N,…", help="Numbers of ranks [1 and this host's cores].")
 @click.option(
-    "--atoms", type=click.IntRange(1, 2**40), default=1_000_000, show_default=True, help="Of the configuration."
+    "--atoms",
+    type=click.IntRange(1, 2**40),
+    default=1_000_000,
+    show_default=True,
+    help="Number of atoms of the configuration.",
 )
-@click.option("--methods", type=Words(METHODS), metavar="NAME,…", help=f"Of {', '.join(METHODS)} [all].")
+@click.option(
+    "--methods", type=Words(METHODS), metavar="NAME,…", help=f"Methods to measure, of {', '.join(METHODS)} [all]."
+)
 @click.option(
     "--formats", type=Words(FORMATS), metavar="NAME,…",
     help=f"Of {', '.join(FORMATS)} [{', '.join(USUAL_FORMATS)}; as owned also without netcdf].",
@@ -63,7 +69,13 @@ def io() -> None:
     "--order", type=click.Choice(["sorted", "owned"]), default="sorted", show_default=True,
     help="Atoms by number, or rank after rank.",
 )  # fmt: skip
-@click.option("--repeats", type=click.IntRange(1, 1000), default=3, show_default=True, help="Turns; medians count.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    default=3,
+    show_default=True,
+    help="Repeats of each measurement; their median is reported.",
+)
 @click.option("--hostfile", type=click.Path(path_type=Path), help="Host file in the format of the MPI's launcher.")
 @launch.parallel_mpi_option
 @launch.oversubscribe_option

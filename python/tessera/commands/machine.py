@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.files import write_text
 from tessera.machine.quantities import Bytes, Finite
 from tessera.printing import echo
@@ -20,12 +21,6 @@ from tessera.supervise import supervise
 FILE = click.Path(path_type=Path)
 PROBE = "tessera-probe"
 COLLECTIVES = "tessera-collectives"
-
-
-class MapError(click.ClickException):
-    """Raised for a map or matrix that can't be used; names the file and key and says how to mend it."""
-
-    exit_code = 2
 
 
 class _Group(click.Group):
@@ -70,17 +65,21 @@ def machine(context: click.Context, probe: str | None) -> None:
     "--ranks",
     required=True,
     type=click.IntRange(1, 2**31 - 1),
-    help="Ranks; two on a host measure its inside too.",
+    help="Number of ranks; two on a host also measure messages inside it.",
 )
 @click.option("--hostfile", type=FILE, help="Host file in the format of the MPI's launcher.")
 @click.option("-o", "--output", required=True, type=FILE, help="The map (JSON).")
 @launch.parallel_mpi_option
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes [1,1500,16384,131072].")
 @click.option(
-    "--repeats", type=click.IntRange(1, 2**31 - 1), help="Round trips of each size and pair; the fastest counts [5]."
+    "--repeats",
+    type=click.IntRange(1, 2**31 - 1),
+    help="Round trips of each size and pair, of which the fastest is kept [5].",
 )
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Most seconds for all measurements [120].")
-@click.option("--merge", type=FILE, help="An older map of this machine; the least times of both are kept.")
+@click.option(
+    "--seconds", type=Finite(min=0, min_open=True), help="Greatest time of all measurements in seconds [120]."
+)
+@click.option("--merge", type=FILE, help="An older map of this machine to merge: the least times of both are kept.")
 @click.option("--check", is_flag=True, help="Only check whether the map OUTPUT is still right; exit status 1 if not.")
 @launch.oversubscribe_option
 @launch.dry_run_option
@@ -128,7 +127,9 @@ def measure(
 @launch.parallel_mpi_option
 @click.option("--ops", metavar="NAME,…", help="Operations, as in allreduce,bcast [the usual ones].")
 @click.option("--sizes", metavar="BYTES,…", help="Message sizes, as in 1KiB,1M [1024,16384,131072,1048576].")
-@click.option("--seconds", type=Finite(min=0, min_open=True), help="Most seconds for all measurements [120].")
+@click.option(
+    "--seconds", type=Finite(min=0, min_open=True), help="Greatest time of all measurements in seconds [120]."
+)
 @launch.oversubscribe_option
 @launch.dry_run_option
 def tune(
@@ -224,11 +225,11 @@ def partition(matrix: Path, as_json: bool) -> None:
 @click.argument("map_file", metavar="MAP", type=FILE)
 @click.option(
     "--format", "file_format", type=click.Choice(["openmpi", "mpich", "slurm", "plain"]), required=True,
-    help="Whose host file.",
+    help="MPI library in whose format the host file is written.",
 )  # fmt: skip
 @click.option(
     "--order", type=click.Choice(["hypercube", "ring", "cartesian"]), default="hypercube", show_default=True,
-    help="Pattern in which neighbours get the fastest links.",
+    help="Pattern of messages whose neighbours get the fastest links.",
 )  # fmt: skip
 @click.option("--dims", metavar="N,N,…", help="Shape of a Cartesian grid; the last coordinate varies fastest.")
 @click.option("-n", "--ranks", type=click.IntRange(1, 2**31 - 1), help="Ranks [all slots].")
@@ -253,12 +254,12 @@ def hostfile(
     try:
         write_text(output, text)
     except OSError as error:
-        raise MapError(f"{output}: {error.strerror}; choose another place (-o)") from None
+        raise launch.LaunchError(f"{output}: {error.strerror}; choose another place (-o)") from None
 
 
 @machine.command()
 @click.argument("map_file", metavar="MAP", type=FILE)
-@click.option("--op", "operation", required=True, help="allreduce, MPI_Bcast, all_gather, …")
+@click.option("--op", "operation", required=True, help="The operation: allreduce, MPI_Bcast, all_gather, …")
 @click.option(
     "--bytes",
     "n_bytes",
@@ -266,7 +267,9 @@ def hostfile(
     default=0,
     help="Size of the vector (all-to-all: of a pair), as in 1.3M or 8KiB.",
 )
-@click.option("--ranks-per-host", metavar="N[,N…]", help="One number of ranks, or one for each host [its slots].")
+@click.option(
+    "--ranks-per-host", metavar="N[,N…]", help="Number of ranks on every host, or one number for each [its slots]."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | None, as_json: bool) -> None:
     """Show how a collective would be carried out on the machine of MAP: candidates, times, the choice, its reason.
@@ -307,8 +310,8 @@ def _call(function: str, *arguments: Any, **named: Any) -> Any:
     core = _core()
     try:
         return getattr(core, function)(*arguments, **named)
-    except core.InputError as error:
-        raise MapError(str(error)) from None
+    except InputError as error:
+        raise launch.LaunchError(str(error)) from None
 
 
 def _json_of(path: Path, function: str) -> Any:

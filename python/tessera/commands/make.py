@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tessera.prepare.options import Means, means_options, output_option, run
+from tessera.commands.options import Means, means_options, output_option, run
 from tessera.printing import echo
 from tessera.system import System
 
@@ -22,7 +22,9 @@ def make() -> None:
 
 
 @make.command()
-@click.option("--atoms", required=True, type=click.IntRange(max=10**30), help="Atoms; rounded to whole molecules.")
+@click.option(
+    "--atoms", required=True, type=click.IntRange(max=10**30), help="Number of atoms, rounded to whole molecules."
+)
 @click.option(
     "--seed",
     default=1,
@@ -57,7 +59,9 @@ def water(atoms: int, seed: int, means: Means, output: Path, as_json: bool) -> N
 
 
 @make.command()
-@click.option("--ions", required=True, type=click.IntRange(max=10**30), help="Ions; rounded to whole unit cells.")
+@click.option(
+    "--ions", required=True, type=click.IntRange(max=10**30), help="Number of ions, rounded to whole unit cells."
+)
 @click.option(
     "--potential",
     type=click.Choice(["charmm", "dlpoly"]),

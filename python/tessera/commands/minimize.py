@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera import launch
+from tessera.commands.options import memory_option
 from tessera.machine.quantities import Finite
-from tessera.prepare.options import memory_option
-from tessera.printing import echo, told
+from tessera.printing import echo, end
 from tessera.supervise import supervise
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     type=Finite(min=0, min_open=True),
     help="Stop when the force on every atom is below this, kcal/mol/Å.",
 )
-@click.option(
-    "--steps", default=5000, show_default=True, type=click.IntRange(min=0), help="Stop after so many moves at most."
-)
+@click.option("--steps", default=5000, show_default=True, type=click.IntRange(min=0), help="Greatest number of moves.")
 @memory_option("How much memory may be used to write a system file; the file is the same with any.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
@@ -78,9 +76,8 @@ def minimize(
       tessera minimize dhfr.tsr -o minimized.pdb --max-force 1 --steps 20000
       tessera minimize dhfr.tsr -o minimized.tsr -n 4 --set dynamics.constraints=none --json
     """
+    from tessera.errors import InputError
     from tessera.files import beside
-    from tessera.prepare.errors import InputError
-    from tessera.system import SystemFileError
 
     try:
         _check(output)
@@ -103,16 +100,15 @@ def minimize(
                 notes = _write(system, positions, output, int(memory * 1e9))
                 if not as_json:
                     echo("\n".join([f"written: {output}", *(f"  note  {note}" for note in notes)]))
-    except (InputError, SystemFileError, OSError) as error:
-        echo(f"tessera: error: {told(error)}", err=True)
-        raise SystemExit(2) from None
+    except (InputError, OSError) as error:
+        raise end(error) from None
     sys.exit(status)
 
 
 def _check(output: Path) -> None:
     """Raises `InputError` where nothing can be written there, before the work begins."""
+    from tessera.errors import InputError
     from tessera.export.files import check_outputs
-    from tessera.prepare.errors import InputError
 
     if output.suffix.lower() != ".tsr":
         try:

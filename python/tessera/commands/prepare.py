@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tessera.prepare.options import SeveralValues, bounded_output, box_options, pairing_options, run
+from tessera.commands.options import SeveralValues, bounded_output, box_options, pairing_options, run
 from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -28,7 +28,7 @@ def prepare() -> None:
     "--coords",
     required=True,
     type=FILE,
-    help="PDB, CRD, NAMD binary (.coor) or GENESIS restart.",
+    help="Coordinates: PDB, CRD, NAMD binary (.coor) or GENESIS restart.",
 )
 @click.option(
     "--params",
@@ -71,15 +71,15 @@ def charmm_command(
 
 @prepare.command(cls=SeveralValues, name="charmm-gui")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--psf", type=FILE, help="PSF, for that of the newest step.")
-@click.option("--coords", type=FILE, help="Coordinates, for those beside the PSF (.crd, else .pdb).")
+@click.option("--psf", type=FILE, help="PSF, in place of that of the newest step.")
+@click.option("--coords", type=FILE, help="Coordinates, in place of those beside the PSF (.crd, else .pdb).")
 @click.option(
     "--params",
     "--topology",
     "parameters",
     multiple=True,
     type=FILE,
-    help="Parameter files in the order in which CHARMM reads them, for toppar.str; repeatable.",
+    help="Parameter files in the order in which CHARMM reads them, in place of toppar.str; repeatable.",
 )
 @pairing_options
 @box_options
@@ -117,7 +117,7 @@ def charmm_gui_command(
 
 @prepare.command(name="amber")
 @click.option("--prmtop", required=True, type=FILE, help="AMBER topology.")
-@click.option("--coords", required=True, type=FILE, help="inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
+@click.option("--coords", required=True, type=FILE, help="Coordinates: inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
 @pairing_options
 @box_options
 @bounded_output
@@ -143,12 +143,12 @@ def amber_command(
 
 @prepare.command(name="gromacs")
 @click.option("--top", required=True, type=FILE, help="GROMACS topology.")
-@click.option("--coords", required=True, type=FILE, help="gro or PDB.")
+@click.option("--coords", required=True, type=FILE, help="Coordinates: gro or PDB.")
 @click.option("--mdp", type=FILE, help="Run parameters: macros, and how Lennard-Jones ends.")
 @click.option(
     "--include",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the files that the topology includes, searched before those of GROMACS.",
+    help="Folder of files that the topology includes, searched before those of GROMACS.",
 )
 @click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, such as FLEXIBLE; repeatable.")
 @pairing_options
@@ -207,10 +207,12 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
 
 @prepare.command(name="dlpoly")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
-@click.option("--field", type=FILE, help="FIELD, for that in FOLDER.")
-@click.option("--config", type=FILE, help="CONFIG or REVCON, for that in FOLDER.")
-@click.option("--control", type=FILE, help="CONTROL, old or new style, for that in FOLDER; a run file is made of it.")
-@click.option("--table", type=FILE, help="TABLE of tabulated potentials, for that beside FIELD.")
+@click.option("--field", type=FILE, help="FIELD, in place of that in FOLDER.")
+@click.option("--config", type=FILE, help="CONFIG or REVCON, in place of that in FOLDER.")
+@click.option(
+    "--control", type=FILE, help="CONTROL of old or new style, in place of that in FOLDER; a run file is made of it."
+)
+@click.option("--table", type=FILE, help="TABLE of tabulated potentials, in place of that beside FIELD.")
 @click.option(
     "--run-file",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -257,7 +259,9 @@ def dlpoly_command(
     help="opc3, opc, tip3p, tip3pfb, tip4pew, tip4pfb or spce; default: opc3 with amber19, else tip3p. charmm36: its "
     "own tip3p, tip4pew or tip5p.",
 )
-@click.option("--padding", default=10.0, show_default=True, help="Å from the molecules to the faces of the box.")
+@click.option(
+    "--padding", default=10.0, show_default=True, help="Least distance in Å from the molecules to the faces of the box."
+)
 @click.option(
     "--box-shape",
     default="cube",
@@ -265,8 +269,13 @@ def dlpoly_command(
     metavar="SHAPE",
     help="cube, or dodecahedron or octahedron: 71 % and 77 % of the cube's volume with the same distance of images.",
 )
-@click.option("--salt", default=0.15, show_default=True, help="NaCl in mol/L, beside the ions that neutralise.")
-@click.option("--ph", default=7.0, show_default=True, help="pH that decides which residues have a hydrogen more.")
+@click.option(
+    "--salt",
+    default=0.15,
+    show_default=True,
+    help="Concentration of NaCl in mol/L, added to the ions that neutralise the system.",
+)
+@click.option("--ph", default=7.0, show_default=True, help="pH by which protonation states of residues are chosen.")
 @click.option("--keep-water", is_flag=True, help="Keep the waters of the PDB.")
 @click.option(
     "--extra-force-field",
@@ -279,7 +288,10 @@ def dlpoly_command(
     "--relax", "relax_steps", default=100, show_default=True, help="Steps of minimisation at the end; 0: none."
 )
 @click.option(
-    "--seed", default=1, show_default=True, help="Decides which waters become ions and where hydrogens begin."
+    "--seed",
+    default=1,
+    show_default=True,
+    help="Seed of the choice of waters that become ions, and of the first places of hydrogens.",
 )
 @bounded_output
 def pdb_command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tessera.prepare.options import Means, means_options, output_option, run
+from tessera.commands.options import Means, means_options, output_option, run
 
 if TYPE_CHECKING:
     from tessera.build.copies import Copies

@@ -10,18 +10,17 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tessera.checked_file import DamagedFileError
 from tessera.commands.bar import bar
 from tessera.commands.export import libraries
-from tessera.prepare.errors import InputError
-from tessera.prepare.options import way_options
-from tessera.printing import echo, told
+from tessera.commands.options import way_options
+from tessera.errors import InputError
+from tessera.printing import echo, end
 from tessera.ranks import of_launcher
-from tessera.system import SystemFileError
 from tessera.way import Way
 
 if TYPE_CHECKING:
@@ -61,9 +60,9 @@ def writing_options(function: Callable[..., None]) -> Callable[..., None]:
         json_option,
         click.option("--force", is_flag=True, help="Replace what exists."),
         click.option("--system", type=FILE, help="The system file of the run, where it has moved."),
-        click.option("--stride", type=click.IntRange(1), default=1, show_default=True, help="Each N-th frame."),
-        click.option("--last", type=FRAME, metavar="N", help="The last frame [of all]."),
-        click.option("--first", type=FRAME, metavar="N", help="The first frame, from 0 [0]."),
+        click.option("--stride", type=click.IntRange(1), default=1, show_default=True, help="Take every N-th frame."),
+        click.option("--last", type=FRAME, metavar="N", help="The last frame to take [the last of all]."),
+        click.option("--first", type=FRAME, metavar="N", help="The first frame to take, counted from 0 [0]."),
     ):
         command = option(command)
     return command
@@ -245,7 +244,11 @@ def combine(paths: tuple[Path, ...], select: str | None, request: Request) -> No
 @traj.command()
 @click.argument("paths", metavar="TRAJECTORY…", nargs=-1, required=True, type=PATH)
 @output_option
-@click.option("--hold", is_flag=True, help="A frame at each step of any; atoms stand where they were written last.")
+@click.option(
+    "--hold",
+    is_flag=True,
+    help="Write a frame at each step of any of them; other atoms stand where they were written last.",
+)
 @select_option
 @writing_options
 def merge(paths: tuple[Path, ...], hold: bool, select: str | None, request: Request) -> None:
@@ -403,14 +406,9 @@ def errors() -> Iterator[None]:
     try:
         yield
     except DamagedFileError as error:
-        _end(error, 1)
-    except (InputError, SystemFileError, OSError) as error:
-        _end(error, 2)
-
-
-def _end(error: Exception, status: int) -> NoReturn:
-    echo(f"tessera: error: {told(error)}", err=True)
-    raise SystemExit(status) from None
+        raise end(error, 1) from None
+    except (InputError, OSError) as error:
+        raise end(error) from None
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from tessera.commands.bar import bar
-from tessera.prepare.errors import InputError
-from tessera.printing import echo, told
+from tessera.errors import InputError
+from tessera.printing import echo, end
 
 
 @click.command()
@@ -39,8 +39,7 @@ def verify(path: Path, as_json: bool) -> None:
         with bar(path.name, 0 if as_json or not path.exists() else size_of(path), as_json) as progress:
             report = check(path, progress)
     except (InputError, OSError) as error:
-        echo(f"tessera: error: {told(error)}", err=True)
-        raise SystemExit(2) from None
+        raise end(error) from None
     seconds = time.perf_counter() - started
     if as_json:
         files = [

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera import checked_file
-from tessera.errors import SENSELESS
-from tessera.prepare.errors import InputError
+from tessera.errors import SENSELESS, InputError
 from tessera.system import System
 from tessera.system.model import FloatArray
 
@@ -77,8 +76,6 @@ def read_header(path: Path) -> dict[str, Any]:
         return _header(path)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
-    except checked_file.DamagedFileError as error:
-        raise InputError(str(error)) from None
 
 
 def check_file(path: Path, progress: Callable[[int], None] | None = None) -> dict[str, Any]:
@@ -90,8 +87,6 @@ def check_file(path: Path, progress: Callable[[int], None] | None = None) -> dic
         return header
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
-    except checked_file.DamagedFileError as error:
-        raise InputError(str(error)) from None
 
 
 def read_file(path: Path) -> Checkpoint:
@@ -107,6 +102,8 @@ def read_file(path: Path) -> Checkpoint:
         return _decoded(path, header, position, velocity, moved)
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}") from None
+    except InputError:
+        raise
     except SENSELESS as error:
         raise InputError(f"{path} has a damaged header: {type(error).__name__} {error}") from None
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tessera.checked_file import DamagedFileError
+from tessera.contained import contained
+from tessera.errors import InputError
 from tessera.export.checkpoint import check_system, read_checkpoint
-from tessera.prepare.contained import contained
-from tessera.prepare.errors import InputError
 from tessera.system import System, read
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
@@ -64,7 +63,7 @@ def read_configuration(source: Path, frame: int | None = None, system: Path | No
     """Reads the configuration of a system file or of the output folder of a run, or of a protocol's last stage.
 
     `frame`: of the folder's trajectory, from 0, or `LAST`; None: the newest good checkpoint. `system`: the system file
-    of the run, where it is no longer where the run found it. Raises `InputError` and `SystemFileError`.
+    of the run, where it is no longer where the run found it. Raises `InputError` and `InputError`.
     """
     if source.is_dir():
         return _of_run(_stage_of(source, frame), frame, system)
@@ -198,10 +197,7 @@ def _read_xtc_frame(path: Path, frame: int) -> _Frame:
 def _read_own_frame(path: Path, frame: int, trajectory: Trajectory) -> _Frame:
     _check_frame(path, frame, len(trajectory))
     index = len(trajectory) - 1 if frame == LAST else frame
-    try:
-        found = trajectory[index]
-    except DamagedFileError as error:
-        raise InputError(str(error)) from None
+    found = trajectory[index]
     velocity = None if found.velocities is None else found.velocities.astype(np.float64)
     return _Frame(found.positions.astype(np.float64), velocity, found.box, found.step, index)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.export.structure import Structure
 from tessera.files import beside
-from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
 from tessera.traj.frame_writer import share
 from tessera.traj.history import cell_of, check_names

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tessera.errors import InputError
 from tessera.export import dlpoly
 from tessera.export.configuration import Configuration
 from tessera.export.formats import FORMATS
@@ -14,7 +15,6 @@ from tessera.export.psf import NAME as PSF
 from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, structure_of
 from tessera.files import named, real_path, replaced
-from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
 from tessera.system import System

@@ -19,9 +19,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.constants import AMBER_PS
+from tessera.errors import InputError
 from tessera.export.structure import Structure, Texts
-from tessera.prepare.coordinates.cards import AMBER_PS
-from tessera.prepare.errors import InputError
 from tessera.select.universe import universe_of
 from tessera.system.box import lengths_and_angles
 from tessera.system.model import FloatArray

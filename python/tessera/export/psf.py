@@ -12,9 +12,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.export.formats import check_words, write_rows
 from tessera.export.structure import Structure, terms
-from tessera.prepare.errors import InputError
 from tessera.system import System
 
 NAME = "PSF"

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from tessera.build.replicate import make_whole
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.system import System, Template
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 

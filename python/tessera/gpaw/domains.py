@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera import flavours
+from tessera.errors import InputError
 from tessera.gpaw.errors import GpawError
 from tessera.ranks import launched
 
@@ -75,7 +76,7 @@ def ranks_at(address: int | None) -> tuple[ModuleType, Any]:
     machine = os.environ.get("TESSERA_MACHINE", "") if address is not None or world.size == 1 else ""
     try:
         _known.append((module, module.Ranks(address, _threads, machine)))
-    except module.InputError as error:
+    except InputError as error:
         raise GpawError(f"TESSERA_MACHINE names a map that can't be used: {error}, or unset TESSERA_MACHINE") from None
     return _known[-1]
 

@@ -1,9 +1,9 @@
 """What `tessera.gpaw` raises and warns of."""
 
-from tessera.printing import Told
+from tessera.errors import InputError
 
 
-class GpawError(Told, RuntimeError):
+class GpawError(InputError):
     """Tessera can't be used by this GPAW or on these ranks; the text says why."""
 
 

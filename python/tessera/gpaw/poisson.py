@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError, RunError
 from tessera.gpaw import domains
 
 Field = NDArray[np.float64]
@@ -32,7 +33,7 @@ TOLERANCES = (1e-15, 0.1)
 class _Solver:
     """Tessera's solver for one of GPAW's and the grid that it has now. Making it is collective.
 
-    Raises the module's InputError on all ranks for a grid that can't be.
+    Raises InputError on all ranks for a grid that can't be.
     """
 
     def __init__(self, theirs: Any, is_fast: bool) -> None:
@@ -188,5 +189,5 @@ def _convergence_error() -> type[Exception]:
 def _solved(solver: _Solver, phi: Field, rho: Field, has_guess: bool, tolerance: float) -> int:
     try:
         return max(1, solver.solve(phi, rho, has_guess, tolerance))
-    except (solver.module.InputError, solver.module.RunError) as error:
+    except (InputError, RunError) as error:
         raise _convergence_error()(str(error)) from None

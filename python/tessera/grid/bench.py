@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.machine.change import change_map
 from tessera.supervise import output_of
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 #: Predicted times that differ by less are taken to be equal, as in cpp/tessera/grid/choice/cost.h.
 ALIKE = 0.02
-
-
-class BenchError(launch.LaunchError):
-    """Raised where trials can't be made; says what was found and how to mend it."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def command(request: Request, ranks: int, threads: int) -> list[str]:
     package = Path(__file__).resolve().parents[1]
     built = {name: Path(sys.executable) for name in launch.FLAVOURS if any(package.glob(f"_grid_{name}.*"))}
     if not built:
-        raise BenchError("the compiled part of tessera.grid is missing; build it with `make build`")
+        raise launch.LaunchError("the compiled part of tessera.grid is missing; build it with `make build`")
 
     flavour = "serial" if ranks == 1 else request.mpi
     if flavour == "auto":  # of the first launcher with such a module; else engine_command says what is missing
@@ -116,7 +113,7 @@ def started(request: Request, ranks: int, threads: int) -> dict[str, Any]:
     complaint = next((one["error"] for one in said if "error" in one), "")
     if done.returncode != 0 or complaint or not said:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise BenchError(complaint or f"the ranks failed: {lines[-1]}")
+        raise launch.LaunchError(complaint or f"the ranks failed: {lines[-1]}")
     return said[-1]
 
 
@@ -144,7 +141,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         one["predicted"] = seconds
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
-        raise BenchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
+        raise launch.LaunchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
     least = min(trials, key=lambda one: one["predicted"])
     alike = [one for one in trials if one["approach"] == least["approach"]
              and one["predicted"] <= least["predicted"] / (1 - ALIKE)]  # fmt: skip
@@ -204,7 +201,7 @@ def overlap_of_map(path: Path, ranks: int, threads: int) -> float | None:
 def predictions(
     request: Request, ranks: int, threads: int, trials: list[dict[str, Any]], rates: dict[str, float]
 ) -> list[float]:
-    """Returns the seconds that the model predicts for each trial of a job. Raises BenchError."""
+    """Returns the seconds that the model predicts for each trial of a job. Raises LaunchError."""
     import tessera._core as core
 
     try:
@@ -220,13 +217,13 @@ def predictions(
             configurations=[(one["approach"], one["batch"], one["slope"]) for one in trials],
             **rates,
         )
-    except core.InputError as error:
-        raise BenchError(str(error)) from None
+    except InputError as error:
+        raise launch.LaunchError(str(error)) from None
     return [one["seconds"] for one in json.loads(found)]
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """Draws the time of each approach by batch, a panel for each job. Raises PlotError."""
+    """Draws the time of each approach by batch, a panel for each job. Raises InputError."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from tessera import flavours
 from tessera.arguments import (
     NO_NUMBERS,
-    ArgumentError,
     Settled,
     aligned_empty,
     checked_number,
@@ -26,6 +25,7 @@ from tessera.arguments import (
     real_values,
     slices,
 )
+from tessera.errors import InputError
 from tessera.grid.eigen import Eigenstates, eigenstates
 from tessera.grid.errors import GridError
 from tessera.grid.poisson import Poisson
@@ -78,7 +78,7 @@ class Grid(Settled):
             threads = checked_number("threads", threads)
             machine = checked_path(machine)
             settings = (shape, edges, steps.tolist(), processes)
-        except ArgumentError as error:
+        except InputError as error:
             complaint = str(error)
         if comm is not None:
             if not flavours.is_communicator(comm):
@@ -105,7 +105,7 @@ class Grid(Settled):
                 fortran_handle=flavours.handle_of(self._module, comm),
                 threads=threads,
             )
-        except self._module.InputError as error:
+        except InputError as error:
             raise GridError(str(error)) from None
         self.processes: tuple[int, int, int] = tuple(self._native.processes)
         self.slices = slices(self._native.bounds)
@@ -164,8 +164,8 @@ class Grid(Settled):
         try:
             its = _checked_dtype(dtype)
             if not isinstance(stencil, Stencil) or len(stencil.offsets) == 0:
-                raise ArgumentError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil with terms")
-        except ArgumentError as error:
+                raise InputError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil with terms")
+        except InputError as error:
             complaint = str(error)
         self.agree(complaint)
         terms = (stencil.offsets.tolist(), stencil.coefficients.tolist())
@@ -220,7 +220,7 @@ class Grid(Settled):
         """
         try:
             turned, complaint = _checked_phases(phases), ""
-        except ArgumentError as error:
+        except InputError as error:
             turned, complaint = [], str(error)
         self.agree(complaint)
         return eigenstates(
@@ -294,14 +294,14 @@ class Grid(Settled):
     def _made(self, make: Any, order: Any, *more: int) -> Stencil:
         try:
             return Stencil.of(make(checked_number("order", order), *more, self.steps.tolist()))
-        except (ArgumentError, self._module.InputError) as error:
+        except InputError as error:
             raise GridError(str(error)) from None
 
     def agree(self, complaint: str) -> None:
         """Raises the first rank's complaint on every rank, if there is one. Collective."""
         try:
             self._native.agree(complaint)
-        except self._module.InputError as error:
+        except InputError as error:
             raise GridError(str(error)) from None
 
     def __repr__(self) -> str:
@@ -330,8 +330,8 @@ class Operator(Settled):
             n = 0 if batch is None else checked_number("batch", batch)
             ramp = -1 if slope is None else checked_number("slope", slope, least=0)
             if not isinstance(stencil, Stencil):
-                raise ArgumentError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil")
-        except ArgumentError as error:
+                raise InputError(f"stencil is {stencil!r}; expected a tessera.grid.Stencil")
+        except InputError as error:
             complaint = str(error)
         grid.agree(complaint)
         self.grid, self.stencil = grid, stencil
@@ -349,7 +349,7 @@ class Operator(Settled):
                 phases=turned,
                 shares_memory=bool(shared_memory),
             )
-        except module.InputError as error:
+        except InputError as error:
             raise GridError(str(error)) from None
         self._one_at_a_time = threading.Lock()
         self._settle()
@@ -366,7 +366,7 @@ class Operator(Settled):
 
     @property
     def slope(self) -> int:
-        """How many smaller batches come first."""
+        """Number of smaller batches with which the exchange begins."""
         return int(self._native.slope)
 
     @property
@@ -409,12 +409,10 @@ class Transfer(Settled):
             order = checked_number("order", order)
             turned = _checked_phases(phases)
             if not isinstance(target, Grid) or not _are_alike(source.comm, target.comm):
-                raise ArgumentError(f"{target!r} is no grid on the same ranks; expected one")
+                raise InputError(f"{target!r} is no grid on the same ranks; expected one")
             if any(phase != 1 and not (self.is_complex and edge) for phase, edge in zip(turned, source.periodic)):
-                raise ArgumentError(
-                    f"phases are {phases!r}; expected 1 for real fields and edges that are not periodic"
-                )
-        except ArgumentError as error:
+                raise InputError(f"phases are {phases!r}; expected 1 for real fields and edges that are not periodic")
+        except InputError as error:
             complaint = str(error)
         source.agree(complaint)
         self.source, self.target = source, target
@@ -424,7 +422,7 @@ class Transfer(Settled):
             self._native = make(
                 source._native, target._native, halves=halves, order=order, is_complex=self.is_complex, phases=turned
             )
-        except module.InputError as error:
+        except InputError as error:
             raise GridError(str(error)) from None
         self._one_at_a_time = threading.Lock()
         self._settle()
@@ -456,7 +454,7 @@ def _applied(
         out = aligned_empty(shape, function.dtype) if out is None else checked_out(out, shape, function.dtype)
         if np.may_share_memory(out, values):
             complaint = "out shares memory with the fields; expected another array"
-    except ArgumentError as error:
+    except InputError as error:
         complaint = str(error)
     except (ValueError, MemoryError) as error:
         complaint = f"what is given is no array: {error}"
@@ -482,7 +480,7 @@ def _checked_edges(periodic: Any) -> tuple[bool, bool, bool]:
     except TypeError:
         edges = ()
     if len(edges) != 3 or not all(isinstance(edge, bool | np.bool_) for edge in edges):
-        raise ArgumentError(f"periodic is {periodic!r}; expected True, False or three of them")
+        raise InputError(f"periodic is {periodic!r}; expected True, False or three of them")
     return bool(edges[0]), bool(edges[1]), bool(edges[2])
 
 
@@ -497,7 +495,7 @@ def _steps(cell: Any, shape: tuple[int, int, int], periodic: tuple[bool, bool, b
     if edges.shape == (3,):
         edges = np.diag(edges)
     if edges.shape != (3, 3) or not np.isfinite(edges).all() or not abs(np.linalg.det(edges)) > 0:
-        raise ArgumentError(f"cell is {cell!r}; expected three lengths or three edges as rows, not in a plane")
+        raise InputError(f"cell is {cell!r}; expected three lengths or three edges as rows, not in a plane")
     return edges / [[n if wraps else n + 1] for n, wraps in zip(shape, periodic)]
 
 
@@ -507,7 +505,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     except TypeError:
         found = np.dtype(object)
     if found.name not in REAL_OF:
-        raise ArgumentError(f"dtype is {dtype!r}; expected one of {', '.join(REAL_OF)}")
+        raise InputError(f"dtype is {dtype!r}; expected one of {', '.join(REAL_OF)}")
     return found
 
 
@@ -517,7 +515,7 @@ def _checked_phases(phases: Any) -> list[complex]:
     except NO_NUMBERS:
         turned = []
     if len(turned) != 3 or not np.allclose(np.abs(turned), 1, rtol=0, atol=1e-9):
-        raise ArgumentError(f"phases are {phases!r}; expected three complex numbers of absolute value 1")
+        raise InputError(f"phases are {phases!r}; expected three complex numbers of absolute value 1")
     return turned
 
 

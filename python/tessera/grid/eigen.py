@@ -20,7 +20,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from tessera.arguments import NO_NUMBERS, ArgumentError, aligned_empty, checked_number, fitting
+from tessera.arguments import NO_NUMBERS, aligned_empty, checked_number, fitting
+from tessera.errors import InputError
 from tessera.grid.errors import GridError
 
 Matrix = NDArray[Any]
@@ -78,15 +79,15 @@ def eigenstates(
         number = _checked_dtype(dtype, phases)
         tolerance = _checked_tolerance(tolerance)
         if n > points:
-            raise ArgumentError(f"n is {n}; expected at most the number of points, {points}")
+            raise InputError(f"n is {n}; expected at most the number of points, {points}")
         values = fitting(potential, grid.local_shape, np.dtype(np.float64))
         if not np.isfinite(values).all():
-            raise ArgumentError("the potential has values that are not finite; expected numbers")
+            raise InputError("the potential has values that are not finite; expected numbers")
         if guess is not None:
             first = fitting(guess, (np.shape(guess)[0] if np.ndim(guess) else 0, *grid.local_shape), number)
             if not np.isfinite(first).all():
-                raise ArgumentError("the guess has values that are not finite; expected numbers")
-    except ArgumentError as error:
+                raise InputError("the guess has values that are not finite; expected numbers")
+    except InputError as error:
         complaint = str(error)
     except (ValueError, MemoryError) as error:
         complaint = f"what is given is no array: {error}"
@@ -109,7 +110,7 @@ def eigenstates(
             phases=phases,
             potential=values,
         )
-    except grid._module.InputError as error:
+    except InputError as error:
         raise GridError(str(error)) from None
     # A few more waves than asked for make the last of these converge as quickly as the others; where they don't, as in
     # a shell of nearly equal energies, there will be more.
@@ -135,9 +136,9 @@ def _checked_dtype(dtype: DTypeLike | None, phases: list[complex]) -> np.dtype[A
     except TypeError:
         found = np.dtype(object)
     if found.name not in ("float64", "complex128"):
-        raise ArgumentError(f"dtype is {dtype!r}; expected float64 or complex128")
+        raise InputError(f"dtype is {dtype!r}; expected float64 or complex128")
     if is_turned and found.kind != "c":
-        raise ArgumentError("phases go with complex fields; expected complex128 or no dtype")
+        raise InputError("phases go with complex fields; expected complex128 or no dtype")
     return found
 
 
@@ -147,7 +148,7 @@ def _checked_tolerance(tolerance: Any) -> float:
     except NO_NUMBERS:
         found = 0.0
     if not 0 < found < np.inf:
-        raise ArgumentError(f"tolerance is {tolerance!r}; expected a number above 0, in hartree")
+        raise InputError(f"tolerance is {tolerance!r}; expected a number above 0, in hartree")
     return found
 
 

@@ -1,7 +1,7 @@
 """What a grid raises."""
 
-from tessera.arguments import ArgumentError
+from tessera.errors import InputError
 
 
-class GridError(ArgumentError):
+class GridError(InputError):
     """A grid or an operator can't be made, or an array does not fit it; all ranks raise it."""

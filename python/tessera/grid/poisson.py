@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tessera.arguments import NO_NUMBERS, ArgumentError, Settled, aligned_empty, checked_number, checked_out, fitting
+from tessera.arguments import NO_NUMBERS, Settled, aligned_empty, checked_number, checked_out, fitting
+from tessera.errors import InputError, RunError
 from tessera.grid.errors import GridError
 
 REAL = np.dtype(np.float64)
@@ -41,8 +42,8 @@ class Poisson(Settled):
             order, max_iterations = checked_number("order", order), checked_number("max_iterations", max_iterations)
             tolerance = _checked_tolerance(tolerance)
             if (np.abs(grid.steps - np.diag(steps)) > 1e-12 * np.abs(steps).max()).any():
-                raise ArgumentError("the edges of the cell are not along x, y and z; expected an orthogonal cell")
-        except ArgumentError as error:
+                raise InputError("the edges of the cell are not along x, y and z; expected an orthogonal cell")
+        except InputError as error:
             complaint = str(error)
         grid.agree(complaint)
         self.grid, self.method, self.order, self.tolerance = grid, str(method), order, tolerance
@@ -56,7 +57,7 @@ class Poisson(Settled):
                 max_iterations=max_iterations,
                 has_images=bool(images),
             )
-        except grid._module.InputError as error:
+        except InputError as error:
             raise GridError(str(error)) from None
         self._found = (0, 0.0)
         self._one_at_a_time = threading.Lock()
@@ -91,16 +92,15 @@ class Poisson(Settled):
                 complaint = "out shares memory with the density; expected another array"
             elif first is not None and first is not out:
                 np.copyto(out, first)
-        except ArgumentError as error:
+        except InputError as error:
             complaint = str(error)
         except (ValueError, MemoryError) as error:
             complaint = f"what is given is no array: {error}"
-        module = self.grid._module
         with self._one_at_a_time:
             self.grid.agree(complaint)
             try:
                 self._found = self._native.solve(rho, out, guess is not None)
-            except (module.InputError, module.RunError) as error:
+            except (InputError, RunError) as error:
                 raise GridError(str(error)) from None
         assert out is not None
         return out
@@ -110,4 +110,4 @@ def _checked_tolerance(tolerance: Any) -> float:
     try:
         return float(tolerance)
     except NO_NUMBERS:
-        raise ArgumentError(f"tolerance is {tolerance!r}; expected a number between 0 and 1") from None
+        raise InputError(f"tolerance is {tolerance!r}; expected a number between 0 and 1") from None

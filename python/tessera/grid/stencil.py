@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tessera.arguments import NO_NUMBERS, ArgumentError, real_values
+from tessera.arguments import NO_NUMBERS, real_values
+from tessera.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
 class Stencil:
     """out(r) = Σ coefficients[k] · in(r + offsets[k]), summed in this order.
 
-    `offsets` (n, 3), whole numbers of points along the edges of the grid; `coefficients` (n,). Raises `ArgumentError`.
+    `offsets` (n, 3), whole numbers of points along the edges of the grid; `coefficients` (n,). Raises `InputError`.
     """
 
     offsets: NDArray[np.int64]
@@ -25,18 +26,18 @@ class Stencil:
         try:
             whole, numbers = np.asarray(offsets), real_values(coefficients)
         except NO_NUMBERS as error:
-            raise ArgumentError(f"a stencil of numbers was expected: {error}") from None
+            raise InputError(f"a stencil of numbers was expected: {error}") from None
         if whole.ndim != 2 or whole.shape[1:] != (3,) or numbers.shape != whole.shape[:1] or not len(numbers):
-            raise ArgumentError(
+            raise InputError(
                 f"offsets of shape {whole.shape} and coefficients of shape {numbers.shape}; expected (n, 3) and (n,), "
                 "n at least 1"
             )
         if whole.dtype.kind not in "iu":
-            raise ArgumentError(f"offsets are {whole.dtype}; expected whole numbers of points")
+            raise InputError(f"offsets are {whole.dtype}; expected whole numbers of points")
         if np.abs(whole.astype(np.float64)).max() >= 2**31:
-            raise ArgumentError("an offset is too far; expected fewer points than a grid has")
+            raise InputError("an offset is too far; expected fewer points than a grid has")
         if not np.isfinite(numbers).all():
-            raise ArgumentError("a coefficient is not finite; expected numbers")
+            raise InputError("a coefficient is not finite; expected numbers")
         object.__setattr__(self, "offsets", whole.astype(np.int64))
         object.__setattr__(self, "coefficients", numbers)
 

@@ -32,10 +32,6 @@ ATOM_BYTES = {"text": 146, "history": 146, "binary": 40, "xdr": 40, "netcdf": 12
 ALIKE = 1.5  # more files at once may take so many times as long as one
 
 
-class BenchError(launch.LaunchError):
-    """Raised where a folder, a map or a measurement can't be used; says what was found and how to mend it."""
-
-
 @dataclass(frozen=True)
 class Request:
     """What to measure: `ranks` are the sizes of jobs, one after the other."""
@@ -94,7 +90,7 @@ def commands(request: Request) -> list[tuple[int, list[str]]]:
             )
             found.append((ranks, command))
     if not found:
-        raise BenchError(
+        raise launch.LaunchError(
             "none of these methods can be measured here: "
             + "; ".join(
                 f"{name} {why_missing(name, request.mpi) or 'writes none of the formats'}" for name in request.methods
@@ -104,15 +100,15 @@ def commands(request: Request) -> list[tuple[int, list[str]]]:
 
 
 def check_folder(folder: Path, request: Request) -> None:
-    """Raises BenchError where the folder is none, or has too little room."""
+    """Raises LaunchError where the folder is none, or has too little room."""
     if not folder.is_dir():
-        raise BenchError(f"{folder} is no folder; make it, or choose another")
+        raise launch.LaunchError(f"{folder} is no folder; make it, or choose another")
     if not os.access(folder, os.W_OK):
-        raise BenchError(f"{folder} can't be written to; check its permissions or choose another")
+        raise launch.LaunchError(f"{folder} can't be written to; check its permissions or choose another")
     needed = request.atoms * max(ATOM_BYTES[name] for name in request.formats) + 32_000_000
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise BenchError(
+        raise launch.LaunchError(
             f"{folder} has {free / 1e6:,.0f} MB free, but files of {needed / 1e6:,.0f} MB are written; free some, or "
             "give fewer --atoms"
         )
@@ -120,7 +116,7 @@ def check_folder(folder: Path, request: Request) -> None:
 
 def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     """Runs all numbers of ranks and returns {folder, kind, atoms, order, runs: what `tessera-io bench` prints}. `tell`
-    gets a line of progress before each. Raises BenchError with the program's own message where it fails."""
+    gets a line of progress before each. Raises LaunchError with the program's own message where it fails."""
     folder = request.folder.resolve()
     check_folder(folder, request)
     runs: list[dict[str, Any]] = []
@@ -132,7 +128,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             said = [line.split(": error: ", 1)[1] for line in lines if ": error: " in line]
-            raise BenchError(said[0] if said else f"tessera-io failed: {lines[-1]}")
+            raise launch.LaunchError(said[0] if said else f"tessera-io failed: {lines[-1]}")
         found = json.loads(done.stdout.strip().splitlines()[-1])
         if is_first:
             missing = {name: why_missing(name, request.mpi) for name in request.methods if name in LIBRARIES}
@@ -247,6 +243,6 @@ def choose(map_file: Path, path: Path, *, ranks: int, atoms: int, formats: Seque
         words += ["--atoms", atoms, "--ranks", ranks]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise BenchError(done.stderr.strip().partition(": error: ")[2] or f"{PROGRAM} choose failed")
+            raise launch.LaunchError(done.stderr.strip().partition(": error: ")[2] or f"{PROGRAM} choose failed")
         found[name] = json.loads(done.stdout)
     return found

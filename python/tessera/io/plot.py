@@ -14,7 +14,7 @@ _LINES = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#5A
 
 def plot_results(results: dict[str, Any], output: Path) -> Path:
     """Draws a panel for each format to `output` (PNG, PDF or SVG by its ending) and returns that path. Raises
-    PlotError."""
+    InputError."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tessera.errors import InputError
 from tessera.files import beside, write_text
 from tessera.launch import LaunchError
 
@@ -26,6 +27,6 @@ def change_map(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
         with beside(path) as temporary:
             temporary.write_text(json.dumps(content))
             text = core.read_map(str(temporary))
-    except core.InputError as error:
+    except InputError as error:
         raise LaunchError(str(error)) from None
     write_text(path, text)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.machine.network import Network
 from tessera.machine.quantities import bytes_text, names_text, rate_text
-from tessera.plots import GREY, STYLE, PlotError, save
+from tessera.plots import GREY, STYLE, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,9 +43,9 @@ def times_of(measurements: dict[str, Any]) -> Times:
 
 
 def plot_content(content: dict[str, Any], output: Path, file: str) -> Path:
-    """Draws the content of a machine file. Raises PlotError."""
+    """Draws the content of a machine file. Raises InputError."""
     if content.get("network") is None:
-        raise PlotError(f"{file} holds no network to draw, only one node; measure one with `tessera machine measure`")
+        raise InputError(f"{file} holds no network to draw, only one node; measure one with `tessera machine measure`")
     measurements = content.get("measurements")
     times = None if measurements is None else times_of(measurements)
     network = Network.from_json(content["network"])
@@ -53,7 +54,7 @@ def plot_content(content: dict[str, Any], output: Path, file: str) -> Path:
 
 
 def plot_map(network: Network, times: Times | None, output: str | Path, title: str) -> Path:
-    """Draws to `output` (PNG, PDF or SVG by its ending) and returns that path. Raises PlotError."""
+    """Draws to `output` (PNG, PDF or SVG by its ending) and returns that path. Raises InputError."""
     output = Path(output)
     import matplotlib
 

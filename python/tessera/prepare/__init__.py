@@ -4,6 +4,6 @@ Read `flat` first (the whole system as arrays, and its split into templates), th
 `assemble` joins templates, box and coordinates and checks them.
 """
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 __all__ = ["InputError"]

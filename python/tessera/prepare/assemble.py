@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tessera.prepare.constants import COULOMB
+from tessera.constants import COULOMB
+from tessera.errors import InputError
 from tessera.prepare.coordinates import Coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
 from tessera.prepare.numbering import number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import FASTEST, times, to_fraction, too_fast
-from tessera.system.box import Placed, heights, placed, with_images
+from tessera.system.box import heights, placed, with_images
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray, IndexArray
 from tessera.system.scratch import give_back, scratch
 from tessera.system.vacuum import frame_around
@@ -186,7 +186,7 @@ def choose_box(
     if not vacuum:
         if chosen is None:
             raise InputError(f"{file} has no box: give --box or --vacuum")
-        found = check_box(chosen)
+        found = placed(chosen)
         notes = ["the box vectors are replaced by shorter ones of the same lattice"] if found.reduced else []
         if found.rotation is not None:
             notes.append("box and coordinates are rotated so that the first box vector lies along x, the second in xy")
@@ -197,14 +197,6 @@ def choose_box(
     if (edges > about_middle).any():
         return Place(np.diag(about_middle), False, centre=middle)
     return Place(np.diag(edges), False)
-
-
-def check_box(box: FloatArray) -> Placed:
-    """Returns the box in a system's form; raises `InputError` if it is none."""
-    try:
-        return placed(box)
-    except ValueError as error:
-        raise InputError(str(error)) from None
 
 
 def check_overlaps(flat: FlatTopology, system: System) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.constants import atomic_numbers
+from tessera.errors import InputError
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.charmm_duplicates import Key
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
-from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import neighbour_pairs, sorted_pairs
 from tessera.prepare.numbering import selection_of

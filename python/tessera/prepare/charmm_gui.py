@@ -17,16 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.files import real_path
-from tessera.prepare.assemble import check_box
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_stream import lines_of
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.prepare.coordinates.pdb import CRYST1_COLUMNS
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import read_text, without_mark
 from tessera.system import System
-from tessera.system.box import is_orthorhombic, lengths_and_angles
+from tessera.system.box import is_orthorhombic, lengths_and_angles, placed
 from tessera.system.model import FloatArray
 
 #: the folders for programs, those that read CHARMM's own files first
@@ -255,7 +254,7 @@ def _agreed(cells: list[_Cell]) -> FloatArray | None:
             )
     try:
         box = box_from_lengths(first.numbers[:3], first.numbers[3:])
-        if box is None or is_orthorhombic(check_box(box).box):
+        if box is None or is_orthorhombic(placed(box).box):
             return box
     except InputError as error:
         raise InputError(f"{first.where}: {error}") from None

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.constants import RMIN_TO_SIGMA
+from tessera.errors import InputError
 from tessera.prepare.charmm_duplicates import Definition, Key, Row, Table, Used, generations
 from tessera.prepare.charmm_stream import Card, Line, Reading, read_cards
-from tessera.prepare.constants import RMIN_TO_SIGMA
-from tessera.prepare.errors import InputError
 from tessera.system import USUAL_LENNARD_JONES
 from tessera.system.model import FloatArray
 

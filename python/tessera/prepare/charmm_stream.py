@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tessera.errors import InputError
 from tessera.files import real_path
-from tessera.prepare.errors import InputError, require_file
-from tessera.prepare.text import read_text
+from tessera.prepare.text import read_text, require_file
 
 _MOST_FILES, _DEEPEST = 1000, 20  # against streams that read another twice, which reads another twice, …
 _LONGEST_VALUE = 4096  # characters, against variables that double their own value repeatedly

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.rows import Rows
 from tessera.system import TERM_ATOMS, Template, Terms, VirtualSites
 from tessera.system.model import FloatArray, IdArray, IndexArray

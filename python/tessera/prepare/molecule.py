@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from tessera.prepare.constants import HYDROGEN_MASS_LIMIT
+from tessera.constants import HYDROGEN_MASS_LIMIT
 from tessera.system import ForceField, Template
 from tessera.system.model import IndexArray
 

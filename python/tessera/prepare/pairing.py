@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates import NO_NUMBER, Coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.system.model import IdArray
 

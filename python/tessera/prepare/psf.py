@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates.residue_ids import read_residue_ids
-from tessera.prepare.errors import InputError, require_file
-from tessera.prepare.text import read_bytes
+from tessera.prepare.text import read_bytes, require_file
 from tessera.system.model import FloatArray, IdArray, IndexArray
 
 _HEADER = re.compile(rb"^[ \t]*(\d{1,15})(?:[ \t]+(\d{1,15}))?[ \t]*!(\w+)[^\n]*\n?", re.MULTILINE)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError, require_file
+from tessera.errors import InputError
 from tessera.system.model import FloatArray, IdArray
 
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)  # that of UTF-32-LE begins as the first
@@ -27,6 +27,16 @@ _GZIP = b"\x1f\x8b"
 _OTHER_COMPRESSION = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 _EXPANDED_BYTES, _EXPANDED_A_BYTE = 64 << 20, 30  # gzip shrinks coordinates as text to a fourth, rarely to a tenth
 _BLANK_LINES = 1_000_000  # the most lines of a file with fewer than four characters a line
+
+
+def require_file(path: str | Path, what: str) -> Path:
+    """Returns the path. Raises `InputError` where the file is missing or empty."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{what} not found: {path}")
+    if path.stat().st_size == 0:
+        raise InputError(f"{what} is empty: {path}")
+    return path
 
 
 def read_text(path: str | Path) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.system.virtual_sites import FRAMES
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.export.structure import structure_of
-from tessera.prepare.assemble import check_box
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.pairing import pair_by_name
 from tessera.system import System
 from tessera.system.blocks import to_fraction
+from tessera.system.box import placed
 from tessera.system.vacuum import with_positions
 
 
@@ -30,7 +30,7 @@ def with_coordinates(system: System, path: Path) -> System:
     if not system.periodic:  # which has the coordinates of its input
         return replace(with_positions(system, found.position), velocity=None)
     # The file's frame is that of the input, which `prepare` has rotated where its box was.
-    rotation = None if found.box is None else check_box(found.box).rotation
+    rotation = None if found.box is None else placed(found.box).rotation
     position = found.position if rotation is None else found.position @ rotation
     return replace(system, fraction=to_fraction(position, system.box), velocity=None)
 

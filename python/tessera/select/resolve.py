@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.errors import SENSELESS
-from tessera.prepare.errors import InputError
+from tessera.errors import SENSELESS, InputError
 from tessera.system import System
 from tessera.system.model import IdArray
 

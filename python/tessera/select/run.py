@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tessera import launch
+from tessera.errors import InputError
 from tessera.files import write_text
-from tessera.prepare.errors import InputError
 from tessera.select.references import with_coordinates
 from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
 from tessera.traj.find import SETTINGS
@@ -52,7 +52,7 @@ def selection_arguments(
         arguments += ["--selections", str(output / NAME)]
     if not missing and not to_write:
         return arguments
-    from tessera.system import SystemFileError, read, write
+    from tessera.system import read, write
 
     try:
         system = read(Path(asked["system"]))
@@ -63,7 +63,7 @@ def selection_arguments(
             arguments += ["--selections", str(place / NEXT_NAME)]
         for path, target in to_write.items():
             write(with_coordinates(system, path), target)
-    except (InputError, SystemFileError) as error:
+    except InputError as error:
         raise launch.LaunchError(str(error)) from None
     except OSError as error:
         raise launch.LaunchError(f"{place} can't be written to: {error.strerror or error}") from None

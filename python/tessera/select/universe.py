@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tessera.errors import SENSELESS
+from tessera.errors import SENSELESS, InputError
 from tessera.export.structure import Structure, terms
-from tessera.prepare.errors import InputError
 from tessera.system import System
 from tessera.system.model import IdArray
 

@@ -3,7 +3,6 @@
 `read` and `write` follow `docs/reference/system_file.md`.
 """
 
-from tessera.system.errors import SystemFileError
 from tessera.system.file import image, read, write
 from tessera.system.model import (
     ALL_PAIRS,
@@ -26,7 +25,6 @@ __all__ = [
     "ForceField",
     "LennardJones",
     "System",
-    "SystemFileError",
     "Template",
     "Terms",
     "VirtualSites",

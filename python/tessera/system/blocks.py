@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.system.arrays import FloatArray, IdArray
-from tessera.system.errors import SystemFileError
 
 BLOCK_EDGE = 16.0  # Å, about
 MOST_BLOCKS = 2**20  # about, of fewer atoms
@@ -39,7 +39,7 @@ class Parts:
 
 
 def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
-    """Converts positions (n,3) Å to int32 fractions in [−½, ½) of each box vector. Raises `SystemFileError` for one
+    """Converts positions (n,3) Å to int32 fractions in [−½, ½) of each box vector. Raises `InputError` for one
     that is so many boxes away that its place is lost in rounding."""
     out = np.empty((len(position), 3), np.int32)
     diagonal, inverse = np.diag(box), np.asarray(np.linalg.inv(box), np.float64)
@@ -51,7 +51,7 @@ def to_fraction(position: FloatArray, box: FloatArray) -> NDArray[np.int32]:
         if len(far):
             atom = begin + int(far[0])
             x, y, z = position[atom]
-            raise SystemFileError(
+            raise InputError(
                 f"atom {atom + 1:,} is at ({x:g} {y:g} {z:g}) Å, more than {MOST_TURNS:,} boxes away; "
                 "give it a place near the box"
             )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.system.model import FloatArray, IdArray
 
 #: Å; in a longer box positions would be rounded to more than 3e-4 Å
@@ -88,16 +89,16 @@ def with_images(fraction: NDArray[np.int32], box: FloatArray, reach: float) -> t
 
 def placed(vectors: FloatArray) -> Placed:
     """Returns any three vectors (3,3) Å in the form of a system's box. The third of left-handed ones is turned round,
-    which keeps the lattice. Raises `ValueError` where they span no volume or are not finite."""
+    which keeps the lattice. Raises `InputError` where they span no volume or are not finite."""
     vectors = np.array(vectors, np.float64)
     lengths = np.linalg.norm(vectors, axis=1)
     if not np.isfinite(vectors).all() or not (lengths > 0).all():
-        raise ValueError(f"box vectors must be finite and longer than 0 Å, found {vectors.tolist()}")
+        raise InputError(f"box vectors must be finite and longer than 0 Å, found {vectors.tolist()}")
     if lengths.max() > LONGEST:
-        raise ValueError(f"box vectors must be at most {LONGEST:,.0f} Å long, found one of {lengths.max():.6g} Å")
+        raise InputError(f"box vectors must be at most {LONGEST:,.0f} Å long, found one of {lengths.max():.6g} Å")
     volume = float(np.linalg.det(vectors / lengths[:, None]))
     if abs(volume) < 1e-6:
-        raise ValueError(f"the box vectors lie in a plane: {vectors.tolist()}")
+        raise InputError(f"the box vectors lie in a plane: {vectors.tolist()}")
     vectors = _without_rounding(vectors)
     rotation = None
     if np.triu(vectors, 1).any() or (np.diag(vectors) < 0).any():

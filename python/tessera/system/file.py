@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera import checked_file
+from tessera.errors import InputError
 from tessera.files import replaced
 from tessera.ranks import ALONE, Ranks
 from tessera.system import hdf5
 from tessera.system.arrays import IdArray
 from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order
-from tessera.system.errors import SystemFileError
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
@@ -79,13 +79,13 @@ def write(
     and write them together: collective. `report` gets the number of atoms that are written, from time to time. With
     `whole` large molecules are not divided into units.
 
-    Raises `SystemFileError` where an index is out of range, a number is not finite or the disk is full, and
+    Raises `InputError` where an index is out of range, a number is not finite or the disk is full, and
     `EndedElsewhere` where another rank does.
     """
     check_system(system, has_atoms=parts is None)
     path = Path(path)
     if not path.parent.is_dir():
-        raise SystemFileError(f"the folder {path.parent} does not exist")
+        raise InputError(f"the folder {path.parent} does not exist")
     parts = _parts_of(system) if parts is None else parts
     try:
         if ranks.is_root:
@@ -94,7 +94,7 @@ def write(
         else:
             _write_parts(ranks.from_root(None), parts, ranks, report)
     except OSError as error:
-        raise SystemFileError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
+        raise InputError(f"{path} can't be written: {hdf5.reason(error)}; choose another place") from error
 
 
 def image(system: System) -> bytes:
@@ -315,42 +315,42 @@ def read(path: str | Path, has_atoms: bool = True) -> System:
     """Reads a system; its coordinates are put back into id order. Without `has_atoms` neither they nor velocities are
     read: the system has none.
 
-    Raises `SystemFileError` where the file is missing, is no system file or is of another version.
+    Raises `InputError` where the file is missing, is no system file or is of another version.
     """
     path = Path(path)
     if not path.is_file():
-        raise SystemFileError(f"no system file {path}")
+        raise InputError(f"no system file {path}")
     try:
         is_checked = checked_file.is_checked(path)
         if is_checked:
             checked_file.check(path, bulk=has_atoms)
         file = h5py.File(path, "r")
-    except checked_file.DamagedFileError as error:
-        raise SystemFileError(str(error)) from error
     except OSError as error:
-        raise SystemFileError(f"{path} is not a readable system file: {error}") from error
+        raise InputError(f"{path} is not a readable system file: {error}") from error
     with file:
         try:
             _check_kind(path, file, is_checked)
             _check_names(path, file)
             return _read_system(file, has_atoms)
+        except InputError:
+            raise
         except (OSError, KeyError, IndexError, ValueError, TypeError, RuntimeError) as error:
             # HDF5 found an error, or a member is missing.
-            raise SystemFileError(f"{path} is damaged: {error}") from error
+            raise InputError(f"{path} is damaged: {error}") from error
 
 
 def _check_kind(path: Path, file: Any, is_checked: bool) -> None:
     found = _text(file.attrs.get("format", ""))
     if found != FORMAT:
-        raise SystemFileError(f"{path} is not a system file (format {found!r})")
+        raise InputError(f"{path} is not a system file (format {found!r})")
     version = int(file.attrs["version"])
     if not 2 <= version <= VERSION:
-        raise SystemFileError(
+        raise InputError(
             f"{path} is a system file of version {version}, this tessera reads versions 2 and {VERSION}: "
             f"{'use a newer tessera' if version > VERSION else 'make it again with `tessera prepare`'}"
         )
     if not is_checked:
-        raise SystemFileError(f"{path} is damaged: its checksums are missing; copy it again or make it again")
+        raise InputError(f"{path} is damaged: its checksums are missing; copy it again or make it again")
 
 
 def _check_names(path: Path, file: Any) -> None:
@@ -358,9 +358,9 @@ def _check_names(path: Path, file: Any) -> None:
     found = hdf5.names(file)
     for name in found:
         if not KNOWN_NAME.fullmatch(name):
-            raise SystemFileError(f"{path} holds {name}, which this program does not know")
+            raise InputError(f"{path} holds {name}, which this program does not know")
     if int(file.attrs.get("n_names", len(found))) != len(found):
-        raise SystemFileError(
+        raise InputError(
             f"{path} is damaged: it holds {len(found)} groups and datasets, expected {file.attrs['n_names']}"
         )
 
@@ -467,7 +467,7 @@ def _insertion(group: Any, n_residues: int) -> NDArray[Any]:
     codes = np.zeros(n_residues if words else 0, "S1")
     for word in words:
         if not re.fullmatch(r"\d{1,9}[!-~]", word) or int(word[:-1]) >= n_residues:
-            raise SystemFileError(f"{group.name} has {n_residues} residues and names the insertion code {word!r}")
+            raise InputError(f"{group.name} has {n_residues} residues and names the insertion code {word!r}")
         codes[int(word[:-1])] = word[-1]
     return codes
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.system.arrays import FloatArray, IdArray
 from tessera.system.blocks import FASTEST, too_fast
-from tessera.system.errors import SystemFileError
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     LJ_MODIFIERS,
@@ -23,14 +23,14 @@ from tessera.system.virtual_sites import FRAMES
 
 def _check(condition: bool, message: str) -> None:
     if not condition:
-        raise SystemFileError(message)
+        raise InputError(message)
 
 
 def check_velocities(velocity: FloatArray, ids: IdArray) -> None:
-    """Raises `SystemFileError` where the velocity (n,3) Å/ps of one of these atoms is out of the engine's range."""
+    """Raises `InputError` where the velocity (n,3) Å/ps of one of these atoms is out of the engine's range."""
     for row in too_fast(velocity)[:1]:
         speed = np.linalg.norm(velocity[row])
-        raise SystemFileError(f"atom {int(ids[row]) + 1:,} moves at {speed:g} Å/ps, expected less than {FASTEST:,.0f}")
+        raise InputError(f"atom {int(ids[row]) + 1:,} moves at {speed:g} Å/ps, expected less than {FASTEST:,.0f}")
 
 
 def _check_template(system: System, index: int, template: Template) -> None:
@@ -112,7 +112,7 @@ def _within(values: np.ndarray, size: int) -> bool:
 
 
 def check_system(system: System, has_atoms: bool = True) -> None:
-    """Raises `SystemFileError` at the first error. Without `has_atoms` coordinates and velocities are elsewhere."""
+    """Raises `InputError` at the first error. Without `has_atoms` coordinates and velocities are elsewhere."""
     box = system.box
     _check(box.shape == (3, 3) and bool(np.isfinite(box).all()), "the box is not three vectors")
     _check(bool((np.diag(box) > 0).all()), f"box edges must be positive, found {np.diag(box)}")

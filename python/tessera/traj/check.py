@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.errors import InputError
 from tessera.files import replaced
-from tessera.prepare.errors import InputError
 from tessera.traj.find import Found
 from tessera.traj.manifest import NAME, Manifest, Segments, manifest_paths, numbers_of, read_manifest, taken
 from tessera.traj.parts import Descriptors, check_place, holds_all, read_place

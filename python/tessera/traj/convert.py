@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.checked_file import DamagedFileError
+from tessera.constants import KCAL, KJ_PER_KCAL
+from tessera.errors import InputError
 from tessera.export.structure import Structure, structure_of
 from tessera.files import named, real_path, replaced, replaced_folder
-from tessera.prepare.constants import KJ_PER_KCAL
-from tessera.prepare.errors import InputError
 from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
 from tessera.traj import fixed_frames
 from tessera.traj.find import SETTINGS, input_of
 from tessera.traj.frame_writer import FrameWriter, share
-from tessera.traj.history import FORCE
 from tessera.traj.manifest import IdArray
 from tessera.traj.parts import encode
 from tessera.traj.trajectory import Frame, Trajectory
@@ -50,8 +50,8 @@ _NEED_NAMES = (".pdb", ".history", ".xdr")
 #: what ranks write together: the formats of `cpp/tessera/io/write` by the quantities beside positions, and the unit of
 #: forces in kcal/mol/Å
 BY_RANKS: dict[str, tuple[dict[tuple[str, ...], str], float]] = {
-    ".history": ({(): "history", _V: "history-velocities", _VF: "history-forces"}, FORCE),
-    ".xdr": ({(): "xdr", _V: "xdr-velocities", _VF: "xdr-forces"}, FORCE),
+    ".history": ({(): "history", _V: "history-velocities", _VF: "history-forces"}, KCAL),
+    ".xdr": ({(): "xdr", _V: "xdr-velocities", _VF: "xdr-forces"}, KCAL),
     ".nc": ({(): "netcdf", _V: "netcdf-velocities", _F: "netcdf-forces-alone", _VF: "netcdf-forces"}, 1.0),
 }
 _MOST_BYTES_OF_CDF2 = 2**32 - 4  # of positions in a frame
@@ -119,7 +119,7 @@ def chosen(trajectory: Trajectory, first: int | None, last: int | None, stride: 
 
 
 def system_of(trajectory: Trajectory, path: Path | None) -> System:
-    """Reads the system file of the first run, or `path`. Raises `InputError` and `SystemFileError`."""
+    """Reads the system file of the first run, or `path`. Raises `InputError` and `InputError`."""
     if path is None:
         folders = trajectory.run_folders
         name = input_of(folders[0], "system") if folders else ""
@@ -226,6 +226,8 @@ def convert(
             for frame in source.map(range(len(trajectory)), of_frame, _frames_ahead(job)):
                 write(frame)
                 progress(1)
+    except DamagedFileError:  # of what is read
+        raise
     except InputError as error:
         raise InputError(named(str(error), output)) from None
     except OSError as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tessera.errors import InputError
 from tessera.files import real_path
-from tessera.prepare.errors import InputError
 from tessera.traj.manifest import FOLDER, manifest_paths
 
 SETTINGS = "settings.toml"

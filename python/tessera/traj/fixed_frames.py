@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.constants import KJ_PER_KCAL
+from tessera.constants import KJ_PER_KCAL
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
 
 _MOST_BYTES = 2**31 - 1  # of a record of DCD, whose sizes have 4 bytes

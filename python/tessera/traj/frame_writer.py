@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.export.structure import Structure
-from tessera.prepare.errors import InputError
 from tessera.ranks import Ranks
 from tessera.traj.history import MOST_LETTERS, cell_of, check_names
 from tessera.way import Way

@@ -1,13 +1,12 @@
-"""What files of DL_POLY hold: names of eight letters, shapes of boxes, forces in amu Å/ps²."""
+"""What files of DL_POLY hold: names of eight letters, shapes of boxes."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
-FORCE = 418.4  # amu Å/ps² of a kcal/mol/Å
 MOST_LETTERS = 8  # of a name
 
 

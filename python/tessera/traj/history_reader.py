@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera import _core as core
-from tessera.prepare.constants import atomic_numbers
-from tessera.prepare.errors import InputError
+from tessera.constants import KCAL, atomic_numbers
+from tessera.errors import InputError
 from tessera.traj.check import Checked, tell_of_the_end
 from tessera.traj.find import SETTINGS, stages
-from tessera.traj.history import FORCE
 from tessera.traj.manifest import FLOAT32, FOLDER, QUANTITIES, IdArray, manifest_paths
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import FloatArray, Frame, Trajectory
@@ -95,9 +94,7 @@ class History(Trajectory):
         self._open()
 
     def _open(self) -> None:
-        self._histories: list[Any] = [
-            XdrFile(path) if is_xdr(path) else _asked(core.History, str(path)) for path in self.paths
-        ]
+        self._histories: list[Any] = [XdrFile(path) if is_xdr(path) else core.History(str(path)) for path in self.paths]
         first = self._histories[0]
         for path, one in zip(self.paths, self._histories):
             if (one.n_atoms, one.level) != (first.n_atoms, first.level):
@@ -202,7 +199,7 @@ class History(Trajectory):
         """Returns the atoms of the first frame; HISTORY says nothing of residues, so they are one."""
         from tessera.export.structure import NO_SEGMENT, Structure
 
-        names, masses, charges = _asked(self._histories[0].atoms)
+        names, masses, charges = self._histories[0].atoms()
         n, one = self.n_atoms, np.zeros(1, np.int64)
         texts = np.array(names, object)
         elements = atomic_numbers(np.array(masses), np.array([name.encode("ascii", "replace") for name in names]))
@@ -242,11 +239,11 @@ class History(Trajectory):
         number, frame = (int(one) for one in self._place[index])
         names = self.quantities
         numbers = np.empty((self.n_atoms, len(names), 3))
-        _asked(self._histories[number].read, frame, numbers)
+        self._histories[number].read(frame, numbers)
         values: dict[str, Floats] = {}
         for row, name in enumerate(names):
             if quantities is None or name in quantities or name == "positions":
-                unit = FORCE if name == "forces" else 1.0
+                unit = KCAL if name == "forces" else 1.0
                 values[name] = np.asarray(numbers[:, row] / unit, np.float32)
         if positions is not None:
             positions[:] = values["positions"]
@@ -259,11 +256,3 @@ class History(Trajectory):
         for name in ("_place", "steps", "times"):
             setattr(part, name, getattr(self, name)[index])
         return part
-
-
-def _asked(call: Any, *arguments: Any) -> Any:
-    """Returns what the call returns, and raises its errors as this package does."""
-    try:
-        return call(*arguments)
-    except core.InputError as error:
-        raise InputError(str(error)) from None

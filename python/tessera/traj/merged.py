@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.traj.manifest import IdArray, Manifest
 from tessera.traj.parts import Floats
 from tessera.traj.trajectory import Frame, Trajectory
@@ -33,6 +33,8 @@ class Merged(Trajectory):
     def __init__(self, paths: Sequence[str | os.PathLike[str]], *, hold: bool = False) -> None:
         self._given, self._hold = paths, hold
         members = [Trajectory(path) for path in paths]
+        if not members:
+            raise InputError("no trajectory is given: merge those of a run")
         self.__dict__.update(members[0].__dict__)
         self.paths = [path for member in members for path in member.paths]
         self.manifests = [manifest for member in members for manifest in member.manifests]

@@ -8,7 +8,7 @@ from MDAnalysis.coordinates import base
 from MDAnalysis.lib.mdamath import triclinic_box
 from MDAnalysis.lib.util import store_init_arguments
 
-from tessera.prepare.constants import KJ_PER_KCAL
+from tessera.constants import KJ_PER_KCAL
 from tessera.traj.trajectory import Trajectory
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.printing import printable
 from tessera.traj.find import Found, find
 from tessera.traj.manifest import FLOAT32, IdArray, Manifest, Segments, begins_anew, ids_of, read_segments, taken

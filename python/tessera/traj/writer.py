@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tessera.checked_file import checksum
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.traj.manifest import (
     FLOAT32,
     MAGIC,
@@ -75,9 +75,10 @@ class SegmentWriter:
             bounds = [0, *itertools.accumulate(ranks.all(atoms))]
             given = ranks.all(ids)
             ids = None if any(one is None for one in given) else np.concatenate(given)
-            if ids is not None and (len(ids) != bounds[-1] or (np.diff(ids) <= 0).any()):
-                raise InputError(f"{folder}: ids must rise over the ranks, one for each of the {bounds[-1]} atoms")
             atoms, parts, self._own = bounds[-1], comm.size, range(comm.rank, comm.rank + 1)
+        if ids is not None and (len(ids) != atoms or (np.diff(ids) <= 0).any()):
+            where = "" if comm is None else " over the ranks"
+            raise InputError(f"{folder}: ids must rise{where}, one for each of the {atoms} atoms")
         self._rows = [slice(begin, end) for begin, end in itertools.pairwise(bounds)]
         self._first, self._last = self._rows[self._own[0]].start, self._rows[self._own[-1]].stop
         names = [part_name(number, part) for part in range(parts)]

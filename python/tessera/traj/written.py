@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tessera.errors import SENSELESS
+from tessera.errors import SENSELESS, InputError
 from tessera.export.checkpoint import candidates, read_header
-from tessera.prepare.errors import InputError
 from tessera.traj.find import settings_of
 from tessera.traj.manifest import FOLDER, Manifest
 from tessera.traj.trajectory import Trajectory

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 ENDING = ".xdr"
 _ORDERS = {b"TESSERAX": ">", b"TESSERAN": "="}  # XDR, and the same as the processor has it

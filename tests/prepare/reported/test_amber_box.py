@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.io import netcdf_file
 
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
-from tessera.prepare.errors import InputError
 from tessera.system.box import lengths_and_angles
 
 REPORTS = Path(__file__).parents[2] / "reports/octahedron"

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_stream import lines_of
 from tessera.prepare.coordinates import read_coordinates
 from tessera.prepare.dlpoly.lines import Lines
-from tessera.prepare.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.pdb.records import read_records
 from tessera.prepare.text import read_text, without_mark

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, nearest
 from tessera.system import ALL_PAIRS, LennardJones

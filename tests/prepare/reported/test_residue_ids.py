@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tessera.errors import InputError
 from tessera.export.configuration import read_configuration
 from tessera.export.files import write_all
 from tessera.export.structure import structure_of
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates.residue_ids import read_residue_ids
-from tessera.prepare.errors import InputError
 from tessera.select.universe import selected
 from tessera.system import read, write
 

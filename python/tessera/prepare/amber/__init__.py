@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.constants import COULOMB, atomic_numbers
+from tessera.errors import InputError
 from tessera.prepare.amber.extra_points import add_extra_points
 from tessera.prepare.amber.prmtop import Prmtop
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.constants import COULOMB, atomic_numbers
 from tessera.prepare.coordinates import Coordinates, box_from_lengths, read_coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
 from tessera.prepare.molecule import sorted_pairs

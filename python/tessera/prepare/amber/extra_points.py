@@ -12,7 +12,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.rows import Tables
 from tessera.prepare.virtual_sites import Site, add_sites, average, drop_bonded_terms, out_of_plane

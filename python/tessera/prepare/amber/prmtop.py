@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.text import read_source
 from tessera.system.model import FloatArray, IdArray
 

@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates, box_from_lengths
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source
 
 AKMA_PS = 4.88882129e-2  # ps in the time unit of CHARMM, NAMD and GENESIS

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.contained import contained
+from tessera.constants import AMBER_PS
+from tessera.contained import contained
+from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates, box_from_lengths
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray
 
-AMBER_PS = 20.455  # AMBER's unit of velocity is 1 Å in 1/20.455 ps
 _TRAJECTORY = "is an AMBER {} trajectory: write one of its frames as a restart (cpptraj: trajout x.rst7)"
 _CRD_COUNT = re.compile(r"\s*(\d{1,12})(\s+EXT)?\s*", re.IGNORECASE)
 _AMBER_COUNT = re.compile(r"\s*(\d{1,12})(\s+[-+.\dEeDd]+){0,2}\s*")

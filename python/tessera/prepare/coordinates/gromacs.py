@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tessera.constants import NM
+from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray
-
-_NM = 10.0  # Å
 
 
 def read_gro(source: Source) -> Coordinates:
@@ -25,8 +24,8 @@ def read_gro(source: Source) -> Coordinates:
         raise text.wrong(n + 3, f"expected nothing after the box of {n} atoms, found {text.line(n + 3)[:40]!r}")
     rows = np.arange(2, n + 2)
     width, has_velocities = _columns(text)
-    position = text.numbers(rows, 20, width, 3) * _NM
-    velocity = text.numbers(rows, 20 + 3 * width, width, 3) * _NM if has_velocities else None
+    position = text.numbers(rows, 20, width, 3) * NM
+    velocity = text.numbers(rows, 20 + 3 * width, width, 3) * NM if has_velocities else None
     box = _box(text, n + 2, text.words(n + 2, (3, 9), "the box"))
     return Coordinates(position, box, velocity).label(text.columns(rows, 10, 15), text.columns(rows, 0, 5), 5)
 
@@ -71,7 +70,7 @@ def _box(text: Text, line: int, numbers: list[float]) -> FloatArray | None:
     box = np.diag(numbers[:3])
     if len(numbers) == 9:
         box[0, 1], box[0, 2], box[1, 0], box[1, 2], box[2, 0], box[2, 1] = numbers[3:]
-    return box * _NM
+    return box * NM
 
 
 def read_g96(source: Source) -> Coordinates:
@@ -83,14 +82,14 @@ def read_g96(source: Source) -> Coordinates:
         raise InputError(f"{source.name} holds no atoms: it has no POSITION block")
     rows = np.arange(begin, end)
     names = "POSITION" in blocks
-    position = text.numbers(rows, 24 if names else 0, 15, 3) * _NM
+    position = text.numbers(rows, 24 if names else 0, 15, 3) * NM
     velocity = None
     for block, column in (("VELOCITY", 24), ("VELOCITYRED", 0)):
         if block in blocks:
             lines = np.arange(*blocks[block])
             if len(lines) != len(rows):
                 raise text.wrong(blocks[block][0] - 1, f"{len(lines)} velocities for {len(rows)} atoms")
-            velocity = text.numbers(lines, column, 15, 3) * _NM
+            velocity = text.numbers(lines, column, 15, 3) * NM
     box = None
     if "BOX" in blocks:
         line, after = blocks["BOX"]

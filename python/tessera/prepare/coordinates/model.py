@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.system.model import FloatArray, IndexArray
 
 NO_NUMBER = np.iinfo(np.int32).min  # no residue number, or one that is not decimal

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates, box_from_lengths
-from tessera.prepare.errors import InputError
 from tessera.prepare.text import Source, Text
 from tessera.system.model import FloatArray, IdArray
 
@@ -67,8 +67,9 @@ def read_mmcif(source: Source) -> Coordinates:
     if "pdbx_PDB_model_num" in columns:
         models = column("pdbx_PDB_model_num")
         rows = [row for row, model in zip(rows, models) if model == models[0]]
+    places = [column(f"Cartn_{axis}") for axis in "xyz"]
     try:
-        position = np.array([[float(x.replace("_", "?")) for x in column(f"Cartn_{axis}")] for axis in "xyz"]).T
+        position = np.array([[float(x.replace("_", "?")) for x in texts] for texts in places]).T
     except ValueError as error:
         raise InputError(f"{source.name}: a coordinate of its _atom_site loop is no number: {error}") from None
     residue = column("auth_seq_id", "label_seq_id")

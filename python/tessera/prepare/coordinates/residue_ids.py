@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.system.model import IdArray, IndexArray
 
 _FIRST = 10_000  # the first number that is written in hexadecimal digits

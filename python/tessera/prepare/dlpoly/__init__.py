@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.constants import atomic_numbers
+from tessera.errors import InputError
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.dlpoly.bonded import add_terms
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import Control
 from tessera.prepare.dlpoly.field import Field, read_field
 from tessera.prepare.dlpoly.lines import is_name
 from tessera.prepare.dlpoly.potentials import make_force_field
-from tessera.prepare.errors import InputError
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import keep_flexible, sorted_pairs, without_force
 from tessera.prepare.numbering import selection_of

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera import _core as core
+from tessera.errors import InputError
 from tessera.prepare.coordinates import Coordinates
-from tessera.prepare.errors import InputError, require_file
-from tessera.prepare.text import is_compressed, read_source
+from tessera.prepare.text import is_compressed, read_source, require_file
 from tessera.system.model import IdArray
 
 _OTHER_BOXES = {4: "a truncated octahedron", 5: "a rhombic dodecahedron", 6: "periodic in x and y alone",
@@ -26,13 +26,10 @@ def read_config(path: str | Path) -> Coordinates:
     Raises `InputError` for boxes that DL_POLY alone has, and where a record is no number.
     """
     path = require_file(path, "CONFIG file")
-    try:
-        if is_compressed(path):
-            read = core.config_of(read_source(path, "CONFIG file").data, path.name)
-        else:
-            read = core.read_config(str(path))
-    except core.InputError as error:
-        raise InputError(str(error)) from None
+    if is_compressed(path):
+        read = core.config_of(read_source(path, "CONFIG file").data, path.name)
+    else:
+        read = core.read_config(str(path))
     level, boundary, cell, characters, index, values = read
     if boundary not in (0, 1, 2, 3):
         what = _OTHER_BOXES.get(boundary, "unknown")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tessera.errors import InputError
 from tessera.prepare.dlpoly import control_new, control_old
 from tessera.prepare.dlpoly.control_model import Control
 from tessera.prepare.dlpoly.lines import Line, Lines
-from tessera.prepare.errors import InputError
 
 __all__ = ["Control", "read_control"]
 

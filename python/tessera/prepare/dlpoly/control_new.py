@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 
+from tessera.constants import BOHR, NM
 from tessera.prepare.dlpoly.control_keys import UNUSED
 from tessera.prepare.dlpoly.control_model import Control, instead
 from tessera.prepare.dlpoly.lines import Line
 from tessera.prepare.dlpoly.units import KATM
 
 _TIME = {"ps": 1.0, "fs": 1e-3, "ns": 1e3, "internal_t": 1.0, "dlp_t": 1.0, "s": 1e12}
-_LENGTH = {"ang": 1.0, "angstrom": 1.0, "nm": 10.0, "bohr": 0.52917721067, "internal_l": 1.0, "dlp_l": 1.0}
+_LENGTH = {"ang": 1.0, "angstrom": 1.0, "nm": NM, "bohr": BOHR, "internal_l": 1.0, "dlp_l": 1.0}
 _PRESSURE = {"katm": KATM, "atm": KATM / 1000, "bar": 1.0, "kbar": 1e3, "gpa": 1e4, "mpa": 10.0, "pa": 1e-5}
 _TEMPERATURE = {"k": 1.0, "temp": 1.0, "internal_temp": 1.0}
 _PER_LENGTH = {f"{unit}^-1": 1 / length for unit, length in _LENGTH.items()}

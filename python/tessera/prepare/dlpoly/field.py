@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tessera.errors import InputError
 from tessera.prepare.dlpoly.lines import Line, Lines, is_name
 from tessera.prepare.dlpoly.units import INTERNAL, energy_unit
-from tessera.prepare.errors import InputError
 
 #: what a molecule may hold and Tessera has no counterpart of, by the first letters of its directive
 _REFUSED_IN_MOLECULE = {

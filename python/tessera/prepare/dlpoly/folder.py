@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from tessera.errors import InputError
 from tessera.files import replaced
 from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
 from tessera.prepare.dlpoly.field import read_field
 from tessera.prepare.dlpoly.run_file import run_file_of
-from tessera.prepare.errors import InputError
 from tessera.system import System
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.text import read_source
 
 _COMMENTS = ("#", "!")

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from tessera.prepare.constants import COULOMB
+from tessera.constants import BOHR, COULOMB
+from tessera.errors import InputError
 from tessera.prepare.dlpoly.field import Field
 from tessera.prepare.dlpoly.lines import Line, Lines
-from tessera.prepare.errors import InputError
 from tessera.prepare.lj_types import force_field_of, replace_pairs
 from tessera.system import ForceField
 from tessera.system.model import PAIR_PARAMETERS, FloatArray
 
-_BOHR = 0.52917721067  # Å
 #: of Ziegler et al. (1985): a = 0.88534 a₀/(Z₁^0.23 + Z₂^0.23)
-_ZBL_LENGTH, _ZBL_POWER = 0.88534 * _BOHR, 0.23
+_ZBL_LENGTH, _ZBL_POWER = 0.88534 * BOHR, 0.23
 #: Tessera's kind, and which parameters are energies (times a length), by DL_POLY's key
 _KINDS = {
     "nm": ("n-m", (0,), 4),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from tessera.errors import InputError
 from tessera.prepare.dlpoly.control import Control
-from tessera.prepare.errors import InputError
 
 _THERMOSTATS = {"hoover": "nose-hoover", "lang": "langevin", "ber": "berendsen"}
 

@@ -5,7 +5,9 @@ Its own unit of energy is amu Å²/ps² = 10 J/mol; FIELD may use others.
 
 from __future__ import annotations
 
-INTERNAL = 1.0 / 418.4  # kcal/mol
+from tessera.constants import KCAL
+
+INTERNAL = 1.0 / KCAL  # kcal/mol
 #: kcal/mol in the unit of energy, by the first letters of the `units` directive
 ENERGY = {
     "ev": 9648.530821 * INTERNAL,

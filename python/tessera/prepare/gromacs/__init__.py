@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from tessera.constants import atomic_numbers
+from tessera.errors import InputError
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
-from tessera.prepare.constants import atomic_numbers
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.gromacs.mdp import RunParameters, read_mdp
 from tessera.prepare.gromacs.terms import TermGatherer, force_field_of_types
@@ -30,6 +30,7 @@ from tessera.prepare.molecule import (
 )
 from tessera.prepare.pairing import pair_by_name
 from tessera.prepare.rows import Tables
+from tessera.prepare.text import require_file
 from tessera.prepare.virtual_sites import Site, add_sites, check_massless
 from tessera.system import ForceField, System, Template
 from tessera.system.model import FloatArray, IdArray

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.prepare.errors import InputError, require_file
+from tessera.constants import NM
+from tessera.errors import InputError
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, nearest, plain
 from tessera.prepare.gromacs.types import numbers_of
-from tessera.prepare.text import read_text
+from tessera.prepare.text import read_text, require_file
 from tessera.system import ALL_PAIRS, LennardJones
 
-_NM = 10.0  # Å
 _NAMED_OFF = {"no", "none", "off", ""}
 #: options that change the interactions and have no counterpart, with their meaning
 _REFUSED = {
@@ -167,7 +167,7 @@ def _length(options: _Options, name: str, default: str) -> float:
         length = -1.0
     if not 0 <= length < 1e6:
         raise InputError(f"{where}: {name} = {value}, expected a length in nm")
-    return round(_NM * length, 9)
+    return round(NM * length, 9)
 
 
 def _cutoff(options: _Options) -> float:
@@ -205,7 +205,7 @@ def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str
     if _MODIFIERS[modifier] != "cut":
         switch = _length(options, "rvdw-switch", "0")
         if switch >= cutoff:
-            raise InputError(f"{file}: rvdw-switch = {switch / _NM:g} nm is not below rvdw = {cutoff / _NM:g} nm")
+            raise InputError(f"{file}: rvdw-switch = {switch / NM:g} nm is not below rvdw = {cutoff / NM:g} nm")
     lennard_jones = LennardJones(_MODIFIERS[modifier], cutoff, switch, _TAILS[correction])
     notes = [_taken(lennard_jones, file)]
     if modifier.startswith("potentialshift"):

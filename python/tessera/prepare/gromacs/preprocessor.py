@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from tessera.prepare.errors import InputError, require_file
-from tessera.prepare.text import read_bytes
+from tessera.errors import InputError
+from tessera.prepare.text import read_bytes, require_file
 
 _LONGEST = 4095  # characters of a line, GROMACS' own limit
 _DEEPEST, _MOST_FILES = 64, 10_000  # depth of nested files, and number of files

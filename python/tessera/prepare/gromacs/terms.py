@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ, NM
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.gromacs.topology import Group, Molecule, Topology
 from tessera.prepare.gromacs.types import ForceFieldTypes, Numbers
@@ -16,8 +16,7 @@ from tessera.prepare.rows import Tables
 from tessera.system import ForceField
 from tessera.system.model import FloatArray, IdArray
 
-_NM = 10.0  # Å
-_C6, _C12 = KJ * _NM**6, KJ * _NM**12
+_C6, _C12 = KJ * NM**6, KJ * NM**12
 _SAME_LENGTH = 1e-6  # Å
 #: functions of bonds and constraints that count as bonds for nrexcl
 _CHEMICAL = {("bonds", 1), ("bonds", 2), ("bonds", 5), ("constraints", 1)}
@@ -105,12 +104,12 @@ class TermGatherer:
             length, k = numbers
             if group.function == 2:
                 if k:
-                    yield ("bond_quartic", (k * KJ / _NM**4 / 4, length * _NM)), group.rows, group.atoms
+                    yield ("bond_quartic", (k * KJ / NM**4 / 4, length * NM)), group.rows, group.atoms
                 continue
             # Function 6 is a spring between atoms without a bond, which no run may constrain.
             kind = "bond" if group.function == 1 else "urey_bradley"
             if k:  # a row without a force would represent a constraint
-                yield (kind, (k * KJ / _NM**2 / 2, length * _NM)), group.rows, group.atoms
+                yield (kind, (k * KJ / NM**2 / 2, length * NM)), group.rows, group.atoms
 
     def _settles(self, group: Group) -> Found:
         ((oh, hh),) = self._state_a(group, "settles") if group.numbers[0] else ((0.0, 0.0),)
@@ -125,7 +124,7 @@ class TermGatherer:
     def _held(self, length: float, group: Group) -> Row:
         if length <= 0:
             raise InputError(f"{self._read.at(group.place)}: atoms held {length} nm apart, expected a positive length")
-        return "bond", (0.0, length * _NM)
+        return "bond", (0.0, length * NM)
 
     def _hold_once(self) -> None:
         """Removes the constraint of a pair of atoms that has a bond of the same length."""
@@ -157,7 +156,7 @@ class TermGatherer:
                 yield (kind, (k * KJ / 2, np.radians(theta))), group.rows, group.atoms
             if spring and spring[1]:
                 length, constant = spring
-                yield ("urey_bradley", (constant * KJ / _NM**2 / 2, length * _NM)), group.rows, group.atoms[:, [0, 2]]
+                yield ("urey_bradley", (constant * KJ / NM**2 / 2, length * NM)), group.rows, group.atoms[:, [0, 2]]
 
     def _dihedrals(self, group: Group) -> Found:
         for numbers in self._state_a(group, "dihedrals"):
@@ -211,7 +210,7 @@ class TermGatherer:
         defaults = self._read.types.defaults
         assert defaults is not None
         if defaults.rule != 1 and v > 0:
-            return (v * _NM, w * KJ) if w else (1.0, 0.0)
+            return (v * NM, w * KJ) if w else (1.0, 0.0)
         c6, c12 = self._read.types.coefficients(v, w)
         b, a = c6 * _C6, c12 * _C12
         if a < 0 < b or b < 0 < a:

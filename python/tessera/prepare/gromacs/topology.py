@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.gromacs.preprocessor import Preprocessor
 from tessera.prepare.gromacs.types import (
     SIZES,

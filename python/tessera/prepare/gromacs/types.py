@@ -21,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.system.model import FloatArray
 
 Names = tuple[str, ...]

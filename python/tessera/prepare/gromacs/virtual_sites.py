@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.constants import NM
+from tessera.errors import InputError
 from tessera.prepare.gromacs.topology import SITE_SECTIONS, Lines, Molecule, Topology
 from tessera.prepare.gromacs.types import Numbers, integer_of, numbers_of
 from tessera.prepare.virtual_sites import ORTHONORMAL, Site, along, average, in_plane, out_of_plane, site
-
-_NM = 10.0  # Å
 
 
 def _two(atoms: Sequence[int], a: float) -> Site:
@@ -21,7 +20,7 @@ def _two(atoms: Sequence[int], a: float) -> Site:
 
 def _two_fd(atoms: Sequence[int], a: float) -> Site:
     i, j = atoms
-    return along(i, (j,), (1,), a * _NM)
+    return along(i, (j,), (1,), a * NM)
 
 
 def _three(atoms: Sequence[int], a: float, b: float) -> Site:
@@ -30,22 +29,22 @@ def _three(atoms: Sequence[int], a: float, b: float) -> Site:
 
 def _three_fd(atoms: Sequence[int], a: float, distance: float) -> Site:
     i, j, k = atoms
-    return along(i, (j, k), (1 - a, a), distance * _NM)
+    return along(i, (j, k), (1 - a, a), distance * NM)
 
 
 def _three_fad(atoms: Sequence[int], theta: float, distance: float) -> Site:
     i, j, k = atoms
-    angle, length = math.radians(theta), distance * _NM
+    angle, length = math.radians(theta), distance * NM
     return in_plane(i, j, k, length * math.cos(angle), length * math.sin(angle))
 
 
 def _three_out(atoms: Sequence[int], a: float, b: float, c: float) -> Site:
     i, j, k = atoms
-    return out_of_plane(i, j, k, a, b, c / _NM)
+    return out_of_plane(i, j, k, a, b, c / NM)
 
 
 def _four_fdn(atoms: Sequence[int], a: float, b: float, c: float) -> Site:
-    return site(ORTHONORMAL, atoms, (1, 0, 0, 0), (1 - a, -1, a, 0), (1 - b, -1, 0, b), (0.0, 0.0, c * _NM))
+    return site(ORTHONORMAL, atoms, (1, 0, 0, 0), (1 - a, -1, a, 0), (1 - b, -1, 0, b), (0.0, 0.0, c * NM))
 
 
 #: atoms of a line, and for each function how many parameters it has and what it places
@@ -96,6 +95,8 @@ def _line(molecule: Molecule, kind: str, words: list[str], where: str) -> tuple[
                 "would derive from bonds and angles" + ("" if numbers else WITHOUT_VSITE)
             )
         return atom, place(parents, *numbers)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"{where}: the site {error}") from None
 

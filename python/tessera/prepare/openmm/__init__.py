@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from tessera.constants import NM
+from tessera.contained import contained
+from tessera.errors import InputError
 from tessera.prepare.assemble import Origin, assemble
-from tessera.prepare.contained import contained
 from tessera.prepare.coordinates import Coordinates
-from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.flat import split
 from tessera.prepare.molecule import keep_flexible, sorted_pairs
 from tessera.prepare.openmm.external import run_file_text, write_restraints
-from tessera.prepare.openmm.forces import NM, AtomNames, Converted, convert
+from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.openmm.names import names_of_elements
-from tessera.prepare.text import read_text
+from tessera.prepare.text import read_text, require_file
 from tessera.system import ALL_PAIRS, System
 from tessera.system.model import FloatArray, IndexArray
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tessera.constants import KJ, NM
+from tessera.errors import InputError
 from tessera.files import replaced
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
 from tessera.prepare.numbering import selection_of
-from tessera.prepare.openmm.gathered import NM, Gathered, Restraint
+from tessera.prepare.openmm.gathered import Gathered, Restraint
 from tessera.system import System, write
 from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray, IdArray

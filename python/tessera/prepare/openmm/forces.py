@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tessera.prepare.constants import KJ, atomic_numbers
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ, NM, atomic_numbers
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.lj_types import add_ions, force_field_of, sigma_epsilon
 from tessera.prepare.numbering import selection_of
 from tessera.prepare.openmm.external import read_custom_external
-from tessera.prepare.openmm.gathered import NM, Gathered, Restraint, value
+from tessera.prepare.openmm.gathered import Gathered, Restraint, value
 from tessera.prepare.openmm.nonbonded import read_custom_bonds, read_custom_nonbonded, read_nonbonded
 from tessera.prepare.openmm.sites import site_of
 from tessera.prepare.rows import Tables

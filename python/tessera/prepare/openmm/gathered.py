@@ -8,8 +8,6 @@ from typing import Any
 from tessera.system import LennardJones
 from tessera.system.model import FloatArray, IdArray
 
-NM = 10.0  # Å
-
 
 @dataclass
 class Restraint:

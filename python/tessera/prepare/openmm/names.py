@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from tessera.prepare.constants import HYDROGEN_MASS_LIMIT, atomic_numbers
+from tessera.constants import HYDROGEN_MASS_LIMIT, atomic_numbers
 from tessera.prepare.openmm.forces import AtomNames, value
 from tessera.system.model import FloatArray, IndexArray
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
-from tessera.prepare.openmm.gathered import NM, Gathered, value
+from tessera.constants import KJ, NM
+from tessera.errors import InputError
+from tessera.prepare.openmm.gathered import Gathered, value
 from tessera.system import LennardJones
 from tessera.system.model import FloatArray
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera.prepare.errors import InputError
+from tessera.constants import NM
+from tessera.errors import InputError
 from tessera.prepare.flat import FlatTopology
-from tessera.prepare.openmm.gathered import NM, value
+from tessera.prepare.openmm.gathered import value
 from tessera.prepare.virtual_sites import ORTHONORMAL, Site, average, out_of_plane, site
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tessera.errors import InputError
 from tessera.prepare.coordinates import Coordinates
-from tessera.prepare.errors import InputError, require_file
 from tessera.prepare.openmm import assembled, names_of
 from tessera.prepare.openmm.forces import Converted
 from tessera.prepare.pdb.check import check_chains, check_names, check_space, missing_atoms, refuse_missing
@@ -35,6 +35,7 @@ from tessera.prepare.pdb.model import (
 from tessera.prepare.pdb.process import in_new_process
 from tessera.prepare.pdb.records import read_records
 from tessera.prepare.pdb.repair import has_pdbfixer, repair
+from tessera.prepare.text import require_file
 from tessera.system import System
 from tessera.system.model import FloatArray
 

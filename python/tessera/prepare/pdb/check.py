@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.pdb.force_fields import AMINO_ACIDS, CAPS, NUCLEOTIDES, Parameters
 from tessera.system.model import FloatArray
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.system import USUAL_LENNARD_JONES, LennardJones
 
 # fmt: off

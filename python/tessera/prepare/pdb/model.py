@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.constants import KJ
-from tessera.prepare.errors import InputError
+from tessera.constants import KJ, NM
+from tessera.errors import InputError
 from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.pdb.check import advice_on, describe
@@ -24,7 +24,6 @@ from tessera.prepare.pdb.force_fields import CAPS, Parameters, sites_of
 from tessera.system.box import heights
 from tessera.system.model import FloatArray
 
-_NM = 10.0  # Å
 _UNMATCHED = re.compile(
     r"No template found for residue (\d+) \(\S*\)\.\s*(.*?)\s*(?:For more information|$)", re.DOTALL
 )
@@ -148,7 +147,7 @@ def make_system(parameters: Parameters, topology: Any, box: FloatArray | None = 
 
     settings: dict[str, Any] = {"constraints": None, "rigidWater": True, "removeCMMotion": False}
     if box is not None:
-        settings |= {"nonbondedMethod": app.PME, "nonbondedCutoff": min(1.0, 0.49 * float(heights(box).min()) / _NM)}
+        settings |= {"nonbondedMethod": app.PME, "nonbondedCutoff": min(1.0, 0.49 * float(heights(box).min()) / NM)}
     for attempt in range(2):
         try:
             return parameters.force_field.createSystem(topology, **settings)
@@ -188,7 +187,7 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
         modeller.addSolvent(
             solute,
             model=_BOXES.get(sites_of(solvent.water), "spce" if solvent.water == "spce" else "tip3p"),
-            boxVectors=[openmm.Vec3(*row) for row in (box / _NM).tolist()] * unit.nanometer,
+            boxVectors=[openmm.Vec3(*row) for row in (box / NM).tolist()] * unit.nanometer,
             ionicStrength=solvent.salt * unit.molar,
         )
     except IndexError:
@@ -232,7 +231,7 @@ def _with_plain_pairs(system: Any, topology: Any) -> Any:
     base = out.getForce(kinds.index("NonbondedForce"))
     for index in range(system.getNumParticles()):
         charge, *_ = base.getParticleParameters(index)
-        base.setParticleParameters(index, charge, sigma[index] / _NM, epsilon[index] / KJ)
+        base.setParticleParameters(index, charge, sigma[index] / NM, epsilon[index] / KJ)
     out.removeForce(kinds.index("CustomNonbondedForce"))
     return out
 
@@ -277,10 +276,10 @@ def _quantity(position: FloatArray) -> Any:
     import openmm
     from openmm import unit
 
-    return [openmm.Vec3(*row) for row in (position / _NM).tolist()] * unit.nanometer
+    return [openmm.Vec3(*row) for row in (position / NM).tolist()] * unit.nanometer
 
 
 def _angstrom(positions: Any) -> FloatArray:
     from openmm import unit
 
-    return np.array([[x, y, z] for x, y, z in positions.value_in_unit(unit.nanometer)]).reshape(-1, 3) * _NM
+    return np.array([[x, y, z] for x, y, z in positions.value_in_unit(unit.nanometer)]).reshape(-1, 3) * NM

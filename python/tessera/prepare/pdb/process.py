@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 
 _LAST_LINES = 3  # of what a process that crashed has printed
 

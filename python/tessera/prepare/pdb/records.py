@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.text import read_bytes
 
 WATERS = {"HOH", "WAT", "H2O", "DOD", "TIP", "TIP3", "TP3", "SOL"}

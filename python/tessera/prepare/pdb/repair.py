@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tessera.prepare.errors import InputError
+from tessera.errors import InputError
 from tessera.prepare.pdb.check import describe, missing_atoms
 from tessera.prepare.pdb.model import Model, platform
 from tessera.system.model import FloatArray

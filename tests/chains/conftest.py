@@ -1,3 +1,0 @@
-from parallel.runs import runs
-
-__all__ = ["runs"]

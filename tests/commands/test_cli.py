@@ -1,0 +1,160 @@
+"""Tests the command line: help, unknown words, failures in one line and the exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import tessera
+from tessera.cli import COMMANDS, cli
+from tests.support.programs import HANGS
+
+PYTHON = str(Path(__file__).parents[2] / "python")
+
+
+def tessera_command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tessera", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": PYTHON, **environment},
+        timeout=HANGS,
+    )
+
+
+def test_version() -> None:
+    assert CliRunner().invoke(cli, ["--version"]).output == f"tessera {tessera.__version__}\n"
+
+
+def test_help_lists_all_commands() -> None:
+    output = CliRunner().invoke(cli, ["--help"]).output
+    for name in COMMANDS:
+        assert f"  {name} " in output
+    assert "Examples:" in output
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_has_help(name: str) -> None:
+    result = CliRunner().invoke(cli, [name, "--help"])
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+@pytest.mark.parametrize("name", ["run", "energy", "plot", "explain"])
+def test_help_has_examples(name: str) -> None:
+    output = CliRunner().invoke(cli, [name, "--help"]).output
+    assert "Examples:" in output
+    assert f"  tessera {name} " in output
+
+
+def test_help_is_quick() -> None:
+    code = (
+        "import sys; from click.testing import CliRunner; from tessera.cli import cli\n"
+        "assert CliRunner().invoke(cli, ['--help']).exit_code == 0\n"
+        "heavy = {'numpy', 'h5py', 'matplotlib', 'MDAnalysis', 'scipy', 'openmm'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": PYTHON})
+
+
+def test_unknown_command_names_the_nearest() -> None:
+    result = tessera_command("enrgy")
+    assert result.returncode == 2
+    assert "unknown command enrgy; did you mean energy?" in result.stderr
+
+
+def test_missing_argument_is_one_message() -> None:
+    result = tessera_command("energy")
+    assert result.returncode == 2
+    assert result.stderr.startswith("tessera: error: Missing argument")
+    assert "tessera energy --help" in result.stderr
+
+
+def test_input_error_has_no_traceback(tmp_path: Path) -> None:
+    result = tessera_command("plot", str(tmp_path))
+    assert result.returncode == 2
+    assert result.stderr.splitlines() == [
+        f"tessera: error: {tmp_path}/energy.csv: No such file or directory; give the output folder of a run"
+    ]
+
+
+@pytest.mark.parametrize("traceback", ["", "1"])
+def test_surprises_are_one_line_and_a_hint(traceback: str) -> None:
+    code = (
+        "import sys, tessera.cli as c\n"
+        "c.COMMANDS['run'] = ('tessera.no_such_module:run', '')\n"
+        "sys.argv = ['tessera', 'run']\n"
+        "c.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_TRACEBACK": traceback}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert result.returncode == 1
+    assert "tessera: error: ModuleNotFoundError: No module named 'tessera.no_such_module'" in result.stderr
+    assert "TESSERA_TRACEBACK=1" in result.stderr
+    assert ("Traceback" in result.stderr) == bool(traceback)
+
+
+def test_bare_tessera_helps() -> None:
+    result = tessera_command()
+    assert result.returncode == 0
+    assert result.stdout == tessera_command("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("minimise", "`minimize` lowers the energy of a structure"),
+        ("equilibrate", "`run` takes a run file with stages"),
+        ("mdrun", "`run` is what starts a simulation"),
+        ("replicat", "did you mean replicate?"),
+        ("frobnicate", "the commands are prepare, make,"),
+    ],
+)
+def test_words_of_the_field_get_an_answer(word: str, answer: str) -> None:
+    result = tessera_command(word)
+    assert result.returncode == 2
+    assert f"unknown command {word}; {answer}" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], []])
+def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tessera", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": PYTHON},
+        )
+    assert done.returncode == 1
+    assert done.stderr == "tessera: error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["make", "water", "--atoms", "3000000000000"], "w.tsr would have about 60,000 GB"),
+        (["make", "nacl", "--ions", "3000000000000000000000"], "w.tsr would have about 60,000,"),
+        (["make", "water", "--atoms", "300", "--seed", "-1"], "Invalid value for '--seed': -1"),
+        (["make", "water", "--atoms", "300", "--seed", "1" * 40], "Invalid value for '--seed'"),
+    ],
+)
+def test_what_can_not_be_made_is_refused(tmp_path: Path, words: list[str], answer: str) -> None:
+    result = tessera_command(*words, "-o", str(tmp_path / "w.tsr"))
+    assert result.returncode == 2
+    assert answer in result.stderr.splitlines()[0]
+    assert not list(tmp_path.iterdir())
+
+
+def test_copies_beyond_the_disk_are_refused(tmp_path: Path) -> None:
+    system = tmp_path / "w.tsr"
+    assert tessera_command("make", "water", "--atoms", "300", "-o", str(system)).returncode == 0
+    result = tessera_command("replicate", str(system), "--nx", "10" * 6, "--ny", "1000000", "-o", str(tmp_path / "x"))
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1 and "or make a smaller system" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["w.tsr"]

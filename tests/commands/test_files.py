@@ -1,0 +1,113 @@
+"""Commands write a file whole or not at all, and they replace regular files only."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tessera.build.water import make_water
+from tessera.errors import InputError
+from tessera.files import named, replaced, write_text
+from tessera.printing import told
+from tessera.system import read, write
+from tests.support.programs import HANGS
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_text(path, "first")
+    with pytest.raises(ZeroDivisionError), replaced(path) as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
+    assert path.read_text() == "first"
+    write_text(path, "second")
+    assert path.read_text() == "second" and list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_links_stay(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    for name in ("link", "to_none"):
+        (tmp_path / name).symlink_to(f"away/{name}")
+    write_text(tmp_path / "away" / "link", "old")
+    for name in ("link", "to_none"):
+        write_text(tmp_path / name, "new")
+        assert (tmp_path / name).is_symlink() and (tmp_path / "away" / name).read_text() == "new"
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "pipe", "to_null", "folder", "circle", "none/file", "x" * 300])
+def test_what_is_no_place_of_a_file(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "to_null").symlink_to("/dev/null")
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "folder").mkdir()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(OSError):
+        write_text(tmp_path / name, "x")
+    with pytest.raises(InputError) as refusal:
+        write(make_water(24), tmp_path / name)
+    assert name.split("/file")[0] in str(refusal.value) and len(str(refusal.value).splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before and Path("/dev/null").is_char_device()
+
+
+def test_messages_name_the_file(tmp_path: Path) -> None:
+    """The user does not know its temporary, which is gone by then."""
+    with pytest.raises(OSError) as refusal:
+        write_text("/proc/self/new", "x")
+    assert told(refusal.value).startswith("/proc/self/new: ") and "[Errno" not in told(refusal.value)
+    temporary = f"{tmp_path}/.tessera.my.host.17.0.part"
+    assert named(f"{temporary}: can't write", tmp_path / "CONFIG") == f"{tmp_path}/CONFIG: can't write"
+
+
+@pytest.mark.parametrize("ending", [".png", ".pdf", ".svg"])
+def test_no_room_for_a_picture(tmp_path: Path, ending: str) -> None:
+    """The writer of PDF fails in ways of its own where it can't write."""
+    code = f"""
+from pathlib import Path
+from matplotlib.figure import Figure
+from tessera import plots
+figure = Figure()
+figure.add_subplot().plot(range(100))
+try:
+    plots.save(figure, Path("p{ending}"))
+except plots.InputError as error:
+    assert "File too large" in str(error)
+else:
+    raise AssertionError
+"""
+    command = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", sys.executable, "-c", code]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANGS)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kib", [0, 1, 4, 8, 16, 32, 48, 64, 68])
+def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
+    """A full disk gives one message, although HDF5 itself crashes when a write fails."""
+    path = tmp_path / "water.tsr"
+    write(make_water(24), path)
+    before = path.read_bytes()
+    command = f'ulimit -f {kib}; exec {sys.executable} -m tessera make water --atoms 3000 -o "$0"'
+    done = subprocess.run(["bash", "-c", command, path], capture_output=True, text=True, timeout=HANGS)
+    assert done.returncode == 2, (done.returncode, done.stderr)
+    assert len(done.stderr.splitlines()) == 1 and "File too large" in done.stderr, done.stderr
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+    assert read(path).n_atoms == 24
+
+
+@pytest.mark.parametrize("name", ["/dev/null", "pipe"])
+def test_commands_replace_no_device(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "tessera", "make", "water", "--atoms", "300", "-o", tmp_path / name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
+    assert done.returncode == 2 and "no regular file" in done.stderr, done.stderr
+    assert Path("/dev/null").is_char_device() and (tmp_path / "pipe").is_fifo()

@@ -1,0 +1,43 @@
+"""Ranks are renumbered so that neighbours in a Cartesian grid are on one host where possible, then in one subnet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.support.programs import ENGINES, Run, in_turns, mpirun
+
+
+def grid(run: Run, mpi: str, ranks: int, *words: str | Path) -> dict[str, Any]:
+    done = run([*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "grid", *words])
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@in_turns(5, first="mpich")
+def test_neighbours_are_near(run_program: Run, mpi: str, ranks: int) -> None:
+    """On two racks with ranks dealt out to hosts in turn, neighbours that were far apart come together; a rank is left
+    over. The plan for any other grid is tested without ranks (`Orders.Cartesian…` in orders_test.cpp)."""
+    found = grid(run_program, mpi, ranks, "--dims", "2,2", "--network", "racks")
+    assert found["warning"] == ""
+    assert len(set(found["ranks"])) == 4 and set(found["ranks"]) <= set(range(ranks))
+    ours, numbered = found["neighbours"]["renumbered"], found["neighbours"]["as_numbered"]
+    assert sum(ours) == sum(numbered)
+    # At each level no more pairs of neighbours are apart than before.
+    for level in range(max(len(ours), len(numbered))):
+        assert sum(ours[level:]) <= sum(numbered[level:])
+
+
+@in_turns(8)
+def test_a_ring(run_program: Run, mpi: str, ranks: int) -> None:
+    """With eight ranks on two racks of two hosts, a walk round the ring leaves each host and each rack once."""
+    found = grid(run_program, mpi, ranks, "--dims", "8", "--periodic", "--network", "racks")
+    assert found["neighbours"] == {"renumbered": [4, 2, 2], "as_numbered": [0, 0, 8]}
+
+
+def test_a_grid_that_does_not_fit(run_program: Run) -> None:
+    """Each rank finds that by itself, so one is enough."""
+    done = run_program([ENGINES / "tessera-collectives-openmpi", "grid", "--dims", "3,2"], check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("--dims 3,2: more places than the 1 ranks") == 1

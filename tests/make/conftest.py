@@ -1,1 +1,0 @@
-from parallel.runs import runs  # noqa: F401
