@@ -8,7 +8,7 @@
 #include "tessera/base/index_box.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/force_groups.h"
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/restraint/settings.h"
 #include "tessera/model/atom_set.h"

@@ -11,7 +11,7 @@
 #include "tessera/app/select/selections.h"
 #include "tessera/base/time_schedule.h"
 #include "tessera/md/constraint/groups.h"
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/restraint/settings.h"
 

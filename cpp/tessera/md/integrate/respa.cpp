@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "tessera/md/integrate/coupling/coupled_integrator.h"
+#include "tessera/md/integrate/baths/coupled_integrator.h"
 
 namespace tessera::md::integrate {
 

@@ -1,6 +1,6 @@
 #include "tessera/md/integrate/velocity_verlet.h"
 
-#include "tessera/md/integrate/coupling/coupled_integrator.h"
+#include "tessera/md/integrate/baths/coupled_integrator.h"
 
 namespace tessera::md::integrate {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 #include "tessera/md/integrate/integrator.h"
 
 namespace tessera::md::integrate {

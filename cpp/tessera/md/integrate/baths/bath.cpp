@@ -1,4 +1,4 @@
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 #include <algorithm>
 

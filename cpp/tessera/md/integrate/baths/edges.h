@@ -6,7 +6,7 @@
 
 #include "tessera/base/box.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 
 namespace tessera::md::integrate {
 

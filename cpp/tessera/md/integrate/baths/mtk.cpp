@@ -32,9 +32,9 @@
 #include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/chain.h"
-#include "tessera/md/integrate/coupling/coupling.h"
-#include "tessera/md/integrate/coupling/edges.h"
+#include "tessera/md/integrate/baths/chain.h"
+#include "tessera/md/integrate/baths/bath.h"
+#include "tessera/md/integrate/baths/edges.h"
 
 namespace tessera::md::integrate {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 namespace tessera::md::integrate {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/chain.h"
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/chain.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 namespace tessera::md::integrate {
 

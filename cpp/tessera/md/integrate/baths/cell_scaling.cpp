@@ -26,8 +26,8 @@
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
-#include "tessera/md/integrate/coupling/edges.h"
+#include "tessera/md/integrate/baths/bath.h"
+#include "tessera/md/integrate/baths/edges.h"
 
 namespace tessera::md::integrate {
 

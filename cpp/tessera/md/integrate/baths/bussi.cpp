@@ -10,7 +10,7 @@
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 namespace tessera::md::integrate {
 

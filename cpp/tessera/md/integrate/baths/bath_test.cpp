@@ -1,5 +1,5 @@
 // Heat and pressure baths: the same bits on any ranks and over restarts, conserved quantities, means.
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 #include <gtest/gtest.h>
 

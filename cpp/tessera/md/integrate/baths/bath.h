@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 #include "tessera/md/integrate/motion.h"
 
 namespace tessera::md::integrate {
