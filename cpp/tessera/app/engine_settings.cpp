@@ -15,7 +15,7 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/wisdom.h"
-#include "tessera/md/integrate/leapfrog.h"
+#include "tessera/md/integrate/integrator.h"
 #include "tessera/md/integrate/respa.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/model/hydrogen_mass.h"
@@ -43,40 +43,51 @@ void check_times(const RunConfig& config) {
       throw InputError(fmt::format("{} is {}, expected a multiple of dynamics.{} = {}", name, period, key, outer));
   };
   check("output.energy_every", config.output.energy_every);
-  if (dynamics.ensemble == Ensemble::nve) return;
+  const auto* const thermostat = thermostat_of(dynamics);
+  if (thermostat == nullptr) return;
   check("dynamics.coupling_every", dynamics.coupling_every);
-  if (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::monte_carlo)
+  if (const auto* barostat = barostat_of(dynamics); barostat != nullptr && barostat->tries_boxes)
     check("dynamics.monte_carlo_every", dynamics.monte_carlo_every);
-  if (dynamics.thermostat == Thermostat::langevin)
+  if (!thermostat->integrator.empty())
     throw InputError(fmt::format(
-        "dynamics.{} is above 1 with thermostat = \"langevin\", which has one time step: use another thermostat, or "
-        "{} = 1",
-        key, key));
+        "dynamics.{} is above 1 with thermostat = \"{}\", which has one time step: use another thermostat, or {} = 1",
+        key, thermostat->name, key));
 }
 
-/// Refuses what leapfrog's velocities, which stand half a step before the positions, do not allow.
-void check_leapfrog(const RunConfig& config) {
+/// Sets the integrator that the keys come to. Refuses what they do not allow together.
+void set_integrator(md::EngineSettings& settings, const RunConfig& config) {
   const auto& dynamics = config.dynamics;
-  if (outer_step(config) > 1)
+  const auto& asked = md::integrate::integrator(dynamics.integrator);
+  const auto* const thermostat = thermostat_of(dynamics);
+  const auto outer = outer_step(config);
+  if (outer > 1 && asked.several_times.empty())
     throw InputError(
-        "dynamics.integrator = \"leapfrog\" has one time step, and mesh_every or direct_every is above 1: set "
-        "integrator = \"velocity-verlet\"");
-  if (dynamics.ensemble == Ensemble::nve) return;
-  if (dynamics.thermostat == Thermostat::langevin || dynamics.thermostat == Thermostat::nose_hoover)
+        fmt::format("dynamics.integrator = \"{}\" has one time step, and mesh_every or direct_every is "
+                    "above 1: set integrator = \"velocity-verlet\"",
+                    asked.name));
+  if (thermostat != nullptr && !thermostat->takes_half_steps && asked.has_half_steps)
     throw InputError(fmt::format(
-        "dynamics.thermostat = \"{}\" needs velocities at whole steps, and dynamics.integrator = \"leapfrog\" has "
-        "them at half steps: set integrator = \"velocity-verlet\", or thermostat = \"bussi\"",
-        names_of(dynamics.thermostat)[static_cast<std::size_t>(dynamics.thermostat)]));
+        "dynamics.thermostat = \"{}\" needs velocities at whole steps, and dynamics.integrator = \"{}\" has them at "
+        "half steps: set integrator = \"velocity-verlet\", or thermostat = \"bussi\"",
+        thermostat->name, asked.name));
+  if (outer > 1) {
+    check_times(config);
+    settings.direct_every = dynamics.direct_every;
+    settings.mesh_every = outer;
+    settings.force_groups = md::integrate::respa_groups(settings.direct_every, outer);
+  }
+  const bool has_own = thermostat != nullptr && !thermostat->integrator.empty();
+  settings.integrator = has_own ? thermostat->integrator : outer > 1 ? asked.several_times : asked.name;
 }
 
 /// A trial of another box must fit the buffer.
-void check_trials(const RunConfig& config) {
+void check_trials(const RunConfig& config, std::string_view barostat) {
   constexpr double least = 0.2;  // Å
   if (config.parallel.buffer < least)
     throw InputError(
-        fmt::format("parallel.buffer is {} Å, expected at least {} Å with dynamics.barostat = \"monte-carlo\", whose "
-                    "trials change the box without a search",
-                    config.parallel.buffer, least));
+        fmt::format("parallel.buffer is {} Å, expected at least {} Å with dynamics.barostat = \"{}\", whose trials "
+                    "change the box without a search",
+                    config.parallel.buffer, least, barostat));
 }
 
 }  // namespace
@@ -111,23 +122,13 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
-  settings.coupling = coupling_settings(config.dynamics, system);
-  settings.coupling.heat_baths = heat_baths(config, system);
-  if (settings.coupling.has_barostat && settings.coupling.barostat == Barostat::monte_carlo) check_trials(config);
+  settings.baths = bath_settings(config.dynamics, system);
+  settings.baths.heat_baths = heat_baths(config, system);
+  if (const auto* barostat = barostat_of(config.dynamics); barostat != nullptr && barostat->tries_boxes)
+    check_trials(config, barostat->name);
   settings.restraints = restraint_settings(config, system);
   settings.fixed = fixed_atoms(config, system);
-  if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)
-    settings.integrator = "langevin";
-  if (config.dynamics.integrator == Integrator::leapfrog) {
-    check_leapfrog(config);
-    settings.integrator = md::integrate::leapfrog.name;
-  } else if (const auto outer = outer_step(config); outer > 1) {
-    check_times(config);
-    settings.integrator = md::integrate::respa.name;
-    settings.direct_every = config.dynamics.direct_every;
-    settings.mesh_every = outer;
-    settings.force_groups = md::integrate::respa_groups(settings.direct_every, outer);
-  }
+  set_integrator(settings, config);
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.box.edges();
     settings.pme_order = static_cast<int>(config.pme.order);

@@ -120,7 +120,7 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
     if (!note.empty()) comm::print_note("tessera-md", note);
   comm::print(fmt::format("{}{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
                           describe_rigid(simulation.system(), simulation.settings().constraints),
-                          moves ? describe_baths(config, simulation.settings().coupling) : "",
+                          moves ? describe_baths(config, simulation.settings().baths) : "",
                           describe_restraints(config, simulation.settings())));
   if (moves && trajectories_of(config.output).empty())
     comm::print(fmt::format("no trajectory is written (output.trajectory{})\n",

@@ -108,10 +108,10 @@ void Simulation::set_external_forces(md::external::ExternalForces forces) {
   engine_->measure();
 }
 
-void Simulation::set_baths(const RunConfig& config, const md::integrate::CouplingSettings& coupling) {
+void Simulation::set_baths(const RunConfig& config, const md::integrate::BathSettings& baths) {
   config_ = config;
-  settings_.coupling = coupling;
-  engine_->set_coupling(coupling);
+  settings_.baths = baths;
+  engine_->set_baths(baths);
 }
 
 void Simulation::set_box(const Box& box) {

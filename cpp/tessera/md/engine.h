@@ -62,7 +62,7 @@ class Engine {
 
   /// Gives the baths other temperatures, pressures or times; what they hold stays. They are of the same kinds and have
   /// the same atoms.
-  void set_coupling(integrate::CouplingSettings coupling);
+  void set_baths(integrate::BathSettings baths);
 
   /// Forces (and energies) at the current positions. Collective.
   void compute_forces(bool with_energies);

@@ -34,7 +34,7 @@ struct EngineSettings {
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
   std::string integrator = "velocity-verlet";
-  integrate::CouplingSettings coupling;
+  integrate::BathSettings baths;
   std::vector<restraint::RestraintSettings> restraints;
   model::AtomSet fixed;                  // atoms that do not move
   std::int64_t direct_every = 1;         // steps; of the integrator "respa"

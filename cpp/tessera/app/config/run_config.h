@@ -23,11 +23,7 @@ using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairFunction, md
 
 using md::restraint::RestraintAxes, md::restraint::RestraintKind;
 
-using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
-
-enum class Integrator { velocity_verlet, leapfrog };
-inline constexpr std::array<std::string_view, 2> integrator_names = {"velocity-verlet", "leapfrog"};
-constexpr const auto& names_of(Integrator) { return integrator_names; }
+using md::integrate::Edges;
 
 enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
@@ -103,7 +99,7 @@ struct FftConfig {
 struct DynamicsConfig {
   std::int64_t steps = 1000;
   double timestep = 0.002;  // ps
-  Integrator integrator = Integrator::velocity_verlet;
+  std::string integrator = "velocity-verlet";
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
@@ -116,11 +112,11 @@ struct DynamicsConfig {
   std::int64_t mesh_every = 1;
   std::string fixed;  // a selection; empty: no atom
   // Baths: used with ensemble = "nvt" or "npt".
-  Thermostat thermostat = Thermostat::bussi;
+  std::string thermostat = "bussi";
   double tau_t = 1.0;  // ps
   std::int64_t chain = 3;
-  Barostat barostat = Barostat::c_rescale;
-  PressureCoupling coupling = PressureCoupling::isotropic;
+  std::string barostat = "c-rescale";
+  Edges edges = Edges::isotropic;
   TimeSchedule pressure = 1.0;      // bar
   double tau_p = 5.0;               // ps
   double compressibility = 4.5e-5;  // 1/bar

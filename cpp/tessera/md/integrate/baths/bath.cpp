@@ -4,58 +4,38 @@
 
 namespace tessera::md::integrate {
 
-Couplings::Couplings(const CouplingSettings& settings) {
-  if (settings.has_barostat) {
-    switch (settings.barostat) {
-      case Barostat::c_rescale:
-      case Barostat::berendsen:
-        couplings_.push_back(make_cell_scaling(settings));
-        break;
-      case Barostat::mtk:
-        couplings_.push_back(make_mtk(settings));
-        return;  // the heat bath is a part of it
-      case Barostat::monte_carlo:
-        couplings_.push_back(make_monte_carlo(settings));
-        break;
-    }
+Baths::Baths(const BathSettings& settings) {
+  if (!settings.barostat.empty()) {
+    const auto& entry = barostat(settings.barostat);
+    baths_.push_back(entry.make(settings));
+    if (!entry.thermostat.empty()) return;  // the heat bath is a part of it
   }
-  if (!settings.has_thermostat) return;
-  switch (settings.thermostat) {
-    case Thermostat::bussi:
-      couplings_.push_back(make_bussi(settings));
-      break;
-    case Thermostat::nose_hoover:
-      couplings_.push_back(make_nose_hoover(settings));
-      break;
-    case Thermostat::berendsen:
-      couplings_.push_back(make_berendsen_thermostat(settings));
-      break;
-    case Thermostat::langevin:
-      break;
-  }
+  if (settings.thermostat.empty()) return;
+  const auto& entry = thermostat(settings.thermostat);
+  if (entry.make != nullptr) baths_.push_back(entry.make(settings));
 }
 
-StepSums Couplings::needed_sums(std::int64_t step) const {
+StepSums Baths::needed_sums(std::int64_t step) const {
   auto sums = StepSums::none;
-  for (const auto& coupling : couplings_) sums = std::max(sums, coupling->needed_sums(step));
+  for (const auto& bath : baths_) sums = std::max(sums, bath->needed_sums(step));
   return sums;
 }
 
-std::optional<Box> Couplings::trial_box(Motion& motion) {
-  for (auto& coupling : couplings_)
-    if (auto box = coupling->trial_box(motion)) return box;
+std::optional<Box> Baths::trial_box(Motion& motion) {
+  for (auto& bath : baths_)
+    if (auto box = bath->trial_box(motion)) return box;
   return {};
 }
 
-bool Couplings::accepts(Motion& motion, const Box& before, double potential) {
+bool Baths::accepts(Motion& motion, const Box& before, double potential) {
   bool all = true;  // no more than one of them tries boxes
-  for (auto& coupling : couplings_) all = coupling->accepts(motion, before, potential) && all;
+  for (auto& bath : baths_) all = bath->accepts(motion, before, potential) && all;
   return all;
 }
 
-double Couplings::energy(const Energies& energies, const State& state) const {
+double Baths::energy(const Energies& energies, const State& state) const {
   double sum = 0;
-  for (const auto& coupling : couplings_) sum += coupling->energy(energies, state);
+  for (const auto& bath : baths_) sum += bath->energy(energies, state);
   return sum;
 }
 
