@@ -7,7 +7,7 @@
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/observers/wall_clock.h"
 #include "tessera/app/output/report.h"
-#include "tessera/app/restart/start.h"
+#include "tessera/app/start/start.h"
 #include "tessera/app/simulation.h"
 #include "tessera/comm/communicator.h"
 

@@ -17,7 +17,7 @@
 #include "tessera/app/output/report.h"
 #include "tessera/app/output/room.h"
 #include "tessera/app/restart/checkpoint_file.h"
-#include "tessera/app/restart/start.h"
+#include "tessera/app/start/start.h"
 #include "tessera/app/simulation.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"

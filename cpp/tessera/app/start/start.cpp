@@ -1,4 +1,4 @@
-#include "tessera/app/restart/start.h"
+#include "tessera/app/start/start.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
