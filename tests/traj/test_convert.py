@@ -24,7 +24,8 @@ from tessera.io import SegmentWriter
 from tessera.prepare.errors import InputError
 from tessera.system import read, write
 from tessera.traj import Trajectory
-from tessera.traj.convert import BY_RANKS, FORMATS, convert
+from tessera.traj.convert import convert
+from tessera.traj.formats import FORMATS
 from traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, ROUNDED, TIMESTEP, expected, numbers, ran, run, write_segment
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
@@ -250,7 +251,7 @@ def test_ranks_read_the_parts_that_they_need(output: Path, tmp_path: Path) -> No
             found.needing(first, end).read(2)
 
 
-@pytest.mark.parametrize("ending", BY_RANKS)
+@pytest.mark.parametrize("ending", [ending for ending, one in FORMATS.items() if one.by_ranks])
 def test_ways_of_files_that_ranks_write(output: Path, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"usual{ending}"
     ran("convert", output, "-o", path)

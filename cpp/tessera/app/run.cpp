@@ -124,7 +124,7 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
                           describe_restraints(config, simulation.settings())));
   if (moves && trajectories_of(config.output).empty())
     comm::print(fmt::format("no trajectory is written (output.trajectory{})\n",
-                            config.output.trajectory == TrajectoryFormat::none ? " = \"none\"" : "_every = 0"));
+                            config.output.trajectory == no_trajectory ? " = \"none\"" : "_every = 0"));
 }
 
 RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {

@@ -37,10 +37,19 @@ constexpr const auto& names_of(Velocities) { return velocities_names; }
 /// What messages and checkpoints call the trajectory of [output]; rows of [[output.selection]] have names of their own.
 inline constexpr std::string_view main_trajectory = "trajectory";
 
-enum class TrajectoryFormat { segments, dcd, h5md, xtc, history, none };
-inline constexpr std::array<std::string_view, 6> trajectory_format_names = {"segments", "dcd",     "h5md",
-                                                                            "xtc",      "history", "none"};
-constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
+// The formats of trajectories: of output.trajectory, which may be "none" too, and in the order of messages. The entry of
+// NAME is NAME_format (trajectory/format.h).
+#define TESSERA_TRAJECTORY_FORMATS(FORMAT) \
+  FORMAT(segments)                         \
+  FORMAT(dcd)                              \
+  FORMAT(h5md)                             \
+  FORMAT(xtc)                              \
+  FORMAT(history)
+
+#define TESSERA_NAME(format) #format,
+inline constexpr std::string_view no_trajectory = "none";
+inline constexpr std::array trajectory_names = {TESSERA_TRAJECTORY_FORMATS(TESSERA_NAME) "none"};
+#undef TESSERA_NAME
 
 /// Ranks that write a trajectory in segments, at most.
 inline constexpr std::int64_t most_parts = 1024;
@@ -169,7 +178,7 @@ struct SelectionConfig : FrameContents {
 struct OutputConfig : FrameContents {
   std::string folder = "output";  // path, already relative to the working directory
   bool overwrite = false;
-  TrajectoryFormat trajectory = TrajectoryFormat::segments;
+  std::string trajectory = "segments";
   std::int64_t trajectory_every = 0;
   std::string select;           // the atoms of a frame; empty: all
   std::string method = "auto";  // of io::write; auto: chosen

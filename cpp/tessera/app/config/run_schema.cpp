@@ -381,7 +381,8 @@ Schema make_run_schema() {
   output.key(
       "overwrite", &OutputConfig::overwrite,
       "move the files of an earlier run into previous-1 (or -2, …) in that folder once step 1 is done; false: refuse");
-  output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory");
+  output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory")
+      .one_of(std::vector<std::string>(trajectory_names.begin(), trajectory_names.end()));
   output.key("trajectory_every", &OutputConfig::trajectory_every, "steps between frames; 0: no trajectory")
       .range(0, any_count);
   output

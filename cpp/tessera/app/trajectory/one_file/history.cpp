@@ -1,16 +1,76 @@
-#include "tessera/app/trajectory/one_file/history_frames.h"
-
+// Trajectories as DL_POLY's HISTORY, which ranks write by a method of the registry (io/write).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
 
+#include "tessera/app/trajectory/exchange.h"
+#include "tessera/app/trajectory/format.h"
+#include "tessera/app/trajectory/settings.h"
+#include "tessera/app/trajectory/sink.h"
+#include "tessera/app/trajectory/writers.h"
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
 #include "tessera/base/units.h"
+#include "tessera/comm/communicator.h"
+#include "tessera/io/text/records.h"
+#include "tessera/io/write/format.h"
+#include "tessera/io/write/frame_file.h"
+#include "tessera/model/system.h"
 
 namespace tessera::app {
 
 namespace {
+
+class HistorySink final : public FrameSink {
+ public:
+  /// Begins a file, or goes on after its first `frames` frames where that is given and the file is there. `system`
+  /// and `comm` must outlive it. `timestep` is in ps. Throws InputError, RunError. Collective.
+  HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
+              const io::write::Choice& method, double timestep, std::optional<std::int64_t> frames,
+              const comm::Communicator& comm);
+
+  void append(Frame frame) override;
+  void synchronize() override { file_->synchronize(); }
+  std::int64_t n_frames() const override { return file_->n_frames(); }
+  bool is_in_place() const override { return file_->is_in_place(); }
+
+ private:
+  void set_cell(const Box& box);
+  void set_owned(const std::vector<Frame::Owned>& owned);
+
+  const model::System& system_;
+  std::vector<std::int64_t> first_species_;  // of each template
+  bool is_as_owned_, is_periodic_;
+  io::write::Frame frame_;
+  io::write::AtomRows atoms_;  // of this rank's rows
+  std::optional<io::write::FrameFile> file_;
+};
+
+const io::write::Format& format_of(const FrameContents& contents) {
+  if (contents.forces) return io::write::history_forces;
+  return contents.velocities ? io::write::history_velocities : io::write::history;
+}
+
+/// A HISTORY has eight columns for the name of an atom.
+void check_names(const model::System& system) {
+  const auto is_hidden = [](char c) { return c <= ' ' || c > '~'; };
+  for (const auto& one : system.templates)
+    for (auto name : one.atom_name) {
+      if (!name.empty() && name.size() <= std::tuple_size_v<io::text::Name> && !std::ranges::any_of(name, is_hidden))
+        continue;
+      std::ranges::replace_if(name, is_hidden, '?');
+      throw InputError(
+          fmt::format("an atom has the name \"{}\", and a HISTORY holds one to eight letters of ASCII without blanks: "
+                      "set output.trajectory to another format",
+                      name));
+    }
+}
 
 std::array<double, 9> cell_of(const Box& box) {
   std::array<double, 9> cell{};
@@ -49,8 +109,6 @@ io::write::AtomRows atoms_of_rows(const model::System& system, const std::vector
   return found;
 }
 
-}  // namespace
-
 HistorySink::HistorySink(const TrajectorySettings& settings, const model::System& system, const FrameExchange& exchange,
                          const io::write::Choice& method, double timestep, std::optional<std::int64_t> frames,
                          const comm::Communicator& comm)
@@ -58,7 +116,7 @@ HistorySink::HistorySink(const TrajectorySettings& settings, const model::System
       first_species_(first_species_of(system)),
       is_as_owned_(settings.is_as_owned),
       is_periodic_(system.is_periodic),
-      atoms_(format_of_history(settings.contents).level) {
+      atoms_(format_of(settings.contents).level) {
   // As owned, each frame says which atoms a rank has; all of them are counted here.
   const auto& shares = exchange.shares();
   if (const auto own = exchange.own_share(); own >= 0)
@@ -73,7 +131,7 @@ HistorySink::HistorySink(const TrajectorySettings& settings, const model::System
   auto options = method.options;
   options.order = io::write::Order::owned;                                   // rows are in the order of the file
   if (!is_as_owned_ || options.writers == 0) options.writers = comm.size();  // each its own; most may have none
-  const auto& format = format_of_history(settings.contents);
+  const auto& format = format_of(settings.contents);
   file_.emplace(comm, settings.path, frame_, static_cast<std::int64_t>(atoms_.size()), format, *method.method, options,
                 frames);
 }
@@ -106,5 +164,43 @@ void HistorySink::append(Frame frame) {
   }
   file_->append(frame_, atoms_);
 }
+
+void check(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
+           std::int64_t /*n_atoms*/) {
+  constexpr std::int64_t most_number = 9'999'999'999;
+  check_names(system);
+  if (config.dynamics.steps > most_number)
+    throw InputError(
+        fmt::format("a HISTORY has ten digits for steps, dynamics.steps = {}: set output.trajectory to \"segments\"",
+                    config.dynamics.steps));
+  if (settings.contents.forces && !settings.contents.velocities)
+    throw InputError(
+        "output.forces = true, and a HISTORY holds forces beside velocities alone: set output.velocities = true");
+}
+
+/// Returns the bytes of the records of an atom: its name, and each of its vectors.
+std::int64_t atom_bytes_of(const FrameContents& contents) {
+  return (1 + contents.n_quantities()) * io::text::record_bytes;
+}
+
+std::int64_t frame_bytes_of(const TrajectorySettings& settings, std::int64_t n_atoms, bool is_periodic) {
+  return atom_bytes_of(settings.contents) * n_atoms + io::text::record_bytes * (is_periodic ? 4 : 1);
+}
+
+std::unique_ptr<FrameSink> open(const Opening& o) {
+  return std::make_unique<HistorySink>(o.settings, o.system, o.exchange, o.method, o.config.dynamics.timestep, o.frames,
+                                       o.comm);
+}
+
+}  // namespace
+
+extern constinit const TrajectoryFormat history_format = {.name = "history",
+                                                          .has_velocities = true,
+                                                          .has_forces = true,
+                                                          .written_as = format_of,
+                                                          .check = check,
+                                                          .atom_bytes = atom_bytes_of,
+                                                          .frame_bytes = frame_bytes_of,
+                                                          .open = open};
 
 }  // namespace tessera::app
