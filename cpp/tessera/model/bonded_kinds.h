@@ -2,7 +2,8 @@
 // parameters holds. Everything that treats all kinds alike follows from the list below: reading, checksums, topology,
 // tables and forces.
 //
-// To add a kind: a struct here, its name in `BondedKinds`, and its kernel in md/bonded/.
+// To add a kind: a struct here, its name in `BondedKinds`, its kernel in md/bonded/ with a line in md/bonded/tables.h, and
+// its columns in python/tessera/system/model.py (CONTRIBUTING.md, "Adding one more").
 //
 // Units: Å, kcal/mol, elementary charge, radian.
 #pragma once
