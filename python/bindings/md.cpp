@@ -34,10 +34,11 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/output/energy_columns.h"
-#include "tessera/app/restart/resume.h"
-#include "tessera/app/restart/start.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/simulation.h"
+#include "tessera/app/start/coordinates.h"
+#include "tessera/app/start/resume.h"
+#include "tessera/app/start/start.h"
 #include "tessera/app/system/references.h"
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
@@ -290,21 +291,21 @@ class Session {
   void set_bath(const std::string& key, const std::string& value) {
     std::string problem;
     auto config = config_;
-    md::integrate::CouplingSettings coupling;
+    md::integrate::BathSettings baths;
     try {
       (void)schedule_of(key);
       app::read_run_text(config, app::run_schema(), fmt::format("[dynamics]\n{} = {}\n", key, value), "settings", "");
       if (key == "temperature")
         for (auto& one : config.baths) one.temperature = config.dynamics.temperature;
-      coupling = app::plan_settings(config, system_).coupling;
+      baths = app::plan_settings(config, system_).baths;
     } catch (const InputError& error) {
       problem = error.what();
     }
     comm::agree_on_input(comm_, problem);
     check_same(value);
-    simulation_->set_baths(config, coupling);
+    simulation_->set_baths(config, baths);
     config_ = std::move(config);
-    settings_.coupling = std::move(coupling);
+    settings_.baths = std::move(baths);
   }
 
   std::string state_hash() const { return simulation_->state_hash(); }

@@ -18,13 +18,12 @@ from tessera.errors import SENSELESS, InputError
 from tessera.export.checkpoint import candidates, check_file, read_header
 from tessera.system import read
 from tessera.traj import check as segments
-from tessera.traj import history_reader
 from tessera.traj.find import SETTINGS, input_of, stages
+from tessera.traj.formats import FORMATS
 
 Progress = Callable[[int], None]
 TABLE = "energy.csv"
-CHECKED = {".segments": segments.check, ".history": history_reader.check}
-TRAJECTORIES = ("trajectory.dcd", "trajectory.xtc", "trajectory.h5md", "trajectory.history")
+TRAJECTORIES = [f"trajectory{ending}" for ending, one in FORMATS.items() if one.read and ending != ".segments"]
 
 
 @dataclass
@@ -190,7 +189,7 @@ def _verify_run(folder: Path, progress: Progress, known: set[Path]) -> Report:
     header = read_header(report.checkpoint) if report.checkpoint else None
     for name in names:
         path = folder / name
-        if path.suffix in CHECKED:
+        if name != TABLE and FORMATS[path.suffix].check:
             report.files.append(_frames(path, progress))
             continue
         check = _table if name == TABLE else _trajectory
@@ -252,8 +251,9 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
     """Checks that the frames that the checkpoint counts are there, as far as lengths and marks tell."""
     file = File(path, "trajectory", path.stat().st_size)
     try:
-        read = {".dcd": _dcd_frames, ".xtc": _xtc_frames, ".h5md": _h5md_frames}
-        frames = read[path.suffix](path)
+        count = FORMATS[path.suffix].count
+        assert count is not None
+        frames = count(path)
     except (struct.error, OSError, RuntimeError, InputError, *SENSELESS) as error:
         file.problem = f"can't be read: {error}"
         return file
@@ -270,65 +270,8 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
 def _frames(path: Path, progress: Progress) -> File:
     """Checks that all frames are what was written, as far as the format can tell, and that those are there that the run
     has written."""
-    found = CHECKED[path.suffix](path, progress)
+    check = FORMATS[path.suffix].check
+    assert check is not None
+    found = check(path, progress)
     note = "; ".join([f"{found.frames:,} frames", *found.notes])
     return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)
-
-
-def _dcd_frames(path: Path) -> int:
-    with open(path, "rb") as file:
-        start = file.read(276)
-        if start[:8] != b"\x54\0\0\0CORD":
-            raise ValueError("it does not begin as a DCD does")
-        (title,) = struct.unpack_from("<i", start, 92)
-        file.seek(92 + title + 8 + 4)
-        (atoms,) = struct.unpack("<i", file.read(4))
-        begin, whole = file.tell() + 4, 0
-        records = (48, 4 * atoms, 4 * atoms, 4 * atoms)
-        frame = sum(record + 8 for record in records)
-        size = path.stat().st_size
-        while begin + (whole + 1) * frame <= size:
-            at = begin + whole * frame
-            for record in records:
-                for place in (at, at + 4 + record):
-                    file.seek(place)
-                    if struct.unpack("<i", file.read(4)) != (record,):
-                        raise ValueError(f"frame {whole} is damaged at byte {place}")
-                at += record + 8
-            whole += 1
-    return whole
-
-
-def _xtc_frames(path: Path) -> int:
-    size, at, whole = path.stat().st_size, 0, 0
-    with open(path, "rb") as file:
-        while at + 56 <= size:
-            file.seek(at)
-            head = file.read(100)
-            mark, atoms = struct.unpack_from(">ii", head)
-            if mark not in (1995, 2023) or atoms < 0:
-                raise ValueError(f"frame {whole} is damaged at byte {at}")
-            if atoms <= 9:
-                length = 56 + 12 * atoms
-            else:
-                wide = mark == 2023
-                if len(head) < (96 if wide else 92):
-                    break
-                (packed,) = struct.unpack_from(">q" if wide else ">i", head, 88)
-                length = (96 if wide else 92) + (packed + 3) // 4 * 4
-            if length <= 0 or at + length > size:
-                break
-            at += length
-            whole += 1
-    return whole
-
-
-def _h5md_frames(path: Path) -> int:
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        group = file["particles/all/position"]
-        frames = min(len(group[name]) for name in ("value", "step", "time"))
-        for index in range(frames):
-            group["value"][index, :1]
-        return frames

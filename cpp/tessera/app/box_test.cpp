@@ -5,6 +5,7 @@
 
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/start/coordinates.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/md/test_support/barostat.h"
 

@@ -10,6 +10,7 @@
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
+#include "tessera/app/start/coordinates.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -15,7 +13,7 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/wisdom.h"
-#include "tessera/md/integrate/leapfrog.h"
+#include "tessera/md/integrate/integrator.h"
 #include "tessera/md/integrate/respa.h"
 #include "tessera/md/pme/plan.h"
 #include "tessera/model/hydrogen_mass.h"
@@ -43,40 +41,51 @@ void check_times(const RunConfig& config) {
       throw InputError(fmt::format("{} is {}, expected a multiple of dynamics.{} = {}", name, period, key, outer));
   };
   check("output.energy_every", config.output.energy_every);
-  if (dynamics.ensemble == Ensemble::nve) return;
+  const auto* const thermostat = thermostat_of(dynamics);
+  if (thermostat == nullptr) return;
   check("dynamics.coupling_every", dynamics.coupling_every);
-  if (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::monte_carlo)
+  if (const auto* barostat = barostat_of(dynamics); barostat != nullptr && barostat->tries_boxes)
     check("dynamics.monte_carlo_every", dynamics.monte_carlo_every);
-  if (dynamics.thermostat == Thermostat::langevin)
+  if (!thermostat->integrator.empty())
     throw InputError(fmt::format(
-        "dynamics.{} is above 1 with thermostat = \"langevin\", which has one time step: use another thermostat, or "
-        "{} = 1",
-        key, key));
+        "dynamics.{} is above 1 with thermostat = \"{}\", which has one time step: use another thermostat, or {} = 1",
+        key, thermostat->name, key));
 }
 
-/// Refuses what leapfrog's velocities, which stand half a step before the positions, do not allow.
-void check_leapfrog(const RunConfig& config) {
+/// Sets the integrator that the keys come to. Refuses what they do not allow together.
+void set_integrator(md::EngineSettings& settings, const RunConfig& config) {
   const auto& dynamics = config.dynamics;
-  if (outer_step(config) > 1)
+  const auto& asked = md::integrate::integrator(dynamics.integrator);
+  const auto* const thermostat = thermostat_of(dynamics);
+  const auto outer = outer_step(config);
+  if (outer > 1 && asked.several_times.empty())
     throw InputError(
-        "dynamics.integrator = \"leapfrog\" has one time step, and mesh_every or direct_every is above 1: set "
-        "integrator = \"velocity-verlet\"");
-  if (dynamics.ensemble == Ensemble::nve) return;
-  if (dynamics.thermostat == Thermostat::langevin || dynamics.thermostat == Thermostat::nose_hoover)
+        fmt::format("dynamics.integrator = \"{}\" has one time step, and mesh_every or direct_every is "
+                    "above 1: set integrator = \"velocity-verlet\"",
+                    asked.name));
+  if (thermostat != nullptr && !thermostat->takes_half_steps && asked.has_half_steps)
     throw InputError(fmt::format(
-        "dynamics.thermostat = \"{}\" needs velocities at whole steps, and dynamics.integrator = \"leapfrog\" has "
-        "them at half steps: set integrator = \"velocity-verlet\", or thermostat = \"bussi\"",
-        names_of(dynamics.thermostat)[static_cast<std::size_t>(dynamics.thermostat)]));
+        "dynamics.thermostat = \"{}\" needs velocities at whole steps, and dynamics.integrator = \"{}\" has them at "
+        "half steps: set integrator = \"velocity-verlet\", or thermostat = \"bussi\"",
+        thermostat->name, asked.name));
+  if (outer > 1) {
+    check_times(config);
+    settings.direct_every = dynamics.direct_every;
+    settings.mesh_every = outer;
+    settings.force_groups = md::integrate::respa_groups(settings.direct_every, outer);
+  }
+  const bool has_own = thermostat != nullptr && !thermostat->integrator.empty();
+  settings.integrator = has_own ? thermostat->integrator : outer > 1 ? asked.several_times : asked.name;
 }
 
 /// Throws InputError where a trial of another box would not fit the buffer.
-void check_trials(const RunConfig& config) {
+void check_trials(const RunConfig& config, std::string_view barostat) {
   constexpr double least = 0.2;  // Å
   if (config.parallel.buffer < least)
     throw InputError(
-        fmt::format("parallel.buffer is {} Å, expected at least {} Å with dynamics.barostat = \"monte-carlo\", whose "
-                    "trials change the box without a search",
-                    config.parallel.buffer, least));
+        fmt::format("parallel.buffer is {} Å, expected at least {} Å with dynamics.barostat = \"{}\", whose trials "
+                    "change the box without a search",
+                    config.parallel.buffer, least, barostat));
 }
 
 }  // namespace
@@ -106,23 +115,13 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.constraint_tolerance = config.dynamics.constraint_tolerance;
   settings.timestep = config.dynamics.timestep;
   settings.com_removal_every = config.dynamics.com_removal_every;
-  settings.coupling = coupling_settings(config.dynamics, system);
-  settings.coupling.heat_baths = heat_baths(config, system);
-  if (settings.coupling.has_barostat && settings.coupling.barostat == Barostat::monte_carlo) check_trials(config);
+  settings.baths = bath_settings(config.dynamics, system);
+  settings.baths.heat_baths = heat_baths(config, system);
+  if (const auto* barostat = barostat_of(config.dynamics); barostat != nullptr && barostat->tries_boxes)
+    check_trials(config, barostat->name);
   settings.restraints = restraint_settings(config, system);
   settings.fixed = fixed_atoms(config, system);
-  if (settings.coupling.has_thermostat && settings.coupling.thermostat == Thermostat::langevin)
-    settings.integrator = "langevin";
-  if (config.dynamics.integrator == Integrator::leapfrog) {
-    check_leapfrog(config);
-    settings.integrator = md::integrate::leapfrog.name;
-  } else if (const auto outer = outer_step(config); outer > 1) {
-    check_times(config);
-    settings.integrator = md::integrate::respa.name;
-    settings.direct_every = config.dynamics.direct_every;
-    settings.mesh_every = outer;
-    settings.force_groups = md::integrate::respa_groups(settings.direct_every, outer);
-  }
+  set_integrator(settings, config);
   if (pair.electrostatics == md::pair::Electrostatics::pme) {
     const auto edges = system.box.edges();
     settings.pme_order = static_cast<int>(config.pme.order);
@@ -170,69 +169,6 @@ RunConfig in_effect(RunConfig config, const md::EngineSettings& settings) {
         if (!path.empty()) key.store(config, std::filesystem::absolute(path).lexically_normal().string(), row);
       }
   return config;
-}
-
-void check_every_atom_once(const comm::Communicator& comm, const CoordinateBlock& block, const model::System& system,
-                           const std::string& path) {
-  // Number, sum and sum of squares of the ids (modulo 2⁶⁴): what one id twice and another missing must change.
-  const auto sums = [](auto&& ids) {
-    std::array<std::uint64_t, 3> s{};
-    ids([&](std::int64_t id) {
-      const auto v = static_cast<std::uint64_t>(id);
-      s[0] += 1;
-      s[1] += v;
-      s[2] += v * v;
-    });
-    return s;
-  };
-  const auto found = sums([&](auto&& add) {
-    for (const auto id : block.id) add(id);
-  });
-  const auto wanted = sums([&](auto&& add) {
-    for (std::int64_t id = comm.rank(); id < system.n_atoms(); id += comm.size()) add(id);
-  });
-  std::array<std::int64_t, 3> difference;
-  for (std::size_t i = 0; i < 3; ++i) difference[i] = static_cast<std::int64_t>(found[i] - wanted[i]);
-  comm.all_reduce_sum(difference);
-  if (difference != std::array<std::int64_t, 3>{})
-    throw InputError(
-        fmt::format("{}: /coordinates/id does not hold each of {} atoms once: the file is damaged, prepare "
-                    "it again",
-                    path, system.n_atoms()));
-}
-
-md::Velocity rounded_velocity(const model::System& system, std::int64_t atom, const Vec3& velocity) {
-  constexpr double range = 2147483648 * md::velocity_unit;
-  const double speed = norm(velocity);
-  if (!(speed < range - md::velocity_unit))
-    throw InputError(fmt::format("{} moves at {:.6g} Å/ps, expected less than {:.0f}; give it another velocity",
-                                 system.describe(atom), speed, range));
-  const auto rounded = [](double v) { return static_cast<std::int32_t>(std::lrint(v / md::velocity_unit)); };
-  return {rounded(velocity.x), rounded(velocity.y), rounded(velocity.z)};
-}
-
-Fraction wrapped_position(const model::System& system, std::int64_t atom, const Vec3& position, const Box& box) {
-  constexpr double most = 1048576;  // farther away, doubles are coarser than fractions
-  const auto units = inverse(box.unit_vectors()) * position;
-  for (const double along : {units.x, units.y, units.z})
-    if (!(std::abs(along) * fraction_unit <= most))
-      throw InputError(
-          fmt::format("{} is at ({:.6g} {:.6g} {:.6g}) Å, more than {:.0f} boxes away; give it a place near the box",
-                      system.describe(atom), position.x, position.y, position.z, most));
-  return box.fraction(position);
-}
-
-md::Snapshot make_start(const model::System& system, const CoordinateBlock& block) {
-  md::Snapshot start;
-  start.box = start.search_box = system.box;
-  start.atoms.resize(block.id.size());
-  start.fields = block.fields;
-  for (std::size_t i = 0; i < start.atoms.size(); ++i) {
-    start.atoms[i].id = block.id[i];
-    start.atoms[i].position = block.fraction[i];
-    if (!block.velocity.empty()) start.atoms[i].velocity = rounded_velocity(system, block.id[i], block.velocity[i]);
-  }
-  return start;
 }
 
 }  // namespace tessera::app

@@ -22,6 +22,7 @@
 #include "tessera/app/output/folder.h"
 #include "tessera/app/output/report.h"
 #include "tessera/app/simulation.h"
+#include "tessera/app/start/coordinates.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/simd/instruction_set.h"

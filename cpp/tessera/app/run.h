@@ -2,27 +2,15 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "tessera/app/config/run_config.h"
 #include "tessera/app/observers/wall_clock.h"
 #include "tessera/app/output/report.h"
-#include "tessera/app/restart/start.h"
 #include "tessera/app/simulation.h"
+#include "tessera/app/start/run_input.h"
 #include "tessera/comm/communicator.h"
 
 namespace tessera::app {
-
-/// What the command line asks for.
-struct RunRequest {
-  std::string run_file;                // path
-  std::vector<std::string> overrides;  // "section.key=value"
-  bool restart = false;
-  bool tune = false;       // choose the split of Ewald's sum by trial
-  std::string selections;  // path of a file with their atoms; empty: that of the folder in a restart, or none
-  int threads = 0;         // 0: as configured
-  double max_hours = 0;    // of wall-clock time; 0: any
-};
 
 struct RunEnd {
   Report report;
@@ -32,18 +20,7 @@ struct RunEnd {
   bool was_stopped() const { return signal != 0 || is_out_of_time; }
 };
 
-/// What a run reads before it begins.
-struct RunInput {
-  model::System system;
-  md::EngineSettings settings;
-  RunStart start;  // of a new run
-};
-
-/// Reads the input on every rank alone, and throws InputError on all where one does. Collective.
-RunInput read_run_input(const RunConfig& config, const RunRequest& request, const comm::Communicator& comm);
-
-/// Prints on the root's terminal which interactions, baths and restraints a run has, with notes on its start.
-/// Collective.
+/// Says on the root's terminal which interactions, baths and restraints a run has, with notes on its start. Collective.
 void tell_what_runs(const Simulation& simulation, const std::string& start_note);
 
 /// Runs; says what runs on the root's terminal and writes the report into the folder of the run. Collective. Throws

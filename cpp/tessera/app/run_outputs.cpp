@@ -128,7 +128,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   report.wall_seconds = simulation.seconds();
   for (std::size_t q = 0; q < Averages::n_quantities; ++q) {
     // Without baths the total energy is the conserved quantity, and without a box there is no density.
-    if (q == Averages::conserved && !settings.coupling.has_thermostat) continue;
+    if (q == Averages::conserved && settings.baths.thermostat.empty()) continue;
     if (q == Averages::density && !simulation.system().is_periodic) continue;
     const auto [mean, fluctuation] = averages.average(static_cast<Averages::Quantity>(q));
     report.averages.push_back({Averages::names[q], Averages::units[q], mean, fluctuation});

@@ -8,9 +8,10 @@
 #include <span>
 #include <utility>
 
-#include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/restart/fingerprint.h"
+#include "tessera/app/start/coordinates.h"
+#include "tessera/app/start/start.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/checksum.h"
@@ -47,33 +48,8 @@ Simulation::Simulation(const model::System& system, const RunConfig& config, con
 }
 
 void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
-  const auto& source = config_.input.start.empty() ? config_.input.system : config_.input.start;
   origin_ = std::move(origin);
-  const bool has_velocities = comm::all_reduce_max(comm_, block.velocity.empty() ? 0 : 1) != 0;
-  auto velocities = config_.dynamics.velocities;
-  if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
-  if (velocities == Velocities::file && !has_velocities)
-    throw InputError(fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", source));
-  if (velocities != Velocities::file)
-    for (auto& v : block.velocity) v = {};
-  check_every_atom_once(comm_, block, system_, source);
-  md::Snapshot start;
-  comm::on_each_rank(comm_, [&] {
-    try {
-      start = make_start(system_, block);
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("{}: {}", source, error.what()));
-    }
-  });
-  double lag = velocities == Velocities::file ? block.velocity_lag : 0;
-  comm_.all_reduce_max(std::span(&lag, 1));
-  block = {};
-  engine_->set_state(std::move(start));
-  engine_->constrain_start();
-  if (lag > 0) engine_->advance_velocities(lag);
-  if (velocities == Velocities::generate)
-    engine_->generate_velocities(config_.dynamics.temperature.at(0), static_cast<std::uint64_t>(config_.dynamics.seed));
-  engine_->measure();
+  begin(*engine_, std::move(block), config_, comm_);
 }
 
 void Simulation::start_to_minimize(CoordinateBlock block, std::optional<Origin> origin) {
@@ -108,10 +84,10 @@ void Simulation::set_external_forces(md::external::ExternalForces forces) {
   engine_->measure();
 }
 
-void Simulation::set_baths(const RunConfig& config, const md::integrate::CouplingSettings& coupling) {
+void Simulation::set_baths(const RunConfig& config, const md::integrate::BathSettings& baths) {
   config_ = config;
-  settings_.coupling = coupling;
-  engine_->set_coupling(coupling);
+  settings_.baths = baths;
+  engine_->set_baths(baths);
 }
 
 void Simulation::set_box(const Box& box) {

@@ -39,8 +39,8 @@ class Simulation {
 
   /// Changes the box, and the atoms with it (md::integrate::Motion::set_box). Throws InputError.
   void set_box(const Box& box);
-  /// Changes the settings of the baths (Engine::set_coupling), which `config` has, too.
-  void set_baths(const RunConfig& config, const md::integrate::CouplingSettings& coupling);
+  /// Goes on with other settings of its baths (Engine::set_baths), which `config` has, too.
+  void set_baths(const RunConfig& config, const md::integrate::BathSettings& baths);
   /// Takes the place of all external forces. They belong to no checkpoint.
   void set_external_forces(md::external::ExternalForces forces);
 

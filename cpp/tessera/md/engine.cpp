@@ -20,7 +20,7 @@ namespace {
 /// of the centre of mass.
 std::vector<double> degrees_of_heat_baths(const model::System& system, const EngineSettings& settings,
                                           std::int64_t of_all) {
-  const auto& baths = settings.coupling.heat_baths;
+  const auto& baths = settings.baths.heat_baths;
   if (baths.size() < 2) return {static_cast<double>(of_all)};
   const auto constraints = constraint::make_constraints(system, settings.constraints);
   std::vector<double> degrees;
@@ -137,8 +137,8 @@ void Engine::set_external_forces(external::ExternalForces forces) {
   layout_->forces.follow_external();
 }
 
-void Engine::set_coupling(integrate::CouplingSettings coupling) {
-  settings_.coupling = std::move(coupling);
+void Engine::set_baths(integrate::BathSettings baths) {
+  settings_.baths = std::move(baths);
   integrator_ = integrate::make_integrator(settings_);  // all that lasts from step to step is in the state
 }
 

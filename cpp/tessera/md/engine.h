@@ -61,9 +61,9 @@ class Engine {
   /// Takes the place of all external forces. measure() comes next. Collective.
   void set_external_forces(external::ExternalForces forces);
 
-  /// Changes temperatures, pressures or times of the baths, of which their variables stay. They are of the same kinds
-  /// and have the same atoms.
-  void set_coupling(integrate::CouplingSettings coupling);
+  /// Gives the baths other temperatures, pressures or times; what they hold stays. They are of the same kinds and have
+  /// the same atoms.
+  void set_baths(integrate::BathSettings baths);
 
   /// Computes forces (and energies) at the current positions. Collective.
   void compute_forces(bool with_energies);

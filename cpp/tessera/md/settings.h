@@ -8,7 +8,7 @@
 #include "tessera/base/index_box.h"
 #include "tessera/md/constraint/groups.h"
 #include "tessera/md/force_groups.h"
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/restraint/settings.h"
 #include "tessera/model/atom_set.h"
@@ -33,7 +33,7 @@ struct EngineSettings {
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
   std::string integrator = "velocity-verlet";
-  integrate::CouplingSettings coupling;
+  integrate::BathSettings baths;
   std::vector<restraint::RestraintSettings> restraints;
   model::AtomSet fixed;                  // atoms that do not move
   std::int64_t direct_every = 1;         // steps; of the integrator "respa"

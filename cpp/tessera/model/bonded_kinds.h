@@ -2,9 +2,9 @@
 // parameters holds. Everything that treats all kinds alike follows from the list below: reading, checksums, topology,
 // tables and forces.
 //
-// To add a kind: a struct here, its name in `BondedKinds`, its kernel in md/bonded/ with a line in tables.h there, and a
-// row in python/tessera/system/model.py. A bond or an angle also counts in md/constraint/fastest_vibration.cpp and in
-// md/virtual_site/site_list.cpp, which measure groups and time steps by them.
+// To add a kind: a struct here, its name in `BondedKinds`, its kernel in md/bonded/ with a line in tables.h there, and
+// its columns in python/tessera/system/model.py (CONTRIBUTING.md, "Adding one more"). A bond or an angle also counts in
+// md/constraint/fastest_vibration.cpp and in md/virtual_site/site_list.cpp, which measure groups and time steps by them.
 //
 // Units: Å, kcal/mol, elementary charge, radian.
 #pragma once

@@ -13,6 +13,9 @@
 //   zbl                 C Z₁Z₂/r·φ(r/a), the universal φ of Ziegler et al. (1985)   C Z₁Z₂, a
 //   table               energy and force at equal distances                      row of the tables, spacing
 //
+// To add one: its name here, its check and its formula in pair_potential.cpp, and its columns in
+// python/tessera/system/model.py (CONTRIBUTING.md, "Adding one more").
+//
 // Units: Å, kcal/mol.
 #pragma once
 

@@ -366,14 +366,14 @@ def _write(
 
         output, whole = request.output, opened()
         ending, ranks = to.check_output(output, whole, request.force), of_launcher()
-        if ending not in to.BY_RANKS and (ranks.size > 1 or not way.is_usual):
+        if not to.FORMATS[ending].by_ranks and (ranks.size > 1 or not way.is_usual):
             raise InputError(
                 f"{output}: -n, --method, --order, --writers and --batch are of a HISTORY, XDR and NetCDF: leave them "
                 "away"
             )
         trajectory = to.chosen(whole, *request.frames)
         structure = rows = None
-        if select is not None or to.needs_names(ending):
+        if select is not None or to.FORMATS[ending].needs_names:
             title, system = f"{whole.paths[0].name} (tessera traj)", None
             structure = whole.structure(title) if request.system is None else None
             if structure is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,14 +15,12 @@ from tessera.errors import InputError
 from tessera.export.checkpoint import check_system, read_checkpoint
 from tessera.system import System, read
 from tessera.system.blocks import to_fraction
-from tessera.system.model import FloatArray
 from tessera.system.vacuum import with_positions
 from tessera.traj.find import protocol
-from tessera.traj.history_reader import History
-from tessera.traj.trajectory import Trajectory
+from tessera.traj.formats import FORMATS
+from tessera.traj.formats import LAST as LAST
 
 SETTINGS = "settings.toml"
-LAST = -1  # a frame
 
 
 @dataclass
@@ -63,7 +60,7 @@ def read_configuration(source: Path, frame: int | None = None, system: Path | No
     """Reads the configuration of a system file or of the output folder of a run, or of a protocol's last stage.
 
     `frame`: of the folder's trajectory, from 0, or `LAST`; None: the newest good checkpoint. `system`: the system file
-    of the run, where it is no longer where the run found it. Raises `InputError` and `InputError`.
+    of the run, where it is no longer where the run found it. Raises `InputError`.
     """
     if source.is_dir():
         return _of_run(_stage_of(source, frame), frame, system)
@@ -134,11 +131,10 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
             f"{folder} holds no trajectory{'' if kind == 'none' else f' {path.name}'}: output.trajectory_every of a "
             "run file asks for one; without --frame the last checkpoint is taken"
         )
-    found = (
-        _read_own_frame(path, frame, Trajectory(path))
-        if path.is_dir()
-        else contained(_read_frame, path, frame, file=path)
-    )
+    read = FORMATS[path.suffix].read if path.suffix in FORMATS else None
+    if read is None:
+        raise InputError(f"{folder / SETTINGS} has output.trajectory = {kind!r}, which no run writes: is it damaged?")
+    found = read(path, frame) if path.is_dir() else contained(read, path, frame, file=path)
     select = settings.get("output", {}).get("select", "")
     if len(found.position) != system.n_atoms and select:
         raise InputError(
@@ -163,67 +159,3 @@ def _frame(folder: Path, settings: dict[str, Any], frame: int, system: System, s
     now = dataclasses.replace(moved, velocity=found.velocity)
     timestep = _value(folder, settings, "dynamics", "timestep")
     return Configuration(now, path, found.step, _time(found.step, timestep), found.index, timestep / 1000)
-
-
-@dataclass
-class _Frame:
-    position: FloatArray  # (N,3) Å
-    velocity: FloatArray | None  # (N,3) Å/ps
-    box: FloatArray | None  # (3,3) Å
-    step: int
-    index: int
-
-
-def _check_frame(path: Path, frame: int, n_frames: int) -> None:
-    if not ((frame == LAST and n_frames) or 0 <= frame < n_frames):
-        there = f"the frames 0 to {n_frames - 1}" if n_frames else "no frame yet"
-        raise InputError(f"{path} holds {there}, found --frame {frame}")
-
-
-def _read_xtc_frame(path: Path, frame: int) -> _Frame:
-    # MDAnalysis' own reader would leave a file of frame offsets beside the trajectory.
-    from MDAnalysis.lib.formats.libmdaxdr import XTCFile
-
-    with XTCFile(str(path)) as file:
-        n_frames = len(file)
-        _check_frame(path, frame, n_frames)
-        index = n_frames - 1 if frame == LAST else frame
-        file.seek(index)
-        found = file.read()
-    box = 10 * found.box.astype(np.float64)  # nm
-    return _Frame(10 * found.x.astype(np.float64), None, box if box.any() else None, int(found.step), index)
-
-
-def _read_own_frame(path: Path, frame: int, trajectory: Trajectory) -> _Frame:
-    _check_frame(path, frame, len(trajectory))
-    index = len(trajectory) - 1 if frame == LAST else frame
-    found = trajectory[index]
-    velocity = None if found.velocities is None else found.velocities.astype(np.float64)
-    return _Frame(found.positions.astype(np.float64), velocity, found.box, found.step, index)
-
-
-def _read_frame(path: Path, frame: int) -> _Frame:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if path.suffix == ".dcd":
-            from MDAnalysis.coordinates.DCD import DCDReader
-
-            frames = DCDReader(str(path))
-        elif path.suffix == ".xtc":
-            return _read_xtc_frame(path, frame)
-        elif path.suffix == ".history":
-            return _read_own_frame(path, frame, History(path))
-        else:
-            from MDAnalysis.coordinates.H5MD import H5MDReader
-
-            frames = H5MDReader(str(path), convert_units=False)
-        _check_frame(path, frame, len(frames))
-        step = frames[frame]
-        return _Frame(
-            step.positions.astype(np.float64),
-            step.velocities.astype(np.float64) if step.has_velocities else None,
-            None if step.dimensions is None else step.triclinic_dimensions.astype(np.float64),
-            # A DCD keeps its interval in single precision, in which whole intervals are exact.
-            round(step.time / frames.dt * frames.skip_timestep) if path.suffix == ".dcd" else int(step.data["step"]),
-            int(step.frame),
-        )

@@ -25,11 +25,11 @@ void check_above_zero(const DynamicsConfig& dynamics, const TimeSchedule& temper
   if (!(temperature.greatest() > 0))
     throw InputError(
         fmt::format("{} is 0 K, expected more for a heat bath: set it, or dynamics.ensemble = \"nve\"", key));
-  if (dynamics.thermostat == Thermostat::nose_hoover)
+  if (const auto& bath = md::integrate::thermostat(dynamics.thermostat); !bath.takes_zero)
     throw InputError(
-        fmt::format("{} is 0 K for a time, at which Nosé–Hoover chains have no mass: heat with dynamics.thermostat = "
-                    "\"langevin\" or \"bussi\", or from 1 K on",
-                    key));
+        fmt::format("{} is 0 K for a time, at which {} have no mass: heat with dynamics.thermostat = \"langevin\" or "
+                    "\"bussi\", or from 1 K on",
+                    key, bath.description));
   if (dynamics.ensemble == Ensemble::npt)
     throw InputError(
         fmt::format("{} is 0 K for a time, at which a pressure bath samples no volumes: heat with dynamics.ensemble = "
@@ -39,24 +39,24 @@ void check_above_zero(const DynamicsConfig& dynamics, const TimeSchedule& temper
 
 }  // namespace
 
-md::integrate::CouplingSettings coupling_settings(const DynamicsConfig& dynamics, const model::System& system) {
-  const bool has_barostat = dynamics.ensemble == Ensemble::npt;
-  if (has_barostat && !system.is_periodic)
+md::integrate::BathSettings bath_settings(const DynamicsConfig& dynamics, const model::System& system) {
+  const auto* const thermostat = thermostat_of(dynamics);
+  const auto* const barostat = barostat_of(dynamics);
+  if (barostat != nullptr && !system.is_periodic)
     throw InputError(
         "dynamics.ensemble = \"npt\", but the system has no box whose size could follow a pressure: use \"nvt\"");
-  if (dynamics.ensemble != Ensemble::nve) check_above_zero(dynamics, dynamics.temperature, "dynamics.temperature");
-  if (has_barostat && dynamics.barostat == Barostat::mtk && dynamics.thermostat != Thermostat::nose_hoover)
+  if (thermostat != nullptr) check_above_zero(dynamics, dynamics.temperature, "dynamics.temperature");
+  if (barostat != nullptr && !barostat->thermostat.empty() && dynamics.thermostat != barostat->thermostat)
     throw InputError(fmt::format(
-        "dynamics.barostat = \"mtk\" is propagated with Nosé–Hoover chains, but dynamics.thermostat is \"{}\": set "
-        "thermostat = \"nose-hoover\", or barostat = \"c-rescale\"",
-        name_of(dynamics.thermostat)));
-  if (dynamics.surface_tension != 0 && dynamics.coupling != PressureCoupling::semi_isotropic)
+        "dynamics.barostat = \"{}\" is propagated with {}, but dynamics.thermostat is \"{}\": set thermostat = \"{}\", or "
+        "barostat = \"c-rescale\"",
+        barostat->name, md::integrate::thermostat(std::string(barostat->thermostat)).description, dynamics.thermostat,
+        barostat->thermostat));
+  if (dynamics.surface_tension != 0 && dynamics.edges != Edges::semi_isotropic)
     throw InputError("dynamics.surface_tension is set, which needs dynamics.coupling = \"semi-isotropic\"");
-  return {.has_thermostat = dynamics.ensemble != Ensemble::nve,
-          .has_barostat = has_barostat,
-          .thermostat = dynamics.thermostat,
-          .barostat = dynamics.barostat,
-          .coupling = dynamics.coupling,
+  return {.thermostat = thermostat != nullptr ? dynamics.thermostat : "",
+          .barostat = barostat != nullptr ? dynamics.barostat : "",
+          .edges = dynamics.edges,
           .heat_baths = {{.temperature = dynamics.temperature, .tau_t = dynamics.tau_t}},
           .chain = dynamics.chain,
           .temperature = dynamics.temperature,
@@ -75,11 +75,12 @@ std::vector<md::integrate::HeatBath> heat_baths(const RunConfig& config, const m
   if (dynamics.ensemble == Ensemble::nve)
     throw InputError(
         "[[bath]] stands with dynamics.ensemble = \"nve\", which has no heat bath: use \"nvt\" or \"npt\"");
-  if (dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::mtk && config.baths.size() > 1)
-    throw InputError(
-        "dynamics.barostat = \"mtk\" has one chain on all atoms, and there are several [[bath]]: use one, or barostat "
-        "= "
-        "\"c-rescale\"");
+  if (const auto* barostat = barostat_of(dynamics);
+      barostat != nullptr && !barostat->thermostat.empty() && config.baths.size() > 1)
+    throw InputError(fmt::format(
+        "dynamics.barostat = \"{}\" has one chain on all atoms, and there are several [[bath]]: use one, or "
+        "barostat = \"c-rescale\"",
+        barostat->name));
   constexpr std::size_t most = 255;
   if (config.baths.size() > most)
     throw InputError(fmt::format("there are {} [[bath]], expected at most {}", config.baths.size(), most));
@@ -123,25 +124,32 @@ std::string describe(const TimeSchedule& schedule, std::string_view unit) {
   return text;
 }
 
-bool has_noise(const DynamicsConfig& dynamics) {
-  const bool heat = dynamics.thermostat == Thermostat::bussi || dynamics.thermostat == Thermostat::langevin;
-  const bool pressure = dynamics.barostat == Barostat::c_rescale || dynamics.barostat == Barostat::monte_carlo;
-  return (dynamics.ensemble != Ensemble::nve && heat) || (dynamics.ensemble == Ensemble::npt && pressure);
+const md::integrate::BathEntry* thermostat_of(const DynamicsConfig& dynamics) {
+  return dynamics.ensemble == Ensemble::nve ? nullptr : &md::integrate::thermostat(dynamics.thermostat);
 }
 
-std::string describe_baths(const RunConfig& config, const md::integrate::CouplingSettings& settings) {
+const md::integrate::BathEntry* barostat_of(const DynamicsConfig& dynamics) {
+  return dynamics.ensemble == Ensemble::npt ? &md::integrate::barostat(dynamics.barostat) : nullptr;
+}
+
+bool has_noise(const DynamicsConfig& dynamics) {
+  const auto draws = [](const auto* bath) { return bath != nullptr && bath->draws_noise; };
+  return draws(thermostat_of(dynamics)) || draws(barostat_of(dynamics));
+}
+
+std::string describe_baths(const RunConfig& config, const md::integrate::BathSettings& settings) {
   const auto& dynamics = config.dynamics;
   if (dynamics.ensemble == Ensemble::nve) return "ensemble: nve, constant energy and box\n";
-  std::string text = config.baths.empty() ? fmt::format("ensemble: {}, {} by {} with {} ps", name_of(dynamics.ensemble),
-                                                        describe(dynamics.temperature, "K"),
-                                                        name_of(dynamics.thermostat), dynamics.tau_t)
-                                          : fmt::format("ensemble: {}, {} heat baths by {}", name_of(dynamics.ensemble),
-                                                        config.baths.size(), name_of(dynamics.thermostat));
-  if (dynamics.ensemble == Ensemble::npt) {
-    text += fmt::format("; {}, {}, by {} ", describe(dynamics.pressure, "bar"), name_of(dynamics.coupling),
-                        name_of(dynamics.barostat));
-    text += dynamics.barostat == Barostat::monte_carlo ? fmt::format("every {} steps", dynamics.monte_carlo_every)
-                                                       : fmt::format("with {} ps", dynamics.tau_p);
+  std::string text = config.baths.empty()
+                         ? fmt::format("ensemble: {}, {} by {} with {} ps", name_of(dynamics.ensemble),
+                                       describe(dynamics.temperature, "K"), dynamics.thermostat, dynamics.tau_t)
+                         : fmt::format("ensemble: {}, {} heat baths by {}", name_of(dynamics.ensemble),
+                                       config.baths.size(), dynamics.thermostat);
+  if (const auto* barostat = barostat_of(dynamics)) {
+    text +=
+        fmt::format("; {}, {}, by {} ", describe(dynamics.pressure, "bar"), name_of(dynamics.edges), barostat->name);
+    text += barostat->tries_boxes ? fmt::format("every {} steps", dynamics.monte_carlo_every)
+                                  : fmt::format("with {} ps", dynamics.tau_p);
   }
   text += fmt::format("; every {} steps\n", dynamics.coupling_every);
   for (std::size_t row = 0; row < config.baths.size(); ++row)
@@ -152,13 +160,14 @@ std::string describe_baths(const RunConfig& config, const md::integrate::Couplin
 }
 
 std::string note_of_baths(const DynamicsConfig& dynamics) {
-  const bool heat = dynamics.ensemble != Ensemble::nve && dynamics.thermostat == Thermostat::berendsen;
-  const bool pressure = dynamics.ensemble == Ensemble::npt && dynamics.barostat == Barostat::berendsen;
+  const auto is_weak = [](const auto* bath) { return bath != nullptr && !bath->samples_ensemble; };
+  const bool heat = is_weak(thermostat_of(dynamics)), pressure = is_weak(barostat_of(dynamics));
   if (!heat && !pressure) return "";
-  return fmt::format("{} = \"berendsen\" samples no ensemble: fluctuations are too small; use {} for results",
+  return fmt::format("{} = \"{}\" samples no ensemble: fluctuations are too small; use {} for results",
                      heat && pressure ? "dynamics.thermostat and barostat"
                      : heat           ? "dynamics.thermostat"
                                       : "dynamics.barostat",
+                     heat ? dynamics.thermostat : dynamics.barostat,
                      heat && pressure ? "\"bussi\" and \"c-rescale\""
                      : heat           ? "\"bussi\""
                                       : "\"c-rescale\"");

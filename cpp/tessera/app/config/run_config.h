@@ -12,7 +12,7 @@
 #include "tessera/app/select/selections.h"
 #include "tessera/base/time_schedule.h"
 #include "tessera/md/constraint/groups.h"
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 #include "tessera/md/pair/functions.h"
 #include "tessera/md/restraint/settings.h"
 
@@ -24,11 +24,7 @@ using md::pair::Electrostatics, md::pair::LjModifier, md::pair::Precision;
 
 using md::restraint::RestraintAxes, md::restraint::RestraintKind;
 
-using md::integrate::Barostat, md::integrate::PressureCoupling, md::integrate::Thermostat;
-
-enum class Integrator { velocity_verlet, leapfrog };
-inline constexpr std::array<std::string_view, 2> integrator_names = {"velocity-verlet", "leapfrog"};
-constexpr const auto& names_of(Integrator) { return integrator_names; }
+using md::integrate::Edges;
 
 enum class Ensemble { nve, nvt, npt };
 inline constexpr std::array<std::string_view, 3> ensemble_names = {"nve", "nvt", "npt"};
@@ -42,10 +38,19 @@ constexpr const auto& names_of(Velocities) { return velocities_names; }
 /// What messages and checkpoints call the trajectory of [output]; rows of [[output.selection]] have names of their own.
 inline constexpr std::string_view main_trajectory = "trajectory";
 
-enum class TrajectoryFormat { segments, dcd, h5md, xtc, history, none };
-inline constexpr std::array<std::string_view, 6> trajectory_format_names = {"segments", "dcd",     "h5md",
-                                                                            "xtc",      "history", "none"};
-constexpr const auto& names_of(TrajectoryFormat) { return trajectory_format_names; }
+// The formats of trajectories: of output.trajectory, which may be "none" too, and in the order of messages. The entry of
+// NAME is NAME_format (trajectory/format.h).
+#define TESSERA_TRAJECTORY_FORMATS(FORMAT) \
+  FORMAT(segments)                         \
+  FORMAT(dcd)                              \
+  FORMAT(h5md)                             \
+  FORMAT(xtc)                              \
+  FORMAT(history)
+
+#define TESSERA_NAME(format) #format,
+inline constexpr std::string_view no_trajectory = "none";
+inline constexpr std::array trajectory_names = {TESSERA_TRAJECTORY_FORMATS(TESSERA_NAME) "none"};
+#undef TESSERA_NAME
 
 /// The greatest number of ranks that write a trajectory in segments.
 inline constexpr std::int64_t most_parts = 1024;
@@ -103,7 +108,7 @@ struct FftConfig {
 struct DynamicsConfig {
   std::int64_t steps = 1000;
   double timestep = 0.002;  // ps
-  Integrator integrator = Integrator::velocity_verlet;
+  std::string integrator = "velocity-verlet";
   Ensemble ensemble = Ensemble::nve;
   ConstraintMode constraints = ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;
@@ -116,11 +121,11 @@ struct DynamicsConfig {
   std::int64_t mesh_every = 1;
   std::string fixed;  // a selection; empty: no atom
   // Baths: used with ensemble = "nvt" or "npt".
-  Thermostat thermostat = Thermostat::bussi;
+  std::string thermostat = "bussi";
   double tau_t = 1.0;  // ps
   std::int64_t chain = 3;
-  Barostat barostat = Barostat::c_rescale;
-  PressureCoupling coupling = PressureCoupling::isotropic;
+  std::string barostat = "c-rescale";
+  Edges edges = Edges::isotropic;
   TimeSchedule pressure = 1.0;      // bar
   double tau_p = 5.0;               // ps
   double compressibility = 4.5e-5;  // 1/bar
@@ -173,7 +178,7 @@ struct SelectionConfig : FrameContents {
 struct OutputConfig : FrameContents {
   std::string folder = "output";  // path, already relative to the working directory
   bool overwrite = false;
-  TrajectoryFormat trajectory = TrajectoryFormat::segments;
+  std::string trajectory = "segments";
   std::int64_t trajectory_every = 0;
   std::string select;           // the atoms of a frame; empty: all
   std::string method = "auto";  // of io::write; auto: chosen

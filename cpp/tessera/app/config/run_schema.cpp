@@ -2,21 +2,24 @@
 #include "tessera/app/config/schema_builder.h"
 #include "tessera/fft/exchange.h"
 #include "tessera/fft/schemes.h"
+#include "tessera/md/integrate/integrator.h"
 
 namespace tessera::app {
 namespace {
 
-bool has_thermostat(const RunConfig& config) { return config.dynamics.ensemble != Ensemble::nve; }
+bool has_thermostat(const RunConfig& config) { return thermostat_of(config.dynamics) != nullptr; }
+bool has_barostat(const RunConfig& config) { return barostat_of(config.dynamics) != nullptr; }
+/// Tells whether this key is that of a bath which acts.
+bool is_read(const RunConfig& config, std::string_view key) {
+  const auto reads = [&](const auto* bath) { return bath != nullptr && bath->reads == key; };
+  return reads(thermostat_of(config.dynamics)) || reads(barostat_of(config.dynamics));
+}
 /// Returns whether the chain's length must be in checkpoints: the usual one is not, as in checkpoints of earlier
 /// versions.
 bool has_other_chain(const RunConfig& config) {
-  return has_thermostat(config) && config.dynamics.thermostat == Thermostat::nose_hoover &&
-         config.dynamics.chain != DynamicsConfig{}.chain;
+  return is_read(config, "chain") && config.dynamics.chain != DynamicsConfig{}.chain;
 }
-bool has_barostat(const RunConfig& config) { return config.dynamics.ensemble == Ensemble::npt; }
-bool tries_boxes(const RunConfig& config) {
-  return has_barostat(config) && config.dynamics.barostat == Barostat::monte_carlo;
-}
+bool tries_boxes(const RunConfig& config) { return is_read(config, "monte_carlo_every"); }
 bool draws_noise(const RunConfig& config) { return has_noise(config.dynamics); }
 bool minimizes(const RunConfig& config) { return config.kind == StageKind::minimize; }
 bool has_fixed_atoms(const RunConfig& config) { return !config.dynamics.fixed.empty(); }
@@ -24,6 +27,29 @@ bool has_lj_mesh(const RunConfig& config) {
   return config.pme.lj_alpha > 0 || config.interactions.lj == LjModifier::pme;
 }
 bool has_mesh(const RunConfig& config) { return config.interactions.electrostatics == Electrostatics::pme; }
+
+template <class Entries>
+std::vector<std::string> names_in(const Entries& entries) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
+
+/// Describes what may be chosen: "bussi: stochastic velocity rescaling; …".
+template <class Entries>
+std::string described(const Entries& entries) {
+  std::string text;
+  for (const auto& entry : entries)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", entry.name, entry.description);
+  return text;
+}
+
+std::vector<md::integrate::IntegratorEntry> offered_integrators() {
+  std::vector<md::integrate::IntegratorEntry> offered;
+  for (const auto& entry : md::integrate::integrators())
+    if (entry.is_offered) offered.push_back(entry);
+  return offered;
+}
 
 Schema make_run_schema() {
   Schema schema;
@@ -123,9 +149,8 @@ Schema make_run_schema() {
   dynamics.key("steps", &DynamicsConfig::steps, "number of steps, counted from the start of the first run")
       .range(0, any_count);
   dynamics.key("timestep", &DynamicsConfig::timestep, "length of a step").femtoseconds().above(0, 100).decides_bits();
-  dynamics
-      .key("integrator", &DynamicsConfig::integrator,
-           "velocity-verlet: velocities at whole steps; leapfrog: half a step before, with the same positions")
+  dynamics.key("integrator", &DynamicsConfig::integrator, described(offered_integrators()))
+      .one_of(names_in(offered_integrators()))
       .decides_bits();
   dynamics
       .key("ensemble", &DynamicsConfig::ensemble,
@@ -191,7 +216,8 @@ Schema make_run_schema() {
       .used_where(has_fixed_atoms);
   dynamics
       .key("thermostat", &DynamicsConfig::thermostat,
-           "heat bath of nvt and npt; bussi: stochastic velocity rescaling; berendsen samples no ensemble")
+           "heat bath of nvt and npt; " + described(md::integrate::thermostats()))
+      .one_of(names_in(md::integrate::thermostats()))
       .decides_bits()
       .used_where(has_thermostat);
   dynamics.key("tau_t", &DynamicsConfig::tau_t, "time in which the temperature follows that of the bath")
@@ -207,15 +233,12 @@ Schema make_run_schema() {
       .range(1, 3)
       .decides_bits()
       .used_where(has_other_chain);
-  dynamics
-      .key(
-          "barostat", &DynamicsConfig::barostat,
-          "pressure bath of npt; c-rescale: stochastic cell rescaling; mtk: Martyna, Tobias and Klein, with thermostat "
-          "= \"nose-hoover\"; berendsen samples no ensemble")
+  dynamics.key("barostat", &DynamicsConfig::barostat, "pressure bath of npt; " + described(md::integrate::barostats()))
+      .one_of(names_in(md::integrate::barostats()))
       .decides_bits()
       .used_where(has_barostat);
   dynamics
-      .key("coupling", &DynamicsConfig::coupling,
+      .key("coupling", &DynamicsConfig::edges,
            "which edges of the box change together; semi-isotropic: x and y; constant-area: z alone changes")
       .decides_bits()
       .used_where(has_barostat);
@@ -350,7 +373,8 @@ Schema make_run_schema() {
   output.key(
       "overwrite", &OutputConfig::overwrite,
       "move the files of an earlier run into previous-1 (or -2, …) in that folder once step 1 is done; false: refuse");
-  output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory");
+  output.key("trajectory", &OutputConfig::trajectory, "format of the trajectory")
+      .one_of(std::vector<std::string>(trajectory_names.begin(), trajectory_names.end()));
   output.key("trajectory_every", &OutputConfig::trajectory_every, "steps between frames; 0: no trajectory")
       .range(0, any_count);
   output

@@ -88,13 +88,13 @@ class SectionBuilder {
   /// Adds a bool, integer, real, text, list of integers or of texts, schedule or choice; "auto" too where the member is
   /// optional.
   template <class Field, class Owner>  // the record, or a base of it
-  KeyBuilder key(const char* name, Field Owner::*field, const char* documentation) {
+  KeyBuilder key(const char* name, Field Owner::*field, std::string documentation) {
     using Type = Held<Field>;
     auto& section = schema_.sections[section_];
     Key key;
     key.section = section.name;
     key.name = name;
-    key.documentation = documentation;
+    key.documentation = std::move(documentation);
     key.may_be_auto = !std::is_same_v<Field, Type>;
     if constexpr (std::is_same_v<Type, bool>)
       key.type = ValueType::boolean;

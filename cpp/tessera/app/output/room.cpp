@@ -48,10 +48,10 @@ PlannedOutput plan_output(const RunConfig& config, const model::System& system, 
   for (const auto& one : trajectories_of(output)) {
     const auto frames = multiples(after_step, last, one.every);
     const auto atoms = atoms_of(one, config, system.n_atoms()).size();
-    const auto bytes_of_frame = bytes_in_file(one, atoms, system.is_periodic);
+    const auto bytes_of_frame = one.format->frame_bytes(one, atoms, system.is_periodic);
     constexpr auto most = std::numeric_limits<std::int64_t>::max() / 16;
     const auto bytes = frames > most / bytes_of_frame ? most : frames * bytes_of_frame;
-    planned.trajectories.push_back({one.name, frames, file_header_bytes(one) + bytes});
+    planned.trajectories.push_back({one.name, frames, one.format->header_bytes + bytes});
   }
   return planned;
 }

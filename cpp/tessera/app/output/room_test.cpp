@@ -39,7 +39,7 @@ TEST(Room, WhatARestartHasLeftToWrite) {
   RunConfig config;
   config.dynamics.steps = 100;
   config.output.energy_every = 10;
-  config.output.trajectory = TrajectoryFormat::none;
+  config.output.trajectory = no_trajectory;
   const auto planned = plan_output(config, {}, 45, megabyte);
   EXPECT_EQ(planned.rows, 6);  // 50, 60 … 100
   EXPECT_EQ(planned.frames(), 0);

@@ -1,14 +1,23 @@
-#include "tessera/app/trajectory/segments.h"
-
+// Trajectories in segments: several ranks write parts side by side on helper threads, and the root an entry for each
+// frame that is whole (docs/reference/trajectory.md).
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/math/elementary.h"
 #include "tessera/comm/on_root.h"
+#include "tessera/io/segments/manifest.h"
+#include "tessera/io/segments/part_writer.h"
 
 namespace tessera::app {
 
@@ -16,6 +25,31 @@ namespace segments = io::segments;
 
 namespace {
 
+class SegmentSink final : public FrameSink {
+ public:
+  /// Begins a segment in the folder of a run's trajectory, which it makes, behind `earlier_frames` frames. References
+  /// must outlive it. Throws RunError. Collective.
+  SegmentSink(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
+              const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,
+              const comm::Communicator& comm);
+
+  void append(Frame frame) override;
+  void synchronize() override;
+  std::int64_t n_frames() const override { return n_frames_; }
+  bool is_in_place() const override;
+
+ private:
+  void add_entries();
+
+  const comm::Communicator& comm_;
+  std::vector<int> writers_;
+  FrameContents contents_;
+  std::int64_t n_frames_;
+  std::optional<segments::ManifestWriter> manifest_;       // on the root
+  std::deque<segments::Entry> unfinished_;                 // on the root: frames without an entry yet
+  std::vector<std::deque<segments::Payload>> of_writers_;  // on the root: what they have written of these
+  std::unique_ptr<segments::PartWriter> part_;             // on a writer
+};
 /// Describes a set of atoms as ranges of equal lengths and distances: the hydrogens of a million waters are one.
 std::vector<segments::Header::Ids> ids_of(const model::AtomSet& atoms) {
   std::vector<segments::Header::Ids> found;
@@ -43,8 +77,6 @@ segments::Encoding encoding_of(const TrajectorySettings& settings, bool is_posit
     return {.kind = EncodingKind::packed, .unit = contents.precision};
   return {.kind = EncodingKind::lossless};
 }
-
-}  // namespace
 
 SegmentSink::SegmentSink(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
                          const FrameExchange& exchange, std::int64_t after_step, std::int64_t earlier_frames,
@@ -153,5 +185,42 @@ void SegmentSink::add_entries() {
 bool SegmentSink::is_in_place() const {
   return (!part_ || part_->is_in_place()) && (!manifest_ || manifest_->is_in_place());
 }
+
+/// Returns the bytes of an atom in a frame, as they are for proteins in water.
+double bytes_of_atom(const TrajectorySettings& settings) {
+  constexpr double of_vector = 12, lossless_positions = 9.1, lossless_others = 10.5, at_hundredth = 3.25;
+  const auto& contents = settings.contents;
+  if (contents.compression == Compression::none || settings.moved > 0)
+    return of_vector * static_cast<double>(contents.n_quantities());
+  // A digit more of each coordinate takes a byte of the three.
+  const double positions =
+      contents.compression == Compression::rounded
+          ? std::clamp(at_hundredth - math::log(contents.precision / 0.01) / math::log(10), 1.0, of_vector)
+          : lossless_positions;
+  return positions + lossless_others * static_cast<double>(contents.n_quantities() - 1);
+}
+
+/// Returns the bytes of a whole frame, also where frames hold what has moved.
+std::int64_t frame_bytes_of(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
+  return std::llround(bytes_of_atom(settings) * static_cast<double>(n_atoms)) + 104 +
+         24 * settings.contents.n_quantities();
+}
+
+/// Opens the files: a new run has the frame of its start, and a restart only those behind it.
+std::unique_ptr<FrameSink> open(const Opening& o) {
+  return std::make_unique<SegmentSink>(o.settings, o.config, o.system, o.exchange,
+                                       o.frames ? o.first_step : o.first_step - 1, o.frames.value_or(0), o.comm);
+}
+
+}  // namespace
+
+extern constinit const TrajectoryFormat segments_format = {.name = "segments",
+                                                           .method = "segments",
+                                                           .is_folder = true,
+                                                           .has_velocities = true,
+                                                           .has_forces = true,
+                                                           .is_compressed = true,
+                                                           .frame_bytes = frame_bytes_of,
+                                                           .open = open};
 
 }  // namespace tessera::app

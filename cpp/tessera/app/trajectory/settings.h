@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tessera/app/config/run_config.h"
+#include "tessera/app/trajectory/format.h"
 #include "tessera/model/atom_set.h"
 #include "tessera/model/system.h"
 
@@ -15,15 +16,12 @@ namespace tessera::app {
 struct TrajectorySettings {
   std::string name;  // main_trajectory, or that of the row
   std::string path;  // of its file or folder
-  TrajectoryFormat format = TrajectoryFormat::segments;
+  const TrajectoryFormat* format = nullptr;
   std::int64_t every = 0;   // steps
   std::string select, key;  // the atoms; what messages call them
   FrameContents contents;
   double moved = 0;          // Å
   bool is_as_owned = false;  // atoms stand as ranks own them
-
-  /// Returns whether ranks make whole frames in turn, which one of them writes; else each has a share of every frame.
-  bool takes_turns() const { return format == TrajectoryFormat::xtc; }
 };
 
 /// Returns those of which frames are asked for, that of [output] first.
@@ -37,12 +35,5 @@ void check_trajectories(const RunConfig& config, const model::System& system);
 
 /// Returns the bytes of a frame as ranks make it: of segments before compression.
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame);
-
-/// Returns the bytes that a frame takes in its file: as usual, where they depend on the numbers, and where it holds
-/// what has moved, those of a whole frame.
-std::int64_t bytes_in_file(const TrajectorySettings& settings, std::int64_t atoms_of_frame, bool is_periodic);
-
-/// Returns the bytes in a file that are there before the first frame, about.
-std::int64_t file_header_bytes(const TrajectorySettings& settings);
 
 }  // namespace tessera::app

@@ -7,11 +7,10 @@
 #include <span>
 #include <utility>
 
-#include "tessera/app/trajectory/one_file/single_file.h"
-#include "tessera/app/trajectory/segments.h"
 #include "tessera/app/trajectory/writers.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/on_root.h"
+#include "tessera/io/segments/manifest.h"
 #include "tessera/io/write/plan.h"
 
 namespace tessera::app {
@@ -26,8 +25,8 @@ FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig&
     comm::on_root(comm, [&] { n = plan_writers(settings, config.output, machine_file, atoms.size(), comm.size()); });
   comm.broadcast(std::as_writable_bytes(std::span(&n, 1)), 0);
   auto writers = io::write::spread(comm.size(), n);
-  FrameShares shares(system, atoms, config.output.wrap, settings.takes_turns() ? 1 : n);
-  if (!settings.takes_turns()) writers.resize(static_cast<std::size_t>(shares.n_shares()));
+  FrameShares shares(system, atoms, config.output.wrap, settings.format->takes_turns ? 1 : n);
+  if (!settings.format->takes_turns) writers.resize(static_cast<std::size_t>(shares.n_shares()));
   return {system, std::move(shares), std::move(writers), settings.contents, comm};
 }
 
@@ -35,7 +34,7 @@ FrameExchange plan_exchange(const TrajectorySettings& settings, const RunConfig&
 io::write::Choice agree_on_method(const TrajectorySettings& settings, const RunConfig& config,
                                   const model::AtomSet& atoms, const std::string& machine_file,
                                   const comm::Communicator& comm) {
-  if (settings.format != TrajectoryFormat::history) return {};
+  if (settings.format->written_as == nullptr) return {};
   return io::write::agree_on_choice(
       comm, [&] { return plan_method(settings, config.output, machine_file, atoms.size(), comm.size()); });
 }
@@ -53,13 +52,7 @@ Trajectory::Trajectory(TrajectorySettings settings, const RunConfig& config, con
       exchange_(plan_exchange(settings_, config, system, atoms_, machine_file, comm)) {}
 
 void Trajectory::open(std::int64_t first_step, std::optional<std::int64_t> frames) {
-  if (settings_.format != TrajectoryFormat::segments) {
-    sink_ = open_single_file(settings_, config_, system_, exchange_, method_, first_step, frames, comm_);
-    return;
-  }
-  // A new run has the frame of its start, and a restart only those behind it.
-  sink_ = std::make_unique<SegmentSink>(settings_, config_, system_, exchange_, frames ? first_step : first_step - 1,
-                                        frames.value_or(0), comm_);
+  sink_ = settings_.format->open({settings_, config_, system_, exchange_, method_, first_step, frames, comm_});
 }
 
 void Trajectory::record(const md::Engine& engine) {
@@ -88,7 +81,7 @@ std::string Trajectory::go_on(std::int64_t step, std::optional<std::int64_t> fra
       found = 0;
       return;
     }
-    if (settings_.format != TrajectoryFormat::segments) return;
+    if (!settings_.format->is_folder) return;
     // Nothing is lost by going on: later legs are files of their own.
     const auto folder = io::segments::read_folder(settings_.path);
     for (const auto& problem : folder.problems) note += problem + "; ";

@@ -21,14 +21,14 @@ std::optional<machine::FileSystem> file_system_of_output(const OutputConfig& out
 
 int plan_writers(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
                  std::int64_t atoms_of_frame, int ranks) {
-  const int most = settings.takes_turns() ? std::min(ranks, most_xtc_writers) : ranks;
+  const int most = settings.format->takes_turns ? std::min(ranks, most_xtc_writers) : ranks;
   if (output.writers > 0) return static_cast<int>(std::min<std::int64_t>(most, output.writers));
   if (settings.is_as_owned) return ranks;  // each its own
   auto n = std::clamp<std::int64_t>(frame_bytes(settings, atoms_of_frame) / bytes_of_writer, 1,
                                     std::min<std::int64_t>(most, most_parts));
   // Where whole frames are made in turn, one rank writes them all: the file system does not tell how many make them.
-  if (n == 1 || settings.takes_turns()) return static_cast<int>(n);
-  if (settings.format == TrajectoryFormat::history) {
+  if (n == 1 || settings.format->takes_turns) return static_cast<int>(n);
+  if (settings.format->written_as != nullptr) {
     const auto measured = plan_method(settings, output, machine_file, atoms_of_frame, ranks).options.writers;
     // One rank may write what others make.
     if (measured > 1) n = std::min<std::int64_t>(n, measured);
@@ -36,11 +36,6 @@ int plan_writers(const TrajectorySettings& settings, const OutputConfig& output,
     n = std::min<std::int64_t>(n, io::write::writers_of_segments(*system, ranks));
   }
   return static_cast<int>(n);
-}
-
-const io::write::Format& format_of_history(const FrameContents& contents) {
-  if (contents.forces) return io::write::history_forces;
-  return contents.velocities ? io::write::history_velocities : io::write::history;
 }
 
 io::write::Choice plan_method(const TrajectorySettings& settings, const OutputConfig& output,
@@ -51,7 +46,7 @@ io::write::Choice plan_method(const TrajectorySettings& settings, const OutputCo
     problem.hosts.push_back(0);
     problem.owned.push_back(atoms_of_frame / ranks + (rank < atoms_of_frame % ranks ? 1 : 0));
   }
-  const auto& format = format_of_history(settings.contents);
+  const auto& format = settings.format->written_as(settings.contents);
   problem.atom_bytes = format.atom_bytes;
   const auto system = file_system_of_output(output, machine_file);
   const auto order = settings.is_as_owned ? write::Order::owned : write::Order::sorted;
@@ -65,17 +60,19 @@ io::write::Choice plan_method(const TrajectorySettings& settings, const OutputCo
 
 std::int64_t planned_frame_memory(const TrajectorySettings& settings, std::int64_t atoms_of_frame, int writers) {
   constexpr std::int64_t index_bytes = 4, fraction_bytes = 12;
-  const std::int64_t rows = settings.takes_turns() ? atoms_of_frame : (atoms_of_frame + writers - 1) / writers;
+  const std::int64_t rows = settings.format->takes_turns ? atoms_of_frame : (atoms_of_frame + writers - 1) / writers;
   const std::int64_t row = 12 * settings.contents.n_quantities();
   // What arrives, the fractions in order, the rows that are made of them, and the rows that are being written.
   const std::int64_t making = rows * (index_bytes + row + fraction_bytes + 2 * row);
-  if (settings.format == TrajectoryFormat::history) {
+  if (settings.format->written_as != nullptr) {
     const io::write::WriteOptions usual;
-    return making + rows * static_cast<std::int64_t>(io::write::row_bytes(format_of_history(settings.contents).level)) +
+    return making +
+           rows *
+               static_cast<std::int64_t>(io::write::row_bytes(settings.format->written_as(settings.contents).level)) +
            usual.buffer;
   }
   // The root has a compressed frame of each writer until the frames before it are written.
-  return making + (settings.takes_turns() ? writers * frame_bytes(settings, atoms_of_frame) : 0);
+  return making + (settings.format->takes_turns ? writers * frame_bytes(settings, atoms_of_frame) : 0);
 }
 
 }  // namespace tessera::app

@@ -17,11 +17,8 @@ namespace tessera::app {
 int plan_writers(const TrajectorySettings& settings, const OutputConfig& output, const std::string& machine_file,
                  std::int64_t atoms_of_frame, int ranks);
 
-/// Returns the format of io::write that holds what frames of a HISTORY hold.
-const io::write::Format& format_of_history(const FrameContents& contents);
-
-/// Chooses the method of output.method, or where that is "auto" what the machine file says to be the fastest on the
-/// file system of the folder (`tessera io bench`). Throws InputError as the machine file's reader does.
+/// Chooses the method of output.method, or where that is "auto" what the machine file says to be the fastest on the file system
+/// of the folder (`tessera io bench`). Throws InputError as the machine file's reader does.
 io::write::Choice plan_method(const TrajectorySettings& settings, const OutputConfig& output,
                               const std::string& machine_file, std::int64_t atoms_of_frame, int ranks);
 

@@ -1,4 +1,5 @@
-// The textbook algorithms, each a member of the registry. What they share is in build.h and tree.h.
+// The textbook algorithms, each a member of the registry. What they share is in build.h and tree.h. To add one: a file with
+// its plan and its entry, a line here and one in registry.cpp, and one in choose.cpp if MPI libraries choose it.
 #pragma once
 
 #include "tessera/collectives/registry.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tessera/md/integrate/motion.h"
@@ -43,12 +44,21 @@ class Integrator {
 /// Describes an integrator in the registry.
 struct IntegratorEntry {
   std::string_view name;
-  std::string_view description;
+  std::string_view description;      // a few words for the reference
+  bool is_offered = false;           // as dynamics.integrator; others follow from other keys
+  std::string_view several_times{};  // the one that does the same with several time steps; empty: none
+  bool has_half_steps = false;       // velocities stand half a step before the positions
   std::unique_ptr<Integrator> (*make)(const EngineSettings& settings);
 };
 
+template <class Class>
+std::unique_ptr<Integrator> make(const EngineSettings& settings) {
+  return std::make_unique<Class>(settings);
+}
+
 std::span<const IntegratorEntry> integrators();
-/// Throws InputError if there is no integrator of this name.
+/// Throws InputError where there is none of this name.
+const IntegratorEntry& integrator(const std::string& name);
 std::unique_ptr<Integrator> make_integrator(const EngineSettings& settings);
 
 }  // namespace tessera::md::integrate

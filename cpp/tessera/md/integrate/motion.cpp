@@ -59,7 +59,7 @@ void Motion::rebuild() {
 
 /// Finds the heat bath of each atom after a search.
 void Motion::find_baths() {
-  const auto& baths = settings_.coupling.heat_baths;
+  const auto& baths = settings_.baths.heat_baths;
   if (baths.size() < 2) return;
   bath_.assign(at(domain_.n_owned_slots()), 0);
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
@@ -96,14 +96,13 @@ Failure Motion::kick_and_drift(double kick, double drift, const std::vector<std:
   return failure;
 }
 
-Failure Motion::kick_and_drift_with_noise(double kick, double drift, const CouplingSettings& coupling,
-                                          std::int64_t& heat) {
+Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings, std::int64_t& heat) {
   FrictionAndNoise noise = {.baths = {},
-                            .seed = coupling.seed,
+                            .seed = settings.seed,
                             .step = static_cast<std::uint64_t>(state_.step),
                             .id = state_.id.data(),
                             .bath = bath_.empty() ? nullptr : bath_.data()};
-  for (const auto& bath : coupling.heat_baths) {
+  for (const auto& bath : settings.heat_baths) {
     const double decay = math::exp(-timestep() / bath.tau_t);
     const double kt = units::boltzmann * bath.temperature.at(time()) * units::acceleration;
     noise.baths.push_back({.decay = decay, .thermal = (1 - decay * decay) * kt});
@@ -331,7 +330,7 @@ Failure Motion::add_constraint_virial() {
 std::vector<double> Motion::kinetic_energies() const {
   if (bath_.empty()) return {total_kinetic_energy()};
   constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
-  std::vector<std::int64_t> sums(settings_.coupling.heat_baths.size(), 0);
+  std::vector<std::int64_t> sums(settings_.baths.heat_baths.size(), 0);
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
     if (!moves(s)) continue;
     const auto& v = state_.velocity[at(s)];

@@ -72,7 +72,7 @@ class Motion {
   /// Applies v += kick·F/m and drifts with constraints like kick_and_drift, with v ← c·v + √((1−c²)·kT/m)·R in the
   /// middle of the drift: c = exp(−dt/τ) and normal deviates R keyed by seed, atom id and step. Adds the heat that this
   /// rank's atoms have got, in energy units.
-  [[nodiscard]] Failure kick_and_drift_with_noise(double kick, double drift, const CouplingSettings& coupling,
+  [[nodiscard]] Failure kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings,
                                                   std::int64_t& heat);
   /// Removes the motion of the centre of mass from all velocities. Collective.
   void remove_centre_of_mass_motion();

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "tessera/md/integrate/coupling/coupled_integrator.h"
+#include "tessera/md/integrate/baths/coupled_integrator.h"
 
 namespace tessera::md::integrate {
 
@@ -18,12 +18,12 @@ class Respa final : public CoupledIntegrator {
   }
 
   Failure before_forces(Motion& motion) override {
-    couplings().before_step(motion);
+    baths().before_step(motion);
     Failure failure;
     for (auto group = every_.size(); group-- > 1;)
       if ((motion.step() - 1) % every_[group] == 0) failure.offer(kick(motion, group));
     failure.offer(motion.kick_and_drift(0.5 * motion.timestep(), motion.timestep(), motion.forces().of_group(fastest)));
-    couplings().after_drift(motion);
+    baths().after_drift(motion);
     return failure;
   }
 
@@ -63,6 +63,7 @@ ForceGroups respa_groups(std::int64_t direct_every, std::int64_t mesh_every) {
   return {{0, direct, mesh, 0}};  // bonded, direct, mesh, external
 }
 
-std::unique_ptr<Integrator> make_respa(const EngineSettings& settings) { return std::make_unique<Respa>(settings); }
+extern constinit const IntegratorEntry respa = {
+    .name = "respa", .description = "slow forces at longer times (r-RESPA)", .make = make<Respa>};
 
 }  // namespace tessera::md::integrate

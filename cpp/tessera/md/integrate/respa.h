@@ -8,16 +8,12 @@
 // Source: M. Tuckerman, B. J. Berne, G. J. Martyna, J. Chem. Phys. 97, 1990 (1992), doi:10.1063/1.463137.
 #pragma once
 
-#include "tessera/md/integrate/integrator.h"
+#include "tessera/md/force_groups.h"
 
 namespace tessera::md::integrate {
 
 /// Returns the groups of forces that the integrator needs (EngineSettings::force_groups): first those of every step,
 /// then the slower ones by their period.
 ForceGroups respa_groups(std::int64_t direct_every, std::int64_t mesh_every);
-
-std::unique_ptr<Integrator> make_respa(const EngineSettings& settings);
-
-inline constexpr IntegratorEntry respa = {"respa", "slow forces at longer times (r-RESPA)", make_respa};
 
 }  // namespace tessera::md::integrate

@@ -1,6 +1,9 @@
-#include "tessera/md/integrate/velocity_verlet.h"
-
-#include "tessera/md/integrate/coupling/coupled_integrator.h"
+// Integrates at constant energy by velocity Verlet, with SETTLE, SHAKE and RATTLE. Velocities are at whole steps.
+//
+//   v(t+½) = v(t) + ½dt·F(t)/m,  x(t+1) = x(t) + dt·v(t+½),  v(t+1) = v(t+½) + ½dt·F(t+1)/m
+//
+// Source: W. C. Swope et al., J. Chem. Phys. 76, 637 (1982), doi:10.1063/1.442716.
+#include "tessera/md/integrate/baths/coupled_integrator.h"
 
 namespace tessera::md::integrate {
 
@@ -11,9 +14,9 @@ class VelocityVerlet final : public CoupledIntegrator {
   using CoupledIntegrator::CoupledIntegrator;
 
   Failure before_forces(Motion& motion) override {
-    couplings().before_step(motion);
+    baths().before_step(motion);
     const auto failure = motion.kick_and_drift(0.5 * motion.timestep(), motion.timestep());
-    couplings().after_drift(motion);
+    baths().after_drift(motion);
     return failure;
   }
 
@@ -26,8 +29,10 @@ class VelocityVerlet final : public CoupledIntegrator {
 
 }  // namespace
 
-std::unique_ptr<Integrator> make_velocity_verlet(const EngineSettings& settings) {
-  return std::make_unique<VelocityVerlet>(settings);
-}
+extern constinit const IntegratorEntry velocity_verlet = {.name = "velocity-verlet",
+                                                          .description = "velocities at whole steps",
+                                                          .is_offered = true,
+                                                          .several_times = "respa",
+                                                          .make = make<VelocityVerlet>};
 
 }  // namespace tessera::md::integrate

@@ -10,7 +10,7 @@
 
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/md/engine.h"
-#include "tessera/md/integrate/velocity_verlet.h"
+#include "tessera/md/integrate/integrator.h"
 
 namespace tessera::md::test {
 
@@ -19,7 +19,7 @@ namespace tessera::md::test {
 class ToyBarostat final : public integrate::Integrator {
  public:
   ToyBarostat(const EngineSettings& settings, double bar)
-      : inner_(integrate::make_velocity_verlet(settings)), bar_(bar) {}
+      : inner_(integrate::integrator("velocity-verlet").make(settings)), bar_(bar) {}
 
   integrate::Failure before_forces(integrate::Motion& motion) override {
     const double difference = motion.energies().pressure - bar_;

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "tessera/app/trajectory/exchange.h"
+#include "tessera/app/trajectory/format.h"
+#include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/sink.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/on_root.h"
@@ -79,5 +81,11 @@ class SharedFileSink final : public FrameSink {
   std::deque<std::shared_ptr<const Frame>> waiting_;  // the first is being written
   io::WriteBehind helper_{0};                         // the last member: its thread uses the others
 };
+
+template <class File, class Header>
+std::unique_ptr<FrameSink> open_shared(const Opening& o, const Header& header) {
+  auto file = std::make_unique<File>(o.settings.path, o.frames, header, o.exchange.own_share() >= 0, o.comm);
+  return std::make_unique<SharedFileSink<File>>(std::move(file), o.exchange, o.comm);
+}
 
 }  // namespace tessera::app

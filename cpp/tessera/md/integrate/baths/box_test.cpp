@@ -93,7 +93,7 @@ TEST(Box, ASnapshotBringsEverythingBack) {
 class Refusing final : public integrate::Integrator {
  public:
   Refusing(const EngineSettings& settings, double scale)
-      : inner_(integrate::make_velocity_verlet(settings)), scale_(scale) {}
+      : inner_(integrate::integrator("velocity-verlet").make(settings)), scale_(scale) {}
 
   integrate::Failure before_forces(integrate::Motion& motion) override { return inner_->before_forces(motion); }
   integrate::Failure after_forces(integrate::Motion& motion, bool with_virial) override {

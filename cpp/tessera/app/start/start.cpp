@@ -1,4 +1,4 @@
-#include "tessera/app/restart/start.h"
+#include "tessera/app/start/start.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +14,7 @@
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/restart/fingerprint.h"
+#include "tessera/app/start/coordinates.h"
 #include "tessera/base/error.h"
 #include "tessera/base/units.h"
 #include "tessera/comm/on_root.h"
@@ -140,6 +141,36 @@ RunStart read_start(const SystemSource& source, const RunConfig& config, const m
                                Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
   }
   return start;
+}
+
+void begin(md::Engine& engine, CoordinateBlock block, const RunConfig& config, const comm::Communicator& comm) {
+  const auto& system = engine.system();
+  const auto& source = config.input.start.empty() ? config.input.system : config.input.start;
+  const bool has_velocities = comm::all_reduce_max(comm, block.velocity.empty() ? 0 : 1) != 0;
+  auto velocities = config.dynamics.velocities;
+  if (velocities == Velocities::automatic) velocities = has_velocities ? Velocities::file : Velocities::generate;
+  if (velocities == Velocities::file && !has_velocities)
+    throw InputError(fmt::format("{} holds no velocities: set dynamics.velocities to \"generate\"", source));
+  if (velocities != Velocities::file)
+    for (auto& v : block.velocity) v = {};
+  check_every_atom_once(comm, block, system, source);
+  md::Snapshot start;
+  comm::on_each_rank(comm, [&] {
+    try {
+      start = make_start(system, block);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{}: {}", source, error.what()));
+    }
+  });
+  double lag = velocities == Velocities::file ? block.velocity_lag : 0;
+  comm.all_reduce_max(std::span(&lag, 1));
+  block = {};
+  engine.set_state(std::move(start));
+  engine.constrain_start();
+  if (lag > 0) engine.advance_velocities(lag);
+  if (velocities == Velocities::generate)
+    engine.generate_velocities(config.dynamics.temperature.at(0), static_cast<std::uint64_t>(config.dynamics.seed));
+  engine.measure();
 }
 
 }  // namespace tessera::app

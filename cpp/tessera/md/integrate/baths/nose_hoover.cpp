@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/chain.h"
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
+#include "tessera/md/integrate/baths/chain.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class NoseHoover final : public Coupling {
+class NoseHoover final : public Bath {
  public:
-  explicit NoseHoover(const CouplingSettings& settings) : settings_(settings) {}
+  explicit NoseHoover(const BathSettings& settings) : settings_(settings) {}
 
   void before_step(Motion& motion) override {
     if ((motion.step() - 1) % settings_.every == 0) propagate(motion, motion.time_of(motion.step() - 1));
@@ -68,13 +68,16 @@ class NoseHoover final : public Coupling {
     motion.scale_velocities(factor);
   }
 
-  CouplingSettings settings_;
+  BathSettings settings_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_nose_hoover(const CouplingSettings& settings) {
-  return std::make_unique<NoseHoover>(settings);
-}
+extern constinit const BathEntry nose_hoover = {.name = "nose-hoover",
+                                                .description = "Nosé–Hoover chains",
+                                                .reads = "chain",
+                                                .takes_half_steps = false,
+                                                .takes_zero = false,
+                                                .make = make_bath<NoseHoover>};
 
 }  // namespace tessera::md::integrate

@@ -18,16 +18,16 @@
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
-#include "tessera/md/integrate/coupling/edges.h"
+#include "tessera/md/integrate/baths/bath.h"
+#include "tessera/md/integrate/baths/edges.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class MonteCarlo final : public Coupling {
+class MonteCarlo final : public Bath {
  public:
-  explicit MonteCarlo(const CouplingSettings& settings) : settings_(settings), sets_(settings.coupling) {}
+  explicit MonteCarlo(const BathSettings& settings) : settings_(settings), sets_(settings.edges) {}
 
   StepSums needed_sums(std::int64_t step) const override {
     return step % settings_.trials_every == 0 ? StepSums::energies : StepSums::none;
@@ -118,14 +118,17 @@ class MonteCarlo final : public Coupling {
     bath[tried + set] = bath[accepted + set] = 0;
   }
 
-  CouplingSettings settings_;
+  BathSettings settings_;
   EdgeSets sets_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_monte_carlo(const CouplingSettings& settings) {
-  return std::make_unique<MonteCarlo>(settings);
-}
+extern constinit const BathEntry monte_carlo = {.name = "monte-carlo",
+                                                .description = "trials of other boxes",
+                                                .reads = "monte_carlo_every",
+                                                .draws_noise = true,
+                                                .tries_boxes = true,
+                                                .make = make_bath<MonteCarlo>};
 
 }  // namespace tessera::md::integrate

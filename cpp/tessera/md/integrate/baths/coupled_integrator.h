@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 #include "tessera/md/integrate/integrator.h"
 
 namespace tessera::md::integrate {
@@ -11,29 +11,29 @@ namespace tessera::md::integrate {
 class CoupledIntegrator : public Integrator {
  public:
   explicit CoupledIntegrator(const EngineSettings& settings)
-      : com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0), couplings_(settings.coupling) {}
+      : com_removal_every_(settings.fixed.empty() ? settings.com_removal_every : 0), baths_(settings.baths) {}
 
-  StepSums needed_sums(std::int64_t step) const override { return couplings_.needed_sums(step); }
-  std::optional<Box> trial_box(Motion& motion) override { return couplings_.trial_box(motion); }
+  StepSums needed_sums(std::int64_t step) const override { return baths_.needed_sums(step); }
+  std::optional<Box> trial_box(Motion& motion) override { return baths_.trial_box(motion); }
   bool accepts(Motion& motion, const Box& before, double potential) override {
-    return couplings_.accepts(motion, before, potential);
+    return baths_.accepts(motion, before, potential);
   }
   double conserved(const Energies& energies, const State& state) const override {
-    return energies.total() + couplings_.energy(energies, state);
+    return energies.total() + baths_.energy(energies, state);
   }
   std::int64_t removed_degrees_of_freedom() const override { return com_removal_every_ > 0 ? 3 : 0; }
 
  protected:
-  Couplings& couplings() { return couplings_; }
+  Baths& baths() { return baths_; }
   /// Removes the motion of the centre of mass where that is due, and then lets the baths act.
   void finish_step(Motion& motion) {
     if (com_removal_every_ > 0 && motion.step() % com_removal_every_ == 0) motion.remove_centre_of_mass_motion();
-    couplings_.after_step(motion);
+    baths_.after_step(motion);
   }
 
  private:
   std::int64_t com_removal_every_;  // steps; 0: never
-  Couplings couplings_;
+  Baths baths_;
 };
 
 }  // namespace tessera::md::integrate

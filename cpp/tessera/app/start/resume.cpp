@@ -1,4 +1,4 @@
-#include "tessera/app/restart/resume.h"
+#include "tessera/app/start/resume.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
-// The interface of heat and pressure baths, which act on the system at whole steps. To add one: a file with a class,
-// and its case in coupling.cpp.
+// The interface of heat and pressure baths, which act on the system at whole steps, and their registries. To add one: a
+// file with a class and its entry, and a line in ../registry.cpp; for a key of its own a member of BathSettings, which
+// app/config/baths.cpp sets, and what app/config/schema.h says.
 //
-// A bath acts in every so many steps (CouplingSettings::every) as if it had acted all the time since then. Its noise is
+// A bath acts in every so many steps (BathSettings::every) as if it had acted all the time since then. Its noise is
 // a function of the seed and the step, and its variables are in State::coupling, which checkpoints hold: a run is the
 // same bits on any number of ranks and over restarts.
 #pragma once
@@ -9,17 +10,19 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "tessera/md/integrate/coupling/settings.h"
+#include "tessera/md/integrate/baths/settings.h"
 #include "tessera/md/integrate/motion.h"
 
 namespace tessera::md::integrate {
 
-class Coupling {
+class Bath {
  public:
-  virtual ~Coupling() = default;
+  virtual ~Bath() = default;
 
   /// Acts before the first half of a step; motion.step() is the coming step. Collective.
   virtual void before_step(Motion& /*motion*/) {}
@@ -40,18 +43,18 @@ class Coupling {
 };
 
 /// Holds the baths that the settings ask for, but for Langevin's, which is an integrator of its own.
-class Couplings {
+class Baths {
  public:
-  explicit Couplings(const CouplingSettings& settings);
+  explicit Baths(const BathSettings& settings);
 
   void before_step(Motion& motion) {
-    for (auto& coupling : couplings_) coupling->before_step(motion);
+    for (auto& bath : baths_) bath->before_step(motion);
   }
   void after_drift(Motion& motion) {
-    for (auto& coupling : couplings_) coupling->after_drift(motion);
+    for (auto& bath : baths_) bath->after_drift(motion);
   }
   void after_step(Motion& motion) {
-    for (auto& coupling : couplings_) coupling->after_step(motion);
+    for (auto& bath : baths_) bath->after_step(motion);
   }
   std::optional<Box> trial_box(Motion& motion);
   bool accepts(Motion& motion, const Box& before, double potential);
@@ -59,17 +62,38 @@ class Couplings {
   double energy(const Energies& energies, const State& state) const;
 
  private:
-  std::vector<std::unique_ptr<Coupling>> couplings_;
+  std::vector<std::unique_ptr<Bath>> baths_;
 };
 
 /// Returns a variable of a bath, 0 before its first action.
 double coupling_of(const State& state, const std::string& name, std::size_t i);
 
-std::unique_ptr<Coupling> make_bussi(const CouplingSettings& settings);
-std::unique_ptr<Coupling> make_nose_hoover(const CouplingSettings& settings);
-std::unique_ptr<Coupling> make_berendsen_thermostat(const CouplingSettings& settings);
-std::unique_ptr<Coupling> make_cell_scaling(const CouplingSettings& settings);
-std::unique_ptr<Coupling> make_mtk(const CouplingSettings& settings);  // thermostat and barostat
-std::unique_ptr<Coupling> make_monte_carlo(const CouplingSettings& settings);
+template <class Class>
+std::unique_ptr<Bath> make_bath(const BathSettings& settings) {
+  return std::make_unique<Class>(settings);
+}
+
+/// Describes a heat bath or a pressure bath in its registry.
+struct BathEntry {
+  std::string_view name;
+  std::string_view description;  // a few words for the reference
+  std::string_view reads{};      // the key of [dynamics] that is of no use to other baths
+  bool draws_noise = false;      // results depend on dynamics.seed
+  bool samples_ensemble = true;  // false: a note tells so
+  // What heat baths may be combined with.
+  std::string_view integrator{};  // the one that the bath is a part of; then there is no `make`
+  bool takes_half_steps = true;   // velocities may stand half a step before the positions
+  bool takes_zero = true;         // the temperature may be 0 K for a time
+  // What pressure baths may be combined with.
+  std::string_view thermostat{};  // the one that is a part of the bath, on all atoms together; empty: any
+  bool tries_boxes = false;       // every BathSettings::trials_every steps, which needs a buffer
+  std::unique_ptr<Bath> (*make)(const BathSettings& settings) = nullptr;
+};
+
+std::span<const BathEntry> thermostats();
+std::span<const BathEntry> barostats();
+/// Finds a bath by its name. Throws InputError where there is none.
+const BathEntry& thermostat(const std::string& name);
+const BathEntry& barostat(const std::string& name);
 
 }  // namespace tessera::md::integrate

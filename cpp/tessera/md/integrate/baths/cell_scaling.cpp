@@ -26,16 +26,17 @@
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
-#include "tessera/md/integrate/coupling/edges.h"
+#include "tessera/md/integrate/baths/bath.h"
+#include "tessera/md/integrate/baths/edges.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class CellScaling final : public Coupling {
+class CellScaling final : public Bath {
  public:
-  explicit CellScaling(const CouplingSettings& settings) : settings_(settings), sets_(settings.coupling) {}
+  explicit CellScaling(const BathSettings& settings)
+      : settings_(settings), sets_(settings.edges), has_noise_(barostat(settings.barostat).draws_noise) {}
 
   StepSums needed_sums(std::int64_t step) const override {
     const bool is_due = step % settings_.every == 0 || (step - 1) % settings_.every == 0;
@@ -66,8 +67,7 @@ class CellScaling final : public Coupling {
                      wanted_pressure(settings_, d, box, time)) /
                     n;
       double change = rate * excess;
-      if (settings_.barostat == Barostat::c_rescale)
-        change += std::sqrt(2 * kt * rate / (n * volume)) * noise[static_cast<std::size_t>(set)];
+      if (has_noise_) change += std::sqrt(2 * kt * rate / (n * volume)) * noise[static_cast<std::size_t>(set)];
       change = std::clamp(change, -most_change, most_change);
       for (std::size_t d = 0; d < 3; ++d) {
         if (sets_[d] != set) continue;
@@ -106,14 +106,20 @@ class CellScaling final : public Coupling {
 
   static constexpr double most_change = 0.01;  // of the logarithm of an edge in one action
 
-  CouplingSettings settings_;
+  BathSettings settings_;
   EdgeSets sets_;
+  bool has_noise_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_cell_scaling(const CouplingSettings& settings) {
-  return std::make_unique<CellScaling>(settings);
-}
+extern constinit const BathEntry c_rescale = {.name = "c-rescale",
+                                              .description = "stochastic cell rescaling",
+                                              .draws_noise = true,
+                                              .make = make_bath<CellScaling>};
+extern constinit const BathEntry berendsen_barostat = {.name = "berendsen",
+                                                       .description = "weak coupling, samples no ensemble",
+                                                       .samples_ensemble = false,
+                                                       .make = make_bath<CellScaling>};
 
 }  // namespace tessera::md::integrate

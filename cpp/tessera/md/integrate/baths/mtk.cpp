@@ -11,7 +11,7 @@
 // is needed (Yu et al. 2010). Where the motion of the centre of mass is removed, N_g − 1 groups have kinetic energy,
 // and κ = (2/3)/(N_g − 1) keeps the volume's distribution exact.
 //
-// The bath acts every n steps (CouplingSettings::every), as the outermost level of r-RESPA with h = n·dt:
+// The bath acts every n steps (BathSettings::every), as the outermost level of r-RESPA with h = n·dt:
 //
 //   K(h/2) C(h/2) S(h/2) D(h/2) [n steps] D(h/2) S(h/2) C(h/2) K(h/2)
 //
@@ -32,17 +32,17 @@
 #include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/chain.h"
-#include "tessera/md/integrate/coupling/coupling.h"
-#include "tessera/md/integrate/coupling/edges.h"
+#include "tessera/md/integrate/baths/bath.h"
+#include "tessera/md/integrate/baths/chain.h"
+#include "tessera/md/integrate/baths/edges.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class Mtk final : public Coupling {
+class Mtk final : public Bath {
  public:
-  explicit Mtk(const CouplingSettings& settings) : settings_(settings), sets_(settings.coupling) {}
+  explicit Mtk(const BathSettings& settings) : settings_(settings), sets_(settings.edges) {}
 
   StepSums needed_sums(std::int64_t step) const override {
     return step % settings_.every == 0 ? StepSums::virial : StepSums::none;
@@ -227,12 +227,15 @@ class Mtk final : public Coupling {
     motion.set_box(stretched(motion.state().box, scale));
   }
 
-  CouplingSettings settings_;
+  BathSettings settings_;
   EdgeSets sets_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_mtk(const CouplingSettings& settings) { return std::make_unique<Mtk>(settings); }
+extern constinit const BathEntry mtk = {.name = "mtk",
+                                        .description = "Martyna, Tobias and Klein, with thermostat = \"nose-hoover\"",
+                                        .thermostat = "nose-hoover",
+                                        .make = make_bath<Mtk>};
 
 }  // namespace tessera::md::integrate

@@ -10,7 +10,7 @@
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 namespace tessera::md::integrate {
 
@@ -34,9 +34,9 @@ double gamma_deviate(double shape, std::uint64_t seed, std::uint64_t first_id, s
   }
 }
 
-class Bussi final : public Coupling {
+class Bussi final : public Bath {
  public:
-  explicit Bussi(const CouplingSettings& settings) : settings_(settings) {}
+  explicit Bussi(const BathSettings& settings) : settings_(settings) {}
 
   void after_step(Motion& motion) override {
     if (motion.step() % settings_.every != 0) return;
@@ -68,11 +68,12 @@ class Bussi final : public Coupling {
     return sign * std::sqrt(std::max(0.0, square));
   }
 
-  CouplingSettings settings_;
+  BathSettings settings_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_bussi(const CouplingSettings& settings) { return std::make_unique<Bussi>(settings); }
+extern constinit const BathEntry bussi = {
+    .name = "bussi", .description = "stochastic velocity rescaling", .draws_noise = true, .make = make_bath<Bussi>};
 
 }  // namespace tessera::md::integrate

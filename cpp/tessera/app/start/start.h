@@ -8,6 +8,7 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/comm/communicator.h"
+#include "tessera/md/engine.h"
 
 namespace tessera::app {
 
@@ -26,5 +27,8 @@ struct RunStart {
 /// Throws InputError, also where the other run has other atoms. Collective.
 RunStart read_start(const SystemSource& source, const RunConfig& config, const model::System& system,
                     const comm::Communicator& comm);
+
+/// Begins at step 0 with these rows, and velocities as dynamics.velocities says. Throws InputError. Collective.
+void begin(md::Engine& engine, CoordinateBlock block, const RunConfig& config, const comm::Communicator& comm);
 
 }  // namespace tessera::app

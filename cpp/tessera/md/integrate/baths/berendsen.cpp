@@ -8,15 +8,15 @@
 #include <cmath>
 
 #include "tessera/base/units.h"
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 namespace tessera::md::integrate {
 
 namespace {
 
-class BerendsenThermostat final : public Coupling {
+class BerendsenThermostat final : public Bath {
  public:
-  explicit BerendsenThermostat(const CouplingSettings& settings) : settings_(settings) {}
+  explicit BerendsenThermostat(const BathSettings& settings) : settings_(settings) {}
 
   void after_step(Motion& motion) override {
     if (motion.step() % settings_.every != 0) return;
@@ -41,13 +41,14 @@ class BerendsenThermostat final : public Coupling {
   }
 
  private:
-  CouplingSettings settings_;
+  BathSettings settings_;
 };
 
 }  // namespace
 
-std::unique_ptr<Coupling> make_berendsen_thermostat(const CouplingSettings& settings) {
-  return std::make_unique<BerendsenThermostat>(settings);
-}
+extern constinit const BathEntry berendsen_thermostat = {.name = "berendsen",
+                                                         .description = "weak coupling, samples no ensemble",
+                                                         .samples_ensemble = false,
+                                                         .make = make_bath<BerendsenThermostat>};
 
 }  // namespace tessera::md::integrate

@@ -1,5 +1,5 @@
 // Heat and pressure baths: the same bits on any ranks and over restarts, conserved quantities, means.
-#include "tessera/md/integrate/coupling/coupling.h"
+#include "tessera/md/integrate/baths/bath.h"
 
 #include <gtest/gtest.h>
 
@@ -18,28 +18,23 @@ namespace {
 
 using namespace test;
 
-struct Baths {
-  const char* name;
-  bool has_barostat;
-  Thermostat thermostat;
-  Barostat barostat;
-  PressureCoupling coupling;
+struct Case {
+  std::string name, thermostat, barostat{};
+  Edges edges = Edges::isotropic;
   std::int64_t chain = 3;
 };
 
-EngineSettings with_baths(const Baths& baths, bool rigid = true) {
+EngineSettings with_baths(const Case& baths, bool rigid = true) {
   auto s = settings(rigid, false);
-  s.coupling.has_thermostat = true;
-  s.coupling.has_barostat = baths.has_barostat;
-  s.coupling.thermostat = baths.thermostat;
-  s.coupling.barostat = baths.barostat;
-  s.coupling.coupling = baths.coupling;
-  s.coupling.chain = baths.chain;
-  s.coupling.heat_baths.front().tau_t = 0.1;
-  s.coupling.tau_p = 0.5;
-  s.coupling.every = 5;
-  s.coupling.trials_every = 5;
-  if (baths.thermostat == Thermostat::langevin) s.integrator = "langevin";
+  s.baths.thermostat = baths.thermostat;
+  s.baths.barostat = baths.barostat;
+  s.baths.edges = baths.edges;
+  s.baths.chain = baths.chain;
+  s.baths.heat_baths.front().tau_t = 0.1;
+  s.baths.tau_p = 0.5;
+  s.baths.every = 5;
+  s.baths.trials_every = 5;
+  if (const auto own = thermostat(baths.thermostat).integrator; !own.empty()) s.integrator = own;
   return s;
 }
 
@@ -71,7 +66,7 @@ End run(const model::System& system, const EngineSettings& s, const Snapshot& fr
   return end;
 }
 
-class AllBaths : public testing::TestWithParam<Baths> {};
+class AllBaths : public testing::TestWithParam<Case> {};
 
 TEST_P(AllBaths, AreTheSameBitsOnAnyRanksAndOverRestarts) {
   const auto& sample = warm_water(true);
@@ -88,7 +83,7 @@ TEST_P(AllBaths, AreTheSameBitsOnAnyRanksAndOverRestarts) {
   for (std::size_t i = 0; i < found.state.atoms.size(); ++i)
     ASSERT_EQ(found.state.atoms[i].velocity, straight.state.atoms[i].velocity);
   EXPECT_NE(straight.energies.conserved, straight.energies.total());
-  if (GetParam().has_barostat) {
+  if (!GetParam().barostat.empty()) {
     EXPECT_FALSE(straight.state.box == start.box);
   }
 }
@@ -96,7 +91,7 @@ TEST_P(AllBaths, AreTheSameBitsOnAnyRanksAndOverRestarts) {
 TEST_P(AllBaths, ConserveWhatTheySay) {
   const auto& sample = warm_water(true);
   auto s = with_baths(GetParam());
-  s.coupling.temperature = s.coupling.heat_baths.front().temperature = 330;
+  s.baths.temperature = s.baths.heat_baths.front().temperature = 330;
   Simulation simulation(sample, s);
   simulation.engine.measure();
   const auto before = simulation.engine.energies();
@@ -119,27 +114,27 @@ TEST_P(AllBaths, ConserveWhatTheySay) {
   EXPECT_GT(temperature, 310);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Coupling, AllBaths,
-    testing::Values(
-        Baths{"bussi", false, Thermostat::bussi, {}, {}}, Baths{"nose_hoover", false, Thermostat::nose_hoover, {}, {}},
-        Baths{"nose_hoover_of_one", false, Thermostat::nose_hoover, {}, {}, 1},
-        Baths{"langevin", false, Thermostat::langevin, {}, {}},
-        Baths{"berendsen", false, Thermostat::berendsen, {}, {}},
-        Baths{"bussi_isotropic", true, Thermostat::bussi, Barostat::c_rescale, PressureCoupling::isotropic},
-        Baths{"nose_hoover_anisotropic", true, Thermostat::nose_hoover, Barostat::c_rescale,
-              PressureCoupling::anisotropic},
-        Baths{"langevin_semi_isotropic", true, Thermostat::langevin, Barostat::c_rescale,
-              PressureCoupling::semi_isotropic},
-        Baths{"mtk_isotropic", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::isotropic},
-        Baths{"mtk_of_two", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::isotropic, 2},
-        Baths{"mtk_constant_area", true, Thermostat::nose_hoover, Barostat::mtk, PressureCoupling::constant_area},
-        Baths{"monte_carlo_isotropic", true, Thermostat::bussi, Barostat::monte_carlo, PressureCoupling::isotropic},
-        Baths{"monte_carlo_anisotropic", true, Thermostat::langevin, Barostat::monte_carlo,
-              PressureCoupling::anisotropic},
-        Baths{"berendsen_constant_area", true, Thermostat::berendsen, Barostat::berendsen,
-              PressureCoupling::constant_area}),
-    [](const auto& baths) { return std::string(baths.param.name); });
+/// Returns every bath of the registries, and what they are combined with.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto& heat : thermostats()) all.push_back({std::string(heat.name), std::string(heat.name)});
+  for (const auto& pressure : barostats())
+    all.push_back({"barostat_" + std::string(pressure.name),
+                   std::string(pressure.thermostat.empty() ? "bussi" : pressure.thermostat),
+                   std::string(pressure.name)});
+  for (const Case& one : {Case{"nose_hoover_of_one", "nose-hoover", "", {}, 1},
+                          Case{"nose_hoover_anisotropic", "nose-hoover", "c-rescale", Edges::anisotropic},
+                          Case{"langevin_semi_isotropic", "langevin", "c-rescale", Edges::semi_isotropic},
+                          Case{"mtk_of_two", "nose-hoover", "mtk", Edges::isotropic, 2},
+                          Case{"mtk_constant_area", "nose-hoover", "mtk", Edges::constant_area},
+                          Case{"monte_carlo_anisotropic", "langevin", "monte-carlo", Edges::anisotropic},
+                          Case{"berendsen_constant_area", "berendsen", "berendsen", Edges::constant_area}})
+    all.push_back(one);
+  for (auto& one : all) std::replace(one.name.begin(), one.name.end(), '-', '_');
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Bath, AllBaths, testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
 
 /// The work of a small change of the box is minus the derivative of the energy, as the barostat takes it.
 TEST(GroupScalingVirial, IsTheDerivativeOfTheEnergy) {
