@@ -67,6 +67,7 @@ def test_many_bits_that_flip(tmp_path: Path, name: str, part: int) -> None:
 
 READ_ALL = """
 import sys
+from tessera import InputError
 from tessera.system import read
 for path in sys.argv[1:]:
     try:
