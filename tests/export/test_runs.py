@@ -164,6 +164,11 @@ def test_folders_that_are_no_runs(copy: Path, ran: tuple[Path, tessera.Simulatio
     (copy / "trajectory.dcd").unlink()
     with pytest.raises(InputError, match=r"holds no trajectory trajectory.dcd: output.trajectory_every"):
         read_configuration(copy, LAST)
+    (copy / "trajectory.trr").touch()
+    changed = (copy / "settings.toml").read_text().replace('"dcd"', '"trr"')
+    (copy / "settings.toml").write_text(changed)
+    with pytest.raises(InputError, match=r"settings.toml has output.trajectory = 'trr', which no run writes"):
+        read_configuration(copy, LAST)
     (copy / "settings.toml").write_text("[output")
     with pytest.raises(InputError, match=r"settings.toml can't be read"):
         read_configuration(copy)

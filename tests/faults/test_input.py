@@ -271,7 +271,7 @@ def _in_the_system(runs: Runs, folder: Path, sizes: dict[str, Any]) -> Attempt:
 
 
 def _in_a_share_of_the_coordinates(runs: Runs, folder: Path, sizes: dict[str, Any]) -> Attempt:
-    """app/restart/start.cpp: the last rank alone reads this velocity."""
+    """app/start/start.cpp: the last rank alone reads this velocity."""
     path = with_number(folder, "coordinates/velocity", (-1, 1), np.nan)
     return runs.run(path, {}, **sizes).process, ["edited.tsr", "velocit"]
 

@@ -167,7 +167,10 @@ std::string note_of_baths(const DynamicsConfig& dynamics) {
                      heat && pressure ? "dynamics.thermostat and barostat"
                      : heat           ? "dynamics.thermostat"
                                       : "dynamics.barostat",
-                     heat ? dynamics.thermostat : dynamics.barostat,
+                     !heat ? dynamics.barostat
+                     : !pressure || dynamics.thermostat == dynamics.barostat
+                         ? dynamics.thermostat
+                         : dynamics.thermostat + "\" and \"" + dynamics.barostat,
                      heat && pressure ? "\"bussi\" and \"c-rescale\""
                      : heat           ? "\"bussi\""
                                       : "\"c-rescale\"");

@@ -75,7 +75,7 @@ nlohmann::json measure(const PairSchemeRequest& request, const comm::Communicato
   const auto config = app::config_of_system(request.system, request.overrides);
   const auto system = app::read_run_system(request.system, config);
   const auto settings = app::plan_settings(config, system);
-  if (!system.is_periodic || settings.baths.has_barostat)
+  if (!system.is_periodic || !settings.baths.barostat.empty())
     throw InputError(
         fmt::format("{}: cells must stay as they are, expected a system with a box and no barostat", request.system));
   if (settings.precision != md::pair::Precision::mixed || settings.pair.lj == md::pair::LjModifier::pme ||
