@@ -39,6 +39,9 @@ io::CheckedFile open_checkpoint(const std::string& path) {
   std::string word;
   int found = 0;
   if (file >> std::setw(int{format_name.size()}) >> word >> found && word == format_name) refuse_version(path, found);
+  std::error_code error;  // of a file that is not there, which open() says
+  if (std::filesystem::file_size(path, error) > 0 && !error && !io::CheckedFile::is_one(path))
+    refuse(path, "is no checkpoint, or its first bytes are damaged");
   return io::CheckedFile::open(path);
 }
 
