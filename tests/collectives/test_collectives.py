@@ -326,6 +326,22 @@ def test_hosts_of_any_size(run_program: Run, tmp_path: Path, mpi: str, ranks: in
     assert ranks < 3 or len(wanted) > len(HIERARCHICAL)
 
 
+def test_a_class_of_sizes_is_chosen_for_once(run_program: Run, tmp_path: Path) -> None:
+    """Sizes within a factor of two share a choice, which rank 0 tells once; groups of ranks choose for themselves and
+    find their hosts without a message, in any order of ranks."""
+    for operation, boundary in (("broadcast", 12_288), ("all_reduce", 1536), ("all_gatherv", 2048)):
+        case = {"operation": operation, "type": "byte", "network": "racks", "longer": 20, "rounds": 1}
+        case["op"] = "bor"
+        for start, choices in ((boundary + 10, 1), (boundary - 10, 2)):
+            found = check(run_program, tmp_path, [{**case, "counts": [start]}], "openmpi", 6)
+            assert found["choices"] == choices, (operation, found)
+            assert sum(found["plans"].values()) == 21
+    case = {"operation": "all_reduce", "network": "racks", "counts": [40_000], "groups": 2, "entry": "subnets"}
+    found = check(run_program, tmp_path, [case, {**case, "order": "ranks", "entry": "ring"}], "mpich", 5)
+    assert found["choices"] == 2
+    assert any("in the order of ranks" in plan for plan in found["plans"]), found["plans"]
+
+
 @pytest.mark.parametrize(("mpi", "operation"), [("openmpi", "broadcast"), ("mpich", "all_reduce")])
 def test_a_wrong_bit_is_noticed(run_program: Run, tmp_path: Path, mpi: str, operation: str) -> None:
     good = {"operation": operation, "entry": "binomial", "counts": [100], "type": "int", "root": 1}
@@ -448,6 +464,7 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
     assert all(t["ranks"] == 4 and t["seconds"] > 0 and t["predicted"] > 0 for t in trials)
 
     assert all(("least_gain" in t) == (t["entry"] != "native") for t in trials)
+    assert all("placement" not in t for t in trials)  # ranks fill slots host after host
 
     # A library that takes ten seconds is not chosen, unless the difference may be chance. The times say nothing of
     # another library.

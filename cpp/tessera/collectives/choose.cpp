@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string_view>
 
 #include "tessera/collectives/all_to_all.h"
 #include "tessera/collectives/predict.h"
+#include "tessera/machine/orders.h"
 
 namespace tessera::collectives {
 namespace {
@@ -43,7 +44,9 @@ constexpr double untried = 1.15;
 /// Holds the ratios of measured to predicted times, from trials of the size that is nearest to the problem's.
 class Corrections {
  public:
-  Corrections(const CollectiveProblem& problem, std::span<const machine::Trial> trials) {
+  Corrections(const CollectiveProblem& problem, const machine::Wires& wires, std::span<const machine::Trial> trials) {
+    if (trials.empty()) return;
+    const auto placement = machine::placement_of(wires);
     const auto log = [](std::int64_t bytes) {
       return std::log2(static_cast<double>(std::max<std::int64_t>(1, bytes)));
     };
@@ -51,6 +54,7 @@ class Corrections {
     double nearest = furthest_size;
     for (const auto& trial : trials) {
       if (trial.operation != name_of(problem.operation) || trial.n_ranks != problem.n_ranks) continue;
+      if (trial.placement != placement) continue;
       const double distance = std::abs(log(trial.bytes) - size);
       if (distance > nearest) continue;
       if (distance < nearest) found_.clear();
@@ -120,14 +124,36 @@ void prefer_few_messages(std::vector<PricedEntry>& candidates, const Corrections
 
 std::int64_t bytes_of(const CollectiveProblem& problem) { return problem.offsets().back() * problem.element_bytes; }
 
+CollectiveProblem representative(const CollectiveProblem& problem) {
+  const auto total = static_cast<std::uint64_t>(bytes_of(problem));
+  if (total == 0) return problem;
+  const auto nearest_power = [](std::uint64_t value) {
+    const auto lower = std::bit_floor(value);
+    return value - lower < lower / 2 ? lower : 2 * lower;
+  };
+  auto shape = problem;
+  auto& blocks = shape.blocks;
+  const auto elements =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(nearest_power(total)) / problem.element_bytes);
+  const auto n = static_cast<std::int64_t>(blocks.size());
+  const auto mean = (problem.offsets().back() + n - 1) / n;
+  const auto largest = std::max_element(blocks.begin(), blocks.end());
+  if (*largest <= 2 * mean) {
+    std::fill(blocks.begin(), blocks.end(), std::max<std::int64_t>(1, elements / n));
+    return shape;
+  }
+  const auto ratio = static_cast<std::int64_t>(nearest_power(static_cast<std::uint64_t>(*largest / mean)));
+  const auto greatest = std::min(elements, ratio * std::max<std::int64_t>(1, elements / n));
+  const auto at = largest - blocks.begin();
+  std::fill(blocks.begin(), blocks.end(), (elements - greatest) / (n - 1));
+  blocks[static_cast<std::size_t>(at)] = greatest;
+  return shape;
+}
+
 double native_seconds(const CollectiveProblem& problem, const machine::Wires& wires) {
   // The plan is made for ranks on one switch that are all alike, which keeps them in the order of the job, but it is
   // priced on the true network.
-  std::vector<machine::Host> hosts(static_cast<std::size_t>(problem.n_ranks));
-  for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].name = fmt::format("rank{}", i);
-  std::vector<int> one_each(hosts.size());
-  std::iota(one_each.begin(), one_each.end(), 0);
-  const machine::Wires blind(machine::one_switch(hosts, {1e-5, 1e9}), one_each);
+  const auto blind = wires_of_ranks_alone(problem.n_ranks);
   double least = std::numeric_limits<double>::infinity();
   const bool is_all_to_all = problem.operation == Operation::all_to_all;
   for (const auto& entry : entries()) {
@@ -163,7 +189,7 @@ EntryChoice choose(const CollectiveProblem& problem, const machine::Wires& wires
   }
   auto& candidates = choice.ranked;
   candidates = rank_candidates(problem, wires, only, worth_a_look);
-  const Corrections corrections(problem, trials);
+  const Corrections corrections(problem, wires, trials);
   if (!corrections.is_empty()) {
     const auto is_tried = [&](const PricedEntry& candidate) {
       return corrections.is_tried(text_of({candidate.entry->name, candidate.parameters}));
@@ -171,7 +197,7 @@ EntryChoice choose(const CollectiveProblem& problem, const machine::Wires& wires
     for (auto& candidate : candidates) {
       // A trial corrects the whole time. A lower bound of a time is not corrected downwards.
       if (candidate.is_least && is_tried(candidate)) {
-        const auto plan = candidate.entry->plan(problem, wires, candidate.parameters);
+        const auto plan = plan_of(*candidate.entry, problem, wires, candidate.parameters);
         candidate.seconds = predict(plan, problem, wires).seconds;
         candidate.is_least = false;
       }

@@ -25,12 +25,18 @@ inline constexpr double never_slower = 0.95;
 
 /// Chooses by predicted times. `only` forces an entry by name ("native" is the MPI library's own); an unknown one
 /// throws InputError. An entry that can't do the problem gives way to the library, and the reason says so. `trials`, of
-/// this MPI library, correct the predictions; they are of the same operation on as many ranks, of the nearest size
-/// within a factor of four. What was tried is corrected by its own measured time over the predicted one, other
+/// this MPI library, correct the predictions; they are of the same operation on as many ranks that are on the same
+/// hosts, of the nearest size within a factor of four. What was tried is corrected by its own measured time over the predicted one, other
 /// parameters of a tried entry by that entry's mean, the rest by the mean of all; and what was not tried counts 15 %
 /// more, as it may take that much longer.
 EntryChoice choose(const CollectiveProblem& problem, const machine::Wires& wires,
                    const std::optional<std::string>& only = std::nullopt, std::span<const machine::Trial> trials = {});
+
+/// Returns the problem whose choice stands for all problems of its class: those that are alike but for their sizes, which
+/// differ by less than a factor of two. It has as many bytes in all as the nearest power of two (from three quarters of
+/// it to less than one and a half), in blocks that are alike unless the largest is more than twice the mean; then the
+/// largest block keeps its rank and (to a power of two) its ratio to the mean, and the others share the rest.
+CollectiveProblem representative(const CollectiveProblem& problem);
 
 /// Returns the size by which trials are compared: the bytes of all blocks together.
 std::int64_t bytes_of(const CollectiveProblem& problem);

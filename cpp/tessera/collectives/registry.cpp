@@ -20,10 +20,30 @@
 
 namespace tessera::collectives {
 
+machine::Wires wires_of_ranks_alone(int n_ranks) {
+  std::vector<machine::Host> hosts(static_cast<std::size_t>(n_ranks));
+  for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].name = fmt::format("rank{}", i);
+  return machine::Wires(machine::one_switch(hosts, {1e-5, 1e9}), rank_order(n_ranks));
+}
+
+bool can(const Entry& entry, const CollectiveProblem& problem, const machine::Wires& wires,
+         const Parameters& parameters) {
+  if (parameters.by_ranks) return entry.can(problem, wires_of_ranks_alone(problem.n_ranks));
+  return entry.can(problem, wires);
+}
+
+MessagePlan plan_of(const Entry& entry, const CollectiveProblem& problem, const machine::Wires& wires,
+                    const Parameters& parameters) {
+  if (!parameters.by_ranks) return entry.plan(problem, wires, parameters);
+  auto plan = entry.plan(problem, wires_of_ranks_alone(problem.n_ranks), parameters);
+  plan.entry += " in the order of ranks";
+  return plan;
+}
+
 std::string text_of(const NamedEntry& named) {
   auto text = named.name;
   if (!named.parameters) return text;
-  const auto& [segment, degree, depth, pattern] = *named.parameters;
+  const auto& [segment, degree, depth, pattern, by_ranks] = *named.parameters;
   const Parameters unchosen;
   text += fmt::format(":segment={}", segment);
   if (degree != unchosen.degree) text += fmt::format(":degree={}", degree);
@@ -31,6 +51,7 @@ std::string text_of(const NamedEntry& named) {
   auto words = pattern;
   std::replace(words.begin(), words.end(), ',', '+');  // commas stand between entries of a list
   if (!words.empty()) text += ":pattern=" + words;
+  if (by_ranks) text += ":order=ranks";
   return text;
 }
 
@@ -52,9 +73,15 @@ NamedEntry named_entry(const std::string& text) {
     } else if (key == "pattern") {
       std::replace(value.begin(), value.end(), '+', ',');
       named.parameters->pattern = value;
+    } else if (key == "order") {
+      if (value != "ranks")
+        throw InputError(
+            fmt::format("{}: order is \"{}\", expected \"ranks\"; without it plans follow the network", text, value));
+      named.parameters->by_ranks = true;
     } else {
       throw InputError(fmt::format(
-          "{}: \"{}\" can't be chosen; there are segment=BYTES, degree=N, depth=N and pattern=NAME", text, key));
+          "{}: \"{}\" can't be chosen; there are segment=BYTES, degree=N, depth=N, pattern=NAME and order=ranks", text,
+          key));
     }
     if (named.parameters->segment < 0 || named.parameters->degree < 1 || named.parameters->depth < 0)
       throw InputError(fmt::format("{}: {} is {}, expected {} or more", text, key, value, key == "degree" ? 1 : 0));
@@ -204,7 +231,7 @@ class Pricing {
   /// Returns nothing where the plan is too long.
   std::optional<PricedEntry> price(const Entry& entry, const Parameters& parameters) {
     try {
-      const auto plan = entry.plan(problem_, wires_, parameters);
+      const auto plan = plan_of(entry, problem_, wires_, parameters);
       const auto n_messages = plan.messages.size();
       if (n_messages > left_) return std::nullopt;
       left_ -= n_messages;

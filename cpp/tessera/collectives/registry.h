@@ -20,6 +20,7 @@ struct Parameters {
   int degree = 2;            // of k-ary trees
   int depth = 0;             // of k-ary trees: levels below the root; 0: no limit
   std::string pattern;       // of `subnets`: delivery_tree.h; of `hierarchical`: "ring", …
+  bool by_ranks = false;     // "order=ranks": the plan knows nothing of the network
 };
 
 struct Entry {
@@ -30,6 +31,17 @@ struct Entry {
   /// Returns parameters that are worth trying for this problem, the best guess first; there is at least one.
   std::vector<Parameters> (*candidates)(const CollectiveProblem& problem, const machine::Wires& wires);
 };
+
+/// Returns the wires of ranks that are each alone on a host, where all hosts are alike on one switch.
+machine::Wires wires_of_ranks_alone(int n_ranks);
+
+/// Tells whether an entry can carry out a problem with these parameters.
+bool can(const Entry& entry, const CollectiveProblem& problem, const machine::Wires& wires,
+         const Parameters& parameters);
+/// Makes an entry's plan. With `by_ranks` it is made for `wires_of_ranks_alone`, so that neighbours in a ring, a tree or a hypercube follow from ranks' numbers alone, as in MPI
+/// libraries: `recursive_halving` is then the vector distributed sum of Borštnik et al. (2004), §2.
+MessagePlan plan_of(const Entry& entry, const CollectiveProblem& problem, const machine::Wires& wires,
+                    const Parameters& parameters);
 
 std::span<const Entry> entries();
 /// Finds an entry by its name. Throws InputError, which names the nearest known entry, where there is none.

@@ -93,8 +93,8 @@ std::vector<Parameters> parameters_of(const Entry& known, const CollectiveProble
   cut.segment = 3 * problem.element_bytes;
   all.push_back(cut);
   if (std::string_view(known.name) == "k_ary") {
-    all.push_back({16, 3, 2, ""});
-    all.push_back({0, 5, 3, ""});
+    all.push_back({16, 3, 2, "", false});
+    all.push_back({0, 5, 3, "", false});
   }
   return all;
 }
@@ -258,6 +258,30 @@ TEST(Hypercube, MostDataCrossesTheNearestDimension) {
   EXPECT_EQ(entry("recursive_halving").plan(sum, one_switch(8), {}).messages.size(), 8U * 3);
 }
 
+TEST(Registry, PlansInTheOrderOfRanksAreThoseOfOneSwitch) {
+  Parameters by_ranks;
+  by_ranks.by_ranks = true;
+  int n_changed = 0;
+  for (const auto operation : {Operation::broadcast, Operation::all_gather, Operation::all_reduce})
+    for (const auto& known : entries()) {
+      const CollectiveProblem problem{operation, 12, 3, counts(operation, 12, 2), 8, true};
+      const auto wires = two_racks(12);
+      ASSERT_EQ(can(known, problem, wires, by_ranks), known.can(problem, one_switch(12)));
+      if (!can(known, problem, wires, by_ranks)) continue;
+      const auto plan = plan_of(known, problem, wires, by_ranks);
+      EXPECT_EQ(plan.messages, known.plan(problem, one_switch(12), {}).messages) << known.name;
+      EXPECT_TRUE(plan.entry.ends_with("in the order of ranks")) << plan.entry;
+      EXPECT_EQ(plan_of(known, problem, wires, {}), known.plan(problem, wires, {}));
+      n_changed += plan.messages != known.plan(problem, wires, {}).messages ? 1 : 0;
+    }
+  EXPECT_GT(n_changed, 10);
+  // Highest bit first, as CMPI: ranks 0 and 4 of 8 exchange halves before all others (Borštnik et al. 2004, Figure 2).
+  const CollectiveProblem sum{Operation::reduce_scatter, 8, 0, std::vector<std::int64_t>(8, 10), 8, true};
+  const auto first = plan_of(entry("recursive_halving"), sum, two_racks(8), by_ranks).messages.front();
+  EXPECT_EQ(std::pair(first.from, first.to), std::pair(0, 4));
+  EXPECT_EQ(first.length, 40);
+}
+
 TEST(SpanningTree, CrossesBetweenSubnetsAsRarelyAsCanBe) {
   const auto wires = three_buses(8);
   const CollectiveProblem problem{Operation::broadcast, 8, 4, {2000}, 8, true};
@@ -269,7 +293,7 @@ TEST(Trees, HaveTheDegreeAndDepthAskedFor) {
   const CollectiveProblem problem{Operation::broadcast, 32, 7, {1}, 8, true};
   for (const auto& [degree, depth, most_children, most_levels] :
        {std::array{2, 0, 2, 5}, {3, 0, 3, 3}, {2, 2, 15, 2}, {8, 0, 8, 2}, {4, 1, 31, 1}}) {
-    const auto plan = entry("k_ary").plan(problem, one_switch(32), {0, degree, depth, ""});
+    const auto plan = entry("k_ary").plan(problem, one_switch(32), {0, degree, depth, "", false});
     std::vector<int> n_children(32, 0), level(32, 0);
     for (const auto& message : plan.messages) {
       ++n_children[static_cast<std::size_t>(message.from)];

@@ -1,9 +1,12 @@
 #include "tessera/collectives/subnets.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -108,7 +111,7 @@ TEST(Subnets, BothPhasesOfAnAllReduceLoadTheWiresEvenly) {
   const auto wires = test::wires_of(test::quads());
   const auto problem = problem_of(Operation::all_reduce, wires.n_ranks());
   for (const char* pattern : {"chain", "binomial", "binomial,chain"}) {
-    auto plan = plan_subnets(problem, wires, {16384, 2, 0, pattern});
+    auto plan = plan_subnets(problem, wires, {16384, 2, 0, pattern, false});
     const double both = least_seconds(plan, problem, wires);
     std::erase_if(plan.messages, [](const PlannedMessage& message) { return message.effect == Effect::replace; });
     EXPECT_LT(least_seconds(plan, problem, wires), 0.53 * both) << pattern;
@@ -119,7 +122,7 @@ TEST(Subnets, BroadcastLeavesThroughAllPortsOfTheRootsGroup) {
   const auto wires = test::wires_of(test::quads());
   const auto problem = problem_of(Operation::broadcast, wires.n_ranks());
   std::set<int> senders;
-  for (const auto& message : plan_subnets(problem, wires, {8192, 2, 0, "chain"}).messages)
+  for (const auto& message : plan_subnets(problem, wires, {8192, 2, 0, "chain", false}).messages)
     if (wires.host_of(message.from) < 4 && wires.host_of(message.to) >= 4) senders.insert(wires.host_of(message.from));
   EXPECT_EQ(senders, (std::set<int>{0, 1, 2, 3}));
 }
@@ -127,7 +130,7 @@ TEST(Subnets, BroadcastLeavesThroughAllPortsOfTheRootsGroup) {
 TEST(Subnets, AThinLinkIsCrossedOnceAPiece) {
   const auto wires = test::wires_of(test::two_racks());
   const auto problem = problem_of(Operation::broadcast, wires.n_ranks());
-  const auto plan = plan_subnets(problem, wires, {50'000, 2, 0, "binomial"});
+  const auto plan = plan_subnets(problem, wires, {50'000, 2, 0, "binomial", false});
   std::int64_t crossed = 0;
   for (const auto& message : plan.messages)
     if (wires.level(message.from, message.to) == 2) crossed += message.length;
@@ -300,6 +303,38 @@ TEST(Choose, FollowsTheMapWhereItGainsAndStepsAsideWhereItDoesNot) {
   EXPECT_THROW(choose(problem_of(Operation::broadcast, 32), quads, "subnet"), InputError);
 }
 
+TEST(Choose, OneProblemStandsForItsClass) {
+  const auto shape_of = [](std::vector<std::int64_t> blocks, std::int64_t element_bytes = 8) {
+    const auto n_ranks = std::max(2, static_cast<int>(blocks.size()));
+    return representative({Operation::all_gather, n_ranks, 0, std::move(blocks), element_bytes, true});
+  };
+  const auto blocks_of = [&](std::vector<std::int64_t> blocks) { return shape_of(std::move(blocks)).blocks; };
+  using Blocks = std::vector<std::int64_t>;
+  for (const std::int64_t count : {97, 100, 128, 191}) EXPECT_EQ(blocks_of({count}), Blocks{128}) << count;
+  EXPECT_EQ(blocks_of({95}), Blocks{64});
+  EXPECT_EQ(blocks_of({192}), Blocks{256});
+  EXPECT_EQ(blocks_of({0}), Blocks{0});
+  EXPECT_EQ(shape_of({1}, 3).blocks, Blocks{1});
+  EXPECT_EQ(blocks_of({100, 140, 120, 152}), Blocks(4, 128));
+  EXPECT_EQ(blocks_of({1, 1, 1}), Blocks(3, 1));
+  EXPECT_EQ(blocks_of({0, 1000, 10, 14}), Blocks({0, 1024, 0, 0}));
+  EXPECT_EQ(blocks_of({30, 0, 0, 480, 0, 0, 0, 2}), Blocks({0, 0, 0, 512, 0, 0, 0, 0}));
+  EXPECT_EQ(blocks_of({0, 0, 0, 0}), Blocks(4, 0));
+  // It has at most as many bytes as the power of two, and at least half of them.
+  std::mt19937_64 random(1);
+  for (int turn = 0; turn < 1000; ++turn) {
+    Blocks blocks(1 + random() % 9);
+    for (auto& count : blocks) count = static_cast<std::int64_t>((random() % 100'000) >> (random() % 18));
+    const auto shape = shape_of(blocks, static_cast<std::int64_t>(1 + random() % 30));
+    const auto total = static_cast<double>(std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}));
+    const auto least = *std::min_element(shape.blocks.begin(), shape.blocks.end());
+    const double ratio = static_cast<double>(shape.offsets().back()) / std::max(1.0, total);
+    const bool is_right =
+        shape.blocks.size() == blocks.size() && least >= 0 && (total < 30 || (ratio > 0.3 && ratio < 1.4));
+    EXPECT_TRUE(is_right) << fmt::format("{} for {}", fmt::join(shape.blocks, " "), fmt::join(blocks, " "));
+  }
+}
+
 TEST(Choose, TrialsCorrectThePredictions) {
   const auto wires = test::wires_of(test::network_of(std::vector<test::Group>(4, {8, 1, 100, 40}), 10));
   const auto problem = problem_of(Operation::broadcast, 32);
@@ -307,7 +342,7 @@ TEST(Choose, TrialsCorrectThePredictions) {
   ASSERT_TRUE(plain.ours.has_value());
   const auto text = text_of({plain.ours->entry->name, plain.ours->parameters});
   const auto trial = [&](const std::string& entry, double predicted, double factor, std::int64_t bytes) {
-    return machine::Trial{"any", "broadcast", 32, bytes, entry, predicted, factor * predicted};
+    return machine::Trial{"any", "broadcast", 32, bytes, entry, predicted, factor * predicted, 0, ""};
   };
   const auto bytes = bytes_of(problem);
   // The best entry takes ten times as long as predicted, so another one, or the library, takes its place.
@@ -349,11 +384,13 @@ TEST(Choose, TrialsCorrectThePredictions) {
     if (text_of({candidate.entry->name, candidate.parameters}) != slow) continue;
     EXPECT_NEAR(candidate.seconds, 0.5 * last.seconds, 1e-9);
   }
-  // Trials of other sizes, operations and numbers of ranks have no effect.
-  for (auto other : {trial(text, 1, 10, 16 * bytes), trial(text, 1, 10, bytes), trial(text, 1, 10, bytes)}) {
-    static int turn = 0;
-    if (turn == 1) other.operation = "all_gather";
-    if (turn++ == 2) other.n_ranks = 31;
+  // Trials of other sizes, operations, numbers of ranks and placements have no effect.
+  std::vector others(4, trial(text, 1, 10, bytes));
+  others[0].bytes *= 16;
+  others[1].operation = "all_gather";
+  others[2].n_ranks = 31;
+  others[3].placement = "0123456789abcdef";
+  for (const auto& other : others) {
     const std::vector one{other};
     EXPECT_EQ(choose(problem, wires, std::nullopt, one).native_seconds, plain.native_seconds);
     EXPECT_EQ(choose(problem, wires, std::nullopt, one).ours->seconds, plain.ours->seconds);
@@ -361,12 +398,13 @@ TEST(Choose, TrialsCorrectThePredictions) {
 }
 
 TEST(NamedEntry, ReadsWhatItWrites) {
-  for (const char* text :
-       {"ring", "native", "subnets:segment=8192:pattern=chain+star", "k_ary:segment=0:degree=3:depth=2"})
+  for (const char* text : {"ring", "native", "subnets:segment=8192:pattern=chain+star",
+                           "k_ary:segment=0:degree=3:depth=2", "recursive_halving:segment=0:order=ranks"})
     EXPECT_EQ(text_of(named_entry(text)), text);
   EXPECT_FALSE(named_entry("ring").parameters.has_value());
   EXPECT_EQ(named_entry("subnets:pattern=chain+star").parameters->pattern, "chain,star");
   EXPECT_THROW(named_entry("ring:colour=red"), InputError);
+  EXPECT_THROW(named_entry("ring:order=job"), InputError);
   EXPECT_THROW(named_entry("ring:segment=big"), InputError);
   EXPECT_THROW(named_entry("k_ary:degree=0"), InputError);
   EXPECT_THROW(named_entry("k_ary:depth=-1"), InputError);

@@ -252,6 +252,21 @@ Wires wires_of_job(const Network& network, int n_ranks) {
   return {network, ring_order(network, fill_slots(network, n_ranks))};
 }
 
+std::string placement_of(const Wires& wires) {
+  const auto& network = wires.network();
+  std::vector<int> as_filled;
+  for (const int host : network.hosts_of(0)) as_filled.insert(as_filled.end(), at(network.hosts[at(host)].slots), host);
+  bool is_filled = wires.n_ranks() <= static_cast<int>(as_filled.size());
+  std::uint64_t digest = 0xcbf29ce484222325u;  // FNV-1a
+  for (int rank = 0; rank < wires.n_ranks(); ++rank) {
+    const int host = wires.host_of(rank);
+    is_filled = is_filled && as_filled[at(rank)] == host;
+    for (const char c : network.hosts[at(host)].name + '\n')
+      digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  }
+  return is_filled ? std::string() : fmt::format("{:016x}", digest);
+}
+
 RankOrder bit_reversal_order(int n_computers, int processors) {
   for (const int n : {n_computers, processors})
     if (n < 1 || !std::has_single_bit(static_cast<unsigned>(n)))

@@ -19,6 +19,11 @@ std::vector<int> fill_slots(const Network& network, int n_ranks);
 /// Returns the wires of a job of n ranks that fills slots in this way. Throws InputError like fill_slots.
 Wires wires_of_job(const Network& network, int n_ranks);
 
+/// Names the placement of a job's ranks on hosts, so that what was tried on it can be told from what was tried on others:
+/// empty where the ranks fill slots host after host, else 16 hexadecimal digits that follow from the hosts' names by
+/// rank.
+std::string placement_of(const Wires& wires);
+
 /// Returns the order of hosts in the host file of Borštnik et al. (2004), §2 and Table 1: line i of the 2^d lines goes
 /// to computer ⌊reverse_bits(i) / processors⌋. Throws InputError unless both numbers are powers of two. The paper's
 /// loop ends one line too late, and its "12 (1010 in binary)" is the number 10; its Table 1 agrees with this function.

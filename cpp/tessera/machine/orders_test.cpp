@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "tessera/base/error.h"
 #include "tessera/machine/test_support.h"
@@ -251,6 +252,17 @@ TEST(Orders, AJobFillsHostsInTurn) {
   EXPECT_EQ(wires.host_of(1), 0);
   EXPECT_EQ(wires.host_of(2), 1);
   EXPECT_THROW(wires_of_job(network_of({"a", "b"}), 3), InputError);
+}
+
+TEST(Orders, PlacementsAreNamedByTheHostsOfTheirRanks) {
+  const auto network = racks({2, 2}, 2);
+  EXPECT_EQ(placement_of(Wires(network, {0, 0, 1, 1, 2})), "");  // as slots are filled
+  std::set<std::string> names;
+  for (const auto& hosts : {std::vector{0, 1, 0, 1}, {1, 1, 0, 0}, {0, 1, 2, 3}, {0, 0, 0}, {2, 2, 3, 3}})
+    names.insert(placement_of(Wires(network, hosts)));
+  EXPECT_EQ(names.size(), 5U);
+  for (const auto& name : names) EXPECT_EQ(name.size(), 16U);
+  EXPECT_EQ(placement_of(Wires(network_of({"a", "b"}), {1, 0})), "e29f019b41a1da9a");  // is kept in files
 }
 
 TEST(Orders, RanksOfOneNameAreOnOneHost) {

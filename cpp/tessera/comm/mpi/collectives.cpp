@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <functional>
+#include <stdexcept>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/collectives/predict.h"
-#include "tessera/comm/communicator.h"
-#include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/native.h"
-#include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {
 namespace {
@@ -20,29 +18,9 @@ namespace {
 using collectives::EntryChoice;
 using collectives::PricedEntry;
 
-/// Returns a number that differs (almost surely) where networks differ.
-std::uint64_t fingerprint(const machine::Network& network) {
-  std::string text;
-  const auto add = [&](const machine::Link& link) { text += fmt::format("{} {};", link.latency, link.bandwidth); };
-  for (const auto& host : network.hosts) {
-    text += fmt::format("{} {};", host.name, host.slots);
-    if (host.inside) add(*host.inside);
-  }
-  for (const auto& subnet : network.subnets) {
-    text += fmt::format("{} {} {};", subnet.parent, static_cast<int>(subnet.medium), subnet.uplink.value_or(0));
-    for (const int host : subnet.hosts) text += fmt::format("{},", host);
-    add(subnet.link);
-  }
-  for (const auto& [hosts, work] : network.processors) {
-    for (const int host : hosts) text += fmt::format("{},", host);
-    add(work);
-  }
-  return std::hash<std::string>{}(text);
-}
-
 /// A choice as bytes, for the one message that tells it to other ranks.
 struct Chosen {
-  bool is_ours = false;
+  bool is_ours = false, by_ranks = false;
   char entry[64] = {};
   char pattern[64] = {};
   char reason[256] = {};
@@ -61,7 +39,7 @@ Chosen bytes_of(const EntryChoice& choice) {
   chosen.native_seconds = choice.native_seconds;
   copy_text(choice.reason, chosen.reason);
   if (!choice.ours) return chosen;
-  const auto& [segment, degree, depth, pattern] = choice.ours->parameters;  // a new one belongs in `Chosen`
+  const auto& [segment, degree, depth, pattern, by_ranks] = choice.ours->parameters;  // a new one belongs in `Chosen`
   TESSERA_CHECK(pattern.size() < sizeof chosen.pattern);
   chosen.is_ours = true;
   chosen.segment = segment;
@@ -70,6 +48,7 @@ Chosen bytes_of(const EntryChoice& choice) {
   chosen.seconds = choice.ours->seconds;
   copy_text(choice.ours->entry->name, chosen.entry);
   copy_text(pattern, chosen.pattern);
+  chosen.by_ranks = by_ranks;
   return chosen;
 }
 
@@ -80,52 +59,14 @@ Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_size(comm, &n_ranks_);
 }
 
-Collectives::Collectives(MPI_Comm comm, const std::shared_ptr<const machine::Network>& network,
-                         CollectiveSettings settings)
+Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const Placement> placement, CollectiveSettings settings)
     : Collectives(comm) {
   settings_ = std::move(settings);
   if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);
-  planned_.reserve(std::max<std::size_t>(1, settings_.kept_plans));
-  int is_between_groups = 0;
-  MPI_Comm_test_inter(comm, &is_between_groups);
-  if (is_between_groups) return;
-  // The communicator is not a duplicate, as attributes that users attach to theirs must not be copied.
-  MPI_Group group = MPI_GROUP_NULL;
-  MPI_Comm_group(comm, &group);
-  MPI_Comm_create(comm, group, &private_);
-  MPI_Group_free(&group);
-  MPI_Comm_set_errhandler(private_, MPI_ERRORS_RETURN);
-  executor_.emplace(private_, settings_.limits);
-  const auto names = gather_names(settings_.host.empty() ? Communicator::host() : settings_.host, private_);
-  const std::uint64_t own = network ? fingerprint(*network) : 0;
-  std::uint64_t first = own;
-  MPI_Bcast(&first, 1, MPI_UINT64_T, 0, private_);
-  std::string text;
-  if (own != first) {
-    text = fmt::format("rank {} has another map of the machine than rank 0: give all ranks the same file", rank_);
-  } else if (network) {
-    text = find_network(*network, names);
-  }
-  warning_ = agreed_text(text, private_);
-  if (!warning_.empty()) {
-    warning_ += "; the MPI library's own collectives are used";
-    wires_.reset();
-  } else if (!network) {
-    const auto nominal = machine::network_of(names);
-    wires_.emplace(nominal, machine::find_hosts(names, nominal));
-  } else {
-    is_measured_ = true;
-  }
-}
-
-std::string Collectives::find_network(const machine::Network& network, const std::vector<std::string>& names) {
-  try {
-    network.check("the map of the machine");
-    wires_.emplace(network, machine::find_hosts(names, network));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return {};
+  choices_ = Recent<Choice>(settings_.kept_choices);
+  planned_ = Recent<Planned>(settings_.kept_plans);
+  is_measured_ = placement->is_measured();
+  wires_ = placement->wires_of(comm);
 }
 
 Collectives::~Collectives() {
@@ -143,74 +84,88 @@ int Collectives::finish(int code) {
 }
 
 const Collectives::Planned* Collectives::plan(CollectiveProblem problem) {
-  ++n_calls_;
-  auto place = std::find_if(planned_.begin(), planned_.end(), [&](const auto& p) { return p.problem == problem; });
-  if (place == planned_.end()) {
-    auto fresh = choose(std::move(problem));
-    if (planned_.size() < planned_.capacity()) {
-      place = planned_.insert(planned_.end(), std::move(fresh));
-    } else {
-      place = std::min_element(planned_.begin(), planned_.end(), [](auto& a, auto& b) { return a.used < b.used; });
-      *place = std::move(fresh);
-    }
-  }
-  place->used = n_calls_;
-  latest_ = &place->decision;
-  return place->schedule ? &*place : nullptr;
+  auto& planned = planned_.find([&](const Planned& known) { return known.problem == problem; },
+                                [&] { return make_plan(std::move(problem)); });
+  latest_planned_ = &planned;
+  latest_ = &planned.choice.decision;
+  return planned.schedule ? &planned : nullptr;
 }
 
-Collectives::Planned Collectives::choose(CollectiveProblem problem) {
+Collectives::Planned Collectives::make_plan(CollectiveProblem problem) {
   Planned planned;
   planned.offsets = problem.offsets();
-  if (const auto candidate = agree_on_candidate(problem, planned.decision)) {
-    auto plan = candidate->entry->plan(problem, *wires_, candidate->parameters);
-    if (plan.is_hierarchical()) {
-      planned.inside = make_inside(problem);
-      plan = between_hosts(std::move(plan));
+  planned.choice = choice_for(problem);
+  auto& [shape, must_be_ours, entry, parameters, decision] = planned.choice;
+  try {
+    if (entry && !collectives::can(*entry, problem, *wires_, parameters))
+      throw std::length_error(fmt::format("{} can't do this {}", entry->name, name_of(problem.operation)));
+    if (entry) {
+      auto plan = collectives::plan_of(*entry, problem, *wires_, parameters);
+      make_private();
+      if (plan.is_hierarchical()) {
+        planned.inside = make_inside(problem);
+        plan = between_hosts(std::move(plan));
+      }
+      planned.schedule.emplace(plan, rank_);
+      decision.name = plan.entry;
+      decision.is_ours = true;
     }
-    planned.schedule.emplace(plan, rank_);
-    planned.decision.name = plan.entry;
-    planned.decision.is_ours = true;
-    planned.decision.seconds = candidate->seconds;
+  } catch (const std::length_error& error) {  // on all ranks, or on none
+    entry = nullptr;
+    decision = {"native", false, 0, 0, fmt::format("{}; the MPI library does it", error.what()), {}};
   }
   planned.problem = std::move(problem);
   return planned;
 }
 
-/// Lets rank 0 choose for all ranks, as choosing takes a while, and times that are predicted on different processors
-/// might differ in the last bit.
-std::optional<PricedEntry> Collectives::agree_on_candidate(const CollectiveProblem& problem, Decision& decision) {
-  Chosen chosen;
-  if (rank_ == 0) {
-    try {
-      const auto choice = choose_here(problem);
-      for (const auto& candidate : choice.ranked)
-        decision.candidates.push_back(collectives::text_of({candidate.entry->name, candidate.parameters}));
-      chosen = bytes_of(choice);
-    } catch (const std::exception& error) {
-      copy_text(error.what(), chosen.reason);
-    }
-  }
-  if (MPI_Bcast(&chosen, sizeof chosen, MPI_BYTE, 0, private_) != MPI_SUCCESS) return std::nullopt;
-  decision.reason = chosen.reason;
-  decision.native_seconds = chosen.native_seconds;
-  if (!chosen.is_ours) return std::nullopt;
-  return PricedEntry{
-      &collectives::entry(chosen.entry), {chosen.segment, chosen.degree, chosen.depth, chosen.pattern}, chosen.seconds};
-}
-
-EntryChoice Collectives::choose_here(const CollectiveProblem& problem) const {
-  EntryChoice choice;
+const Collectives::Choice& Collectives::choice_for(const CollectiveProblem& problem) {
   // This is the largest count that the library's function would need.
   const auto largest = has_blocks_by_rank(problem.operation)
                            ? problem.offsets().back()
                            : *std::max_element(problem.blocks.begin(), problem.blocks.end());
   const bool must_be_ours = !native::fits(largest);
+  auto shape = collectives::representative(problem);
+  return choices_.find([&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
+                       [&] { return agree_on_choice(std::move(shape), must_be_ours); });
+}
+
+/// Lets rank 0 choose for all ranks, as choosing takes a while, and times that are predicted on different processors
+/// might differ in the last bit. It tells the others by a broadcast on the user's communicator, as all ranks are in the
+/// same call.
+Collectives::Choice Collectives::agree_on_choice(CollectiveProblem shape, bool must_be_ours) {
+  ++n_choices_;
+  Choice choice;
+  auto& decision = choice.decision;
+  Chosen chosen;
+  if (rank_ == 0) {
+    try {
+      const auto best = choose_here(shape, must_be_ours);
+      for (const auto& candidate : best.ranked)
+        decision.candidates.push_back(collectives::text_of({candidate.entry->name, candidate.parameters}));
+      chosen = bytes_of(best);
+    } catch (const std::exception& error) {
+      copy_text(error.what(), chosen.reason);
+    }
+  }
+  choice.shape = std::move(shape);
+  choice.must_be_ours = must_be_ours;
+  if (MPI_Bcast(&chosen, sizeof chosen, MPI_BYTE, 0, comm_) != MPI_SUCCESS) return choice;
+  decision.reason = chosen.reason;
+  decision.native_seconds = chosen.native_seconds;
+  if (!chosen.is_ours) return choice;
+  choice.entry = &collectives::entry(chosen.entry);
+  choice.parameters = {chosen.segment, chosen.degree, chosen.depth, chosen.pattern, chosen.by_ranks};
+  decision.seconds = chosen.seconds;
+  return choice;
+}
+
+EntryChoice Collectives::choose_here(const CollectiveProblem& shape, bool must_be_ours) const {
+  EntryChoice choice;
   if (settings_.only && settings_.parameters) {
     const auto& entry = collectives::entry(*settings_.only);
-    if (entry.can(problem, *wires_)) {
-      const auto plan = entry.plan(problem, *wires_, *settings_.parameters);
-      const double seconds = collectives::predict(plan, problem, *wires_).seconds;
+    if (collectives::can(entry, shape, *wires_, *settings_.parameters)) {
+      const auto plan = collectives::plan_of(entry, shape, *wires_, *settings_.parameters);
+      const double seconds = collectives::predict(plan, shape, *wires_).seconds;
       return {PricedEntry{&entry, *settings_.parameters, seconds, plan.messages.size()},
               0,
               fmt::format("{} was asked for", entry.name),
@@ -218,17 +173,46 @@ EntryChoice Collectives::choose_here(const CollectiveProblem& problem) const {
     }
   }
   if (is_measured_ || settings_.only) {
-    choice = collectives::choose(problem, *wires_, settings_.only, settings_.trials);
+    choice = collectives::choose(shape, *wires_, settings_.only, settings_.trials);
   } else {
     choice.reason = "nothing is known of the network";
   }
   if (!choice.ours && must_be_ours && settings_.only != "native") {
-    if (const auto all = collectives::rank_candidates(problem, *wires_); !all.empty()) {
+    if (const auto all = collectives::rank_candidates(shape, *wires_); !all.empty()) {
       choice.ours = all.front();
       choice.reason = "this MPI library can't count so far";
     }
   }
   return choice;
+}
+
+Decision Collectives::price_latest() const {
+  auto decision = *latest_;
+  if (!latest_planned_ || latest_ != &latest_planned_->choice.decision) return decision;
+  const auto& [problem, offsets, choice, schedule, inside] = *latest_planned_;
+  if (problem == choice.shape) return decision;
+  // What trials say of the class holds for all its sizes, so times are scaled.
+  const auto priced = [&](const CollectiveProblem& of) {
+    return collectives::predict(collectives::plan_of(*choice.entry, of, *wires_, choice.parameters), of, *wires_)
+        .seconds;
+  };
+  if (choice.entry) decision.seconds *= priced(problem) / priced(choice.shape);
+  if (decision.native_seconds > 0)
+    decision.native_seconds *=
+        collectives::native_seconds(problem, *wires_) / collectives::native_seconds(choice.shape, *wires_);
+  return decision;
+}
+
+/// Makes the communicator that carries the messages of plans, unless there is one. It is not a duplicate, as attributes
+/// that users attach to theirs must not be copied. Collective.
+void Collectives::make_private() {
+  if (private_ != MPI_COMM_NULL) return;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Comm_group(comm_, &group);
+  MPI_Comm_create(comm_, group, &private_);
+  MPI_Group_free(&group);
+  MPI_Comm_set_errhandler(private_, MPI_ERRORS_RETURN);
+  executor_.emplace(private_, settings_.limits);
 }
 
 int Collectives::run(const Planned& planned, const BufferAddresses& vectors, const Element& element,

@@ -15,6 +15,8 @@
 #include "tessera/collectives/choose.h"
 #include "tessera/comm/mpi/datatype.h"
 #include "tessera/comm/mpi/execute.h"
+#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/recent.h"
 #include "tessera/machine/wires.h"
 
 namespace tessera::comm::mpi {
@@ -26,8 +28,7 @@ struct CollectiveSettings {
   std::optional<std::string> only;                    // an entry of the registry, or "native"; absent: the fastest
   std::optional<collectives::Parameters> parameters;  // of that entry; absent: the best
   std::vector<machine::Trial> trials;                 // of this MPI library, on rank 0
-  std::string host;                                   // name of this rank's host; empty: what MPI says
-  std::size_t kept_plans = 64;
+  std::size_t kept_plans = 64, kept_choices = 256;
   Limits limits;
 };
 
@@ -35,8 +36,8 @@ struct CollectiveSettings {
 struct Decision {
   std::string name = "native";  // of the plan
   bool is_ours = false;
-  double seconds = 0;         // predicted; 0 where nothing was
-  double native_seconds = 0;  // predicted for the MPI library's own
+  double seconds = 0;         // predicted for the size that stands for its class; 0 where nothing was
+  double native_seconds = 0;  // predicted for the MPI library's own at that size
   std::string reason;
   std::vector<std::string>
       candidates;  // entries with their parameters, fastest first; on rank 0, where it had to choose
@@ -44,27 +45,33 @@ struct Decision {
 
 /// The collective operations of one communicator. All ranks make the same calls in the same order, as MPI demands, and
 /// from one thread at a time. Arguments that MPI ignores on a rank are ignored.
+///
+/// Rank 0 chooses once for each class of problems (collectives::representative) and tells the others; all ranks derive
+/// the plans of the class from that choice without a message. Nothing is made or sent before the first plan is needed;
+/// then the ranks make a communicator for the messages of plans.
 class Collectives {
  public:
   /// Leaves all operations to the MPI library. `comm` outlives this object.
   explicit Collectives(MPI_Comm comm);
-  /// Plans for a network, which is the same on all ranks, as are the settings (but for `host`). Without a network, or
-  /// with one that these ranks are not on, the MPI library carries out all operations, unless an entry is asked for.
-  /// Throws InputError for an unknown entry. `comm` outlives this object. Collective.
-  Collectives(MPI_Comm comm, const std::shared_ptr<const machine::Network>& network, CollectiveSettings settings = {});
+  /// Plans for the network of a placement that includes these ranks. Settings are the same on all ranks. Without a
+  /// network, or with one that these ranks are not on, the MPI library carries out all operations, unless an entry is
+  /// asked for. Throws InputError for an unknown entry. `comm` outlives this object. Not collective.
+  Collectives(MPI_Comm comm, std::shared_ptr<const Placement> placement, CollectiveSettings settings = {});
   /// Frees what it holds. Collective, unless MPI has ended.
   ~Collectives();
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  /// Says why the network is not used, in one line that is the same on all ranks. It is empty where the network is
-  /// used, or where there is none.
-  const std::string& warning() const { return warning_; }
-  /// Returns the wires of these ranks, which are on hosts of one switch where there is no network; null where `warning`
-  /// says why there are none.
+  /// Returns the wires of these ranks, which are on hosts of one switch where there is no network; null where they were
+  /// not placed.
   const machine::Wires* wires() const { return wires_ ? &*wires_ : nullptr; }
   /// Says how the latest call was carried out.
   const Decision& latest() const { return *latest_; }
+  /// Returns how often rank 0 has chosen so far.
+  std::int64_t n_choices() const { return n_choices_; }
+  /// Returns the latest decision with the times that are predicted for the very size of the latest call, for programs
+  /// that compare them with measurements. It prices plans, which takes a while.
+  Decision price_latest() const;
 
   int barrier();
   int broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root);
@@ -101,13 +108,20 @@ class Collectives {
     bool is_leader = false;
     std::size_t first = 0;  // lowest rank of the host
   };
+  /// What carries out all problems of a class.
+  struct Choice {
+    CollectiveProblem shape;                    // that stands for them
+    bool must_be_ours = false;                  // as the library can't count so far
+    const collectives::Entry* entry = nullptr;  // null: the MPI library's own
+    collectives::Parameters parameters;
+    Decision decision;
+  };
   struct Planned {
     CollectiveProblem problem;
     std::vector<std::int64_t> offsets;
-    Decision decision;
+    Choice choice;
     std::optional<Schedule> schedule;  // absent: the MPI library's own
     std::optional<Inside> inside;      // of hierarchical plans, unless the rank is alone on its host
-    std::uint64_t used = 0;            // when
 
     bool writes_output() const {
       return !schedule->written(Buffer::output).is_empty() || (inside && inside->is_leader);
@@ -121,16 +135,17 @@ class Collectives {
   };
   struct BlocksByRank;
 
-  std::string find_network(const machine::Network& network, const std::vector<std::string>& names);
   bool may_plan() const { return wires_.has_value() && n_ranks_ > 1; }
   bool is_rank(int rank) const { return rank >= 0 && rank < n_ranks_; }
   bool is_direct() const { return may_plan() && settings_.only && settings_.only != "native"; }
 
   /// Returns what to execute; null for the MPI library's own function.
   const Planned* plan(CollectiveProblem problem);
-  Planned choose(CollectiveProblem problem);
-  std::optional<collectives::PricedEntry> agree_on_candidate(const CollectiveProblem& problem, Decision& decision);
-  collectives::EntryChoice choose_here(const CollectiveProblem& problem) const;
+  Planned make_plan(CollectiveProblem problem);
+  const Choice& choice_for(const CollectiveProblem& problem);
+  Choice agree_on_choice(CollectiveProblem shape, bool must_be_ours);
+  collectives::EntryChoice choose_here(const CollectiveProblem& shape, bool must_be_ours) const;
+  void make_private();
   int run(const Planned& planned, const BufferAddresses& vectors, const Element& element,
           const Reduction& reduction = {});
   int run(const Schedule& schedule, const BufferAddresses& vectors, const Element& element,
@@ -153,16 +168,17 @@ class Collectives {
   int reduce_blocks(const Planned& planned, const void* send, void* receive, MPI_Datatype type, MPI_Op op);
 
   MPI_Comm comm_;                     // the user's
-  MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans
+  MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans; made when first needed
   MPI_Comm inside_ = MPI_COMM_NULL;   // the ranks of this host; made when first needed
   int rank_ = 0, n_ranks_ = 1;
   CollectiveSettings settings_;
   bool is_measured_ = false;
-  std::string warning_;
   std::optional<machine::Wires> wires_;
-  std::optional<Executor> executor_;
-  std::vector<Planned> planned_;  // of fixed capacity
-  std::uint64_t n_calls_ = 0;
+  std::optional<Executor> executor_;  // on private_
+  std::int64_t n_choices_ = 0;
+  Recent<Choice> choices_{1};
+  Recent<Planned> planned_{1};
+  const Planned* latest_planned_ = nullptr;        // that `latest_` belongs to
   std::vector<std::pair<int, int>> direct_order_;  // sender, receiver: those of this rank in all_to_allv
   const Decision unplanned_{
       "native", false, 0, 0, "nothing to plan: one rank, no data, or counts that others don't know", {}};

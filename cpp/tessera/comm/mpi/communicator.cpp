@@ -136,8 +136,9 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
   }
   mpi::CollectiveSettings settings;
   settings.only = entry;
-  collectives = std::make_unique<mpi::Collectives>(implementation_->comm, network, std::move(settings));
-  return collectives->warning();
+  const auto placement = std::make_shared<const mpi::Placement>(implementation_->comm, network);
+  collectives = std::make_unique<mpi::Collectives>(implementation_->comm, placement, std::move(settings));
+  return placement->warning();
 }
 
 namespace {

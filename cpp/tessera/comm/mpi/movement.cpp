@@ -180,6 +180,7 @@ int Collectives::all_to_all(const void* send, std::int64_t n_send, MPI_Datatype 
 /// Sends and receives messages in the order of a plan.
 int Collectives::send_directly(std::span<const Direct> messages) {
   latest_ = &direct_;
+  make_private();
   std::int64_t total = 0;
   for (const auto& message : messages) total += message.data.bytes();
   // All messages use storage of our own, as their places in the users' buffers may be anywhere.

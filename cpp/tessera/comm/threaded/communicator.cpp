@@ -36,9 +36,9 @@ std::optional<collectives::MessagePlan> plan_for(const Communicator::Implementat
   if (!self.wires || is_empty) return {};
   const collectives::CollectiveProblem problem{operation,         self.job->size(), root,
                                                std::move(blocks), element_bytes,    true};
-  const auto chosen = collectives::choose(problem, *self.wires, self.entry).ours;
-  if (!chosen) return {};
-  return chosen->entry->plan(problem, *self.wires, chosen->parameters);
+  const auto chosen = collectives::choose(collectives::representative(problem), *self.wires, self.entry).ours;
+  if (!chosen || !collectives::can(*chosen->entry, problem, *self.wires, chosen->parameters)) return {};
+  return collectives::plan_of(*chosen->entry, problem, *self.wires, chosen->parameters);
 }
 
 template <class Value, class CombineTwo>

@@ -67,15 +67,21 @@ nlohmann::json to_json(const Trial& trial) {
                       {"bytes", trial.bytes},     {"entry", trial.entry},         {"predicted", trial.predicted},
                       {"seconds", trial.seconds}};
   if (trial.least_gain > 0) json["least_gain"] = trial.least_gain;
+  if (!trial.placement.empty()) json["placement"] = trial.placement;
   return json;
 }
 
 Trial trial_of(const nlohmann::json& json, const std::string& where) {
   const JsonReader reader(json, where);
-  Trial trial{reader.get<std::string>("library"), reader.get<std::string>("operation"), reader.get<int>("ranks"),
-              reader.get<std::int64_t>("bytes"),  reader.get<std::string>("entry"),     reader.get<double>("predicted"),
-              reader.get<double>("seconds")};
-  if (reader.has("least_gain")) trial.least_gain = reader.get<double>("least_gain");
+  Trial trial{reader.get<std::string>("library"),
+              reader.get<std::string>("operation"),
+              reader.get<int>("ranks"),
+              reader.get<std::int64_t>("bytes"),
+              reader.get<std::string>("entry"),
+              reader.get<double>("predicted"),
+              reader.get<double>("seconds"),
+              reader.has("least_gain") ? reader.get<double>("least_gain") : 0,
+              reader.has("placement") ? reader.get<std::string>("placement") : ""};
   for (const char* key : {"predicted", "seconds", "least_gain"})
     if (const auto value = reader.has(key) ? reader.get<double>(key) : 1; !is_time(value))
       throw InputError(fmt::format("{} is {}, expected a number from 1e-15 to 1e15", reader.where(key), value));

@@ -33,8 +33,8 @@ MachineFile surveyed() {
   file.machine.name = "cluster";
   file.machine.nodes = 5;
   file.machine.network = derive_network(*file.measurements);
-  file.trials = {{"Open MPI v4.1.4", "all_reduce", 10, 8000, "native", 1e-3, 1.25e-3},
-                 {"Open MPI v4.1.4", "all_reduce", 10, 8000, "ring:segment=0", 9e-4, 1e-3, 1.125}};
+  file.trials = {{"Open MPI v4.1.4", "all_reduce", 10, 8000, "native", 1e-3, 1.25e-3, 0, ""},
+                 {"Open MPI v4.1.4", "all_reduce", 10, 8000, "ring:segment=0", 9e-4, 1e-3, 1.125, "0123456789abcdef"}};
   return file;
 }
 

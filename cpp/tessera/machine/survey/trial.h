@@ -16,6 +16,7 @@ struct Trial {
   double predicted = 0;    // s, by the model
   double seconds = 0;      // s, median of the slowest rank's times
   double least_gain = 0;   // lower confidence bound of the library's time over this one's; 0: not known
+  std::string placement;   // of the ranks on hosts (placement_of); empty: they fill slots host after host
 
   friend bool operator==(const Trial&, const Trial&) = default;
 };

@@ -43,6 +43,8 @@ struct Case {
   bool in_place = false, mixed = false, fractions = false;
   std::uint64_t seed = 0;
   int rounds = 2;
+  int longer = 0;                  // further calls, each of one item more for each rank
+  int groups = 1;                  // of ranks, numbered backwards, each of which makes the calls for itself
   std::vector<std::string> hosts;  // names that ranks pretend to run on, over and over
   bool spoil = false;              // one bit of what came out, which the check must notice
 };
@@ -68,16 +70,19 @@ Case read_case(const nlohmann::json& json) {
   found.fractions = json.value("fractions", false);
   found.seed = json.value("seed", std::uint64_t{0});
   found.rounds = json.value("rounds", found.rounds);
+  found.longer = json.value("longer", found.longer);
+  found.groups = json.value("groups", found.groups);
   found.hosts = json.value("hosts", found.hosts);
   found.spoil = json.value("spoil", false);
   auto& settings = found.settings;
   if (const auto entry = json.value("entry", "auto"); entry != "auto") settings.only = entry;
-  if (json.contains("segment") || json.contains("degree") || json.contains("pattern")) {
+  if (json.contains("segment") || json.contains("degree") || json.contains("pattern") || json.contains("order")) {
     collectives::Parameters parameters;
     parameters.segment = json.value("segment", parameters.segment);
     parameters.degree = json.value("degree", parameters.degree);
     parameters.depth = json.value("depth", parameters.depth);
     parameters.pattern = json.value("pattern", parameters.pattern);
+    parameters.by_ranks = json.value("order", "") == "ranks";
     settings.parameters = parameters;
   }
   if (json.contains("limits")) {
@@ -113,30 +118,40 @@ class Checker {
     MPI_Comm_size(comm, &n_ranks_);
   }
 
-  /// Says what is wrong on this rank; empty where nothing is. `plans` receives what carried out the calls of each type
-  /// in turn, `warning` that of the map.
-  std::string run(const std::string& map, std::vector<std::string>& plans, std::string& warning) {
-    const auto chosen = network_for(case_.network, map, comm_);
+  /// Returns what is wrong on this rank; empty where nothing is. `plans` receives what carried out the calls one after
+  /// the other, `warning` that of the map, and `n_choices` is increased by how often a plan was chosen for them. `all`
+  /// is the communicator of all ranks.
+  std::string run(const std::string& map, MPI_Comm all, std::vector<std::string>& plans, std::string& warning,
+                  std::int64_t& n_choices) {
+    const auto chosen = network_for(case_.network, map, all);
+    int rank = 0;
+    MPI_Comm_rank(all, &rank);
     auto settings = case_.settings;
-    settings.host =
-        case_.hosts.empty() ? chosen.host : case_.hosts[static_cast<std::size_t>(rank_) % case_.hosts.size()];
     if (!chosen.warning.empty()) settings.only = "native";
-    comm::mpi::Collectives ours(comm_, chosen.network, settings);
-    warning = chosen.warning.empty() ? ours.warning() : chosen.warning;
+    const auto& hosts = case_.hosts;
+    const auto placement = std::make_shared<const comm::mpi::Placement>(
+        all, chosen.network, hosts.empty() ? chosen.host : hosts[static_cast<std::size_t>(rank) % hosts.size()]);
+    comm::mpi::Collectives ours(comm_, placement, settings);
+    warning = chosen.warning.empty() ? placement->warning() : chosen.warning;
     const auto check = [&](auto member) {
       auto fault = (this->*member)(ours);
       plans.push_back(ours.latest().name);
       return fault;
     };
     if (case_.operation == "barrier") return check(&Checker::check_barrier);
-    if (case_.types.empty()) return check(&Checker::check_calls);
+    const bool has_types = !case_.types.empty();
+    if (!has_types) case_.types = {{case_.type, case_.op}};
     std::string first;  // fault; other ranks may have none, so all calls are made all the same
-    for (const auto& [type, op] : case_.types) {
-      case_.type = case_.receive_type = type;
-      case_.op = op;
-      const auto fault = check(&Checker::check_calls);
-      if (first.empty() && !fault.empty()) first = fmt::format("{} {}: {}", type, op, fault);
+    for (int call = 0; call <= case_.longer; ++call) {
+      for (const auto& [type, op] : case_.types) {
+        if (has_types) case_.type = case_.receive_type = type;
+        case_.op = op;
+        const auto fault = check(&Checker::check_calls);
+        if (first.empty() && !fault.empty()) first = fmt::format("{} {}: {}", type, op, fault);
+      }
+      for (auto& count : case_.counts) ++count;
     }
+    n_choices += ours.n_choices();
     return first;
   }
 
@@ -313,17 +328,25 @@ nlohmann::json check_cases(const std::string& path, const std::string& map, MPI_
   std::set<std::string> warnings;
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
+  std::int64_t n_choices = 0;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     std::vector<std::string> used;
     std::string warning;
-    auto fault = Checker(cases[i], comm).run(map, used, warning);
+    MPI_Comm group = comm;
+    if (cases[i].groups > 1) MPI_Comm_split(comm, rank % cases[i].groups, -rank, &group);
+    auto fault = Checker(cases[i], group).run(map, comm, used, warning, n_choices);
+    if (group != comm) MPI_Comm_free(&group);
     if (!warning.empty()) warnings.insert(warning);
     if (!fault.empty()) fault = fmt::format("rank {}: {}", rank, fault);
     fault = comm::mpi::agreed_text(fault, comm);
     for (const auto& plan : used) ++plans[fmt::format("{}: {}", cases[i].operation, plan)];
     if (!fault.empty()) failures.push_back({{"case", i + 1}, {"plan", used.back()}, {"what", fault}});
   }
-  return {{"cases", cases.size()}, {"failures", failures}, {"plans", plans}, {"warnings", warnings}};
+  return {{"cases", cases.size()},
+          {"failures", failures},
+          {"plans", plans},
+          {"choices", n_choices},
+          {"warnings", warnings}};
 }
 
 }  // namespace tessera::programs

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/mpi/collectives.h"
+#include "tessera/comm/mpi/placement.h"
 #include "tessera/comm/mpi/renumber.h"
 #include "tessera/programs/collectives/network.h"
 
@@ -46,15 +46,14 @@ nlohmann::json make_grid(const GridRequest& request, MPI_Comm comm) {
   if (n_places > n_ranks)
     throw InputError(fmt::format("--dims {}: more places than the {} ranks", fmt::join(request.dims, ","), n_ranks));
   const auto chosen = network_for(request.network, request.map, comm);
-  comm::mpi::CollectiveSettings settings;
-  settings.host = chosen.host;
-  const comm::mpi::Collectives ours(comm, chosen.network, settings);
-  const auto warning = chosen.warning.empty() ? ours.warning() : chosen.warning;
-  if (!ours.wires()) throw InputError(warning);
+  const comm::mpi::Placement placement(comm, chosen.network, chosen.host);
+  const auto wires = placement.wires_of(comm);
+  const auto warning = chosen.warning.empty() ? placement.warning() : chosen.warning;
+  if (!wires) throw InputError(warning);
 
   const std::vector<int> periodic(request.dims.size(), request.is_periodic ? 1 : 0);
   MPI_Comm grid = MPI_COMM_NULL;
-  comm::mpi::create_cartesian(comm, *ours.wires(), request.dims, periodic, &grid);
+  comm::mpi::create_cartesian(comm, *wires, request.dims, periodic, &grid);
   int place = -1;
   if (grid != MPI_COMM_NULL) {
     MPI_Comm_rank(grid, &place);
@@ -68,8 +67,8 @@ nlohmann::json make_grid(const GridRequest& request, MPI_Comm comm) {
   std::iota(as_numbered.begin(), as_numbered.end(), 0);
   return {{"ranks", ranks},
           {"neighbours",
-           {{"renumbered", neighbours_by_level(request, ranks, *ours.wires())},
-            {"as_numbered", neighbours_by_level(request, as_numbered, *ours.wires())}}},
+           {{"renumbered", neighbours_by_level(request, ranks, *wires)},
+            {"as_numbered", neighbours_by_level(request, as_numbered, *wires)}}},
           {"warning", warning}};
 }
 

@@ -15,6 +15,8 @@
 #include "tessera/base/integer.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/collectives.h"
+#include "tessera/comm/mpi/renumber.h"
+#include "tessera/machine/orders.h"
 #include "tessera/programs/collectives/calls.h"
 #include "tessera/programs/collectives/kinds.h"
 #include "tessera/programs/collectives/network.h"
@@ -32,11 +34,11 @@ comm::mpi::CollectiveSettings settings_of(const std::string& text, const std::ve
   return settings;
 }
 
+/// Returns a communicator of the same ranks in the order that was asked for.
 MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
-  int rank = 0, n_ranks = 1;
-  MPI_Comm_rank(comm, &rank);
+  int n_ranks = 1;
   MPI_Comm_size(comm, &n_ranks);
-  std::vector<int> places(static_cast<std::size_t>(n_ranks));
+  std::vector<int> places(static_cast<std::size_t>(n_ranks)), ranks = places;
   std::iota(places.begin(), places.end(), 0);
   if (order.starts_with("shuffle:")) {
     std::mt19937_64 random(integer_of<std::uint64_t>(order.substr(8), "--order " + order));
@@ -44,8 +46,10 @@ MPI_Comm ordered(const std::string& order, MPI_Comm comm) {
   } else if (order != "job") {
     throw InputError(fmt::format("--order {}: expected \"job\" or \"shuffle:SEED\"", order));
   }
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    ranks[static_cast<std::size_t>(places[rank])] = static_cast<int>(rank);
   MPI_Comm result = MPI_COMM_NULL;
-  MPI_Comm_split(comm, 0, places[static_cast<std::size_t>(rank)], &result);
+  comm::mpi::renumber(comm, ranks, &result);
   return result;
 }
 
@@ -115,7 +119,7 @@ nlohmann::json json_of(const Turn& turn) {
   nlohmann::json json{{"entry", turn.name}, {"times", times}, {"median", median_of(times)}, {"plan", "native"}};
   json["min"] = times.empty() ? 0 : *std::min_element(times.begin(), times.end());
   if (turn.name == "native") return json;
-  const auto& decision = turn.collectives->latest();
+  const auto decision = turn.collectives->price_latest();
   json["plan"] = decision.name;
   json["reason"] = decision.reason;
   if (decision.seconds > 0) json["predicted"] = decision.seconds;
@@ -145,12 +149,13 @@ nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
   receive.fill(random, "", false);
   call.addresses(send.address(), receive.address());
   std::vector<Turn> turns;
-  std::string warning = chosen.warning;
+  const auto placement = std::make_shared<const comm::mpi::Placement>(comm, chosen.network);
+  const auto warning = chosen.warning.empty() ? placement->warning() : chosen.warning;
+  const auto wires = placement->wires_of(comm);
   for (const auto& name : request.entries) {
     auto settings = settings_of(name, chosen.trials);
     if (!chosen.warning.empty()) settings.only = "native";
-    turns.push_back({name, std::make_unique<comm::mpi::Collectives>(comm, chosen.network, settings), {}});
-    if (warning.empty()) warning = turns.back().collectives->warning();
+    turns.push_back({name, std::make_unique<comm::mpi::Collectives>(comm, placement, settings), {}});
   }
   // The first turn, in which plans are made and connections opened, is not timed. The order of entries matters to short
   // operations, so every other turn is in reverse order.
@@ -166,7 +171,8 @@ nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
                       {"order", request.order},
                       {"repeats", request.repeats},
                       {"library", comm::Communicator::library_version()},
-                      {"warning", warning}};
+                      {"warning", warning},
+                      {"placement", wires ? machine::placement_of(*wires) : ""}};
   int n_ranks = 1;
   MPI_Comm_size(comm, &n_ranks);
   json["ranks"] = n_ranks;

@@ -128,7 +128,8 @@ void clear_up(std::vector<SideBySide>& tried, TimingRequest timing, double secon
 }
 
 bool is_same_case(const machine::Trial& a, const machine::Trial& b) {
-  return a.library == b.library && a.operation == b.operation && a.n_ranks == b.n_ranks && a.bytes == b.bytes;
+  return a.library == b.library && a.operation == b.operation && a.n_ranks == b.n_ranks && a.bytes == b.bytes &&
+         a.placement == b.placement;
 }
 
 }  // namespace
@@ -210,7 +211,7 @@ nlohmann::json tune(const TuningRequest& request, MPI_Comm comm) {
       const auto keep = [&](const std::string& entry, double predicted, double seconds, double least) {
         if (!(predicted > 0) || !(seconds > 0)) return;
         trials.push_back({comm::Communicator::library_version(), operation, n_ranks, timing.bytes, entry, predicted,
-                          seconds, least});
+                          seconds, least, found["placement"]});
         fmt::print(stderr, "tessera-collectives: {} of {} bytes, {}: {:.3g} ms, predicted {:.3g}{}\n", operation,
                    timing.bytes, entry, seconds * 1e3, predicted * 1e3,
                    least > 0 ? fmt::format(", library at least {:.2f} times as long", least) : "");

@@ -1,0 +1,44 @@
+// Where the ranks of a job are in the network.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/machine/network.h"
+#include "tessera/machine/wires.h"
+
+namespace tessera::comm::mpi {
+
+/// The hosts of the ranks of one communicator, usually the world, from which the hosts of any group of these ranks follow
+/// without a message.
+class Placement {
+ public:
+  /// Finds the hosts of the ranks of `comm` in the network by their names: `host`, or what MPI says where it is empty.
+  /// Without a network, hosts are alike on one switch. Collective.
+  Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host = {});
+  ~Placement();
+  Placement(const Placement&) = delete;
+  Placement& operator=(const Placement&) = delete;
+
+  /// Says why the network is not used, in one line that is the same on all ranks: ranks have different maps, or are on
+  /// hosts that it does not have. It is empty where the network is used, or where there is none.
+  const std::string& warning() const { return warning_; }
+  /// Tells whether there is a network and these ranks are on it.
+  bool is_measured() const { return is_measured_; }
+  /// Returns the wires of the ranks of a communicator; none where some are not among those that were placed, where it
+  /// joins two groups, or where `warning` says why. Not collective.
+  std::optional<machine::Wires> wires_of(MPI_Comm comm) const;
+
+ private:
+  std::shared_ptr<const machine::Network> network_;  // null where there is a warning
+  std::vector<int> host_of_rank_;
+  MPI_Group ranks_ = MPI_GROUP_NULL;
+  std::string warning_;
+  bool is_measured_ = false;
+};
+
+}  // namespace tessera::comm::mpi
