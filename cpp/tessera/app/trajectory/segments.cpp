@@ -201,13 +201,13 @@ double bytes_of_atom(const TrajectorySettings& settings) {
 }
 
 /// Returns the bytes of a whole frame, also where frames hold what has moved.
-std::int64_t frame_bytes_of(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
+std::int64_t segments_frame_bytes(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
   return std::llround(bytes_of_atom(settings) * static_cast<double>(n_atoms)) + 104 +
          24 * settings.contents.n_quantities();
 }
 
 /// Opens the files: a new run has the frame of its start, and a restart only those behind it.
-std::unique_ptr<FrameSink> open(const Opening& o) {
+std::unique_ptr<FrameSink> open_segments(const Opening& o) {
   return std::make_unique<SegmentSink>(o.settings, o.config, o.system, o.exchange,
                                        o.frames ? o.first_step : o.first_step - 1, o.frames.value_or(0), o.comm);
 }
@@ -220,7 +220,7 @@ extern constinit const TrajectoryFormat segments_format = {.name = "segments",
                                                            .has_velocities = true,
                                                            .has_forces = true,
                                                            .is_compressed = true,
-                                                           .frame_bytes = frame_bytes_of,
-                                                           .open = open};
+                                                           .frame_bytes = segments_frame_bytes,
+                                                           .open = open_segments};
 
 }  // namespace tessera::app

@@ -44,18 +44,18 @@ class DcdFile {
   std::optional<io::DcdWriter> file_;  // on the root and on writers
 };
 
-void check(const TrajectorySettings& /*settings*/, const RunConfig& /*config*/, const model::System& /*system*/,
-           std::int64_t n_atoms) {
+void check_dcd(const TrajectorySettings& /*settings*/, const RunConfig& /*config*/, const model::System& /*system*/,
+               std::int64_t n_atoms) {
   if (n_atoms > io::most_dcd_atoms)
     throw InputError(fmt::format("a DCD holds at most {} atoms, there are {}: set output.trajectory to \"segments\"",
                                  io::most_dcd_atoms, n_atoms));
 }
 
-std::int64_t frame_bytes_of(const TrajectorySettings& /*settings*/, std::int64_t n_atoms, bool /*is_periodic*/) {
+std::int64_t dcd_frame_bytes(const TrajectorySettings& /*settings*/, std::int64_t n_atoms, bool /*is_periodic*/) {
   return 12 * n_atoms + 80;
 }
 
-std::unique_ptr<FrameSink> open(const Opening& o) {
+std::unique_ptr<FrameSink> open_dcd(const Opening& o) {
   const auto every = o.settings.every;
   const io::DcdHeader header{.n_atoms = o.n_atoms(),
                              .first_step = o.frames ? (o.first_step / every + 1) * every : o.first_step,
@@ -68,6 +68,6 @@ std::unique_ptr<FrameSink> open(const Opening& o) {
 }  // namespace
 
 extern constinit const TrajectoryFormat dcd_format = {
-    .name = "dcd", .method = "pdaw", .check = check, .frame_bytes = frame_bytes_of, .open = open};
+    .name = "dcd", .method = "pdaw", .check = check_dcd, .frame_bytes = dcd_frame_bytes, .open = open_dcd};
 
 }  // namespace tessera::app

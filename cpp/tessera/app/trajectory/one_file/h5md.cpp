@@ -49,11 +49,11 @@ class H5mdFile {
   io::H5mdPlaces places_;               // of the frame that is being written
 };
 
-std::int64_t frame_bytes_of(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
+std::int64_t h5md_frame_bytes(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
   return 12 * settings.contents.n_quantities() * n_atoms + 136;
 }
 
-std::unique_ptr<FrameSink> open(const Opening& o) {
+std::unique_ptr<FrameSink> open_h5md(const Opening& o) {
   const io::H5mdHeader header{.n_atoms = o.n_atoms(),
                               .has_velocities = o.settings.contents.velocities,
                               .is_periodic = o.system.is_periodic,
@@ -68,7 +68,7 @@ extern constinit const TrajectoryFormat h5md_format = {
     .method = "pdaw",
     .has_velocities = true,
     .header_bytes = 150'000,  // room for the first thousand steps, times and boxes
-    .frame_bytes = frame_bytes_of,
-    .open = open};
+    .frame_bytes = h5md_frame_bytes,
+    .open = open_h5md};
 
 }  // namespace tessera::app

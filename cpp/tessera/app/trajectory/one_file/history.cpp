@@ -165,8 +165,8 @@ void HistorySink::append(Frame frame) {
   file_->append(frame_, atoms_);
 }
 
-void check(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
-           std::int64_t /*n_atoms*/) {
+void check_history(const TrajectorySettings& settings, const RunConfig& config, const model::System& system,
+                   std::int64_t /*n_atoms*/) {
   constexpr std::int64_t most_number = 9'999'999'999;
   check_names(system);
   if (config.dynamics.steps > most_number)
@@ -179,15 +179,15 @@ void check(const TrajectorySettings& settings, const RunConfig& config, const mo
 }
 
 /// Returns the bytes of the records of an atom: its name, and each of its vectors.
-std::int64_t atom_bytes_of(const FrameContents& contents) {
+std::int64_t history_atom_bytes(const FrameContents& contents) {
   return (1 + contents.n_quantities()) * io::text::record_bytes;
 }
 
-std::int64_t frame_bytes_of(const TrajectorySettings& settings, std::int64_t n_atoms, bool is_periodic) {
-  return atom_bytes_of(settings.contents) * n_atoms + io::text::record_bytes * (is_periodic ? 4 : 1);
+std::int64_t history_frame_bytes(const TrajectorySettings& settings, std::int64_t n_atoms, bool is_periodic) {
+  return history_atom_bytes(settings.contents) * n_atoms + io::text::record_bytes * (is_periodic ? 4 : 1);
 }
 
-std::unique_ptr<FrameSink> open(const Opening& o) {
+std::unique_ptr<FrameSink> open_history(const Opening& o) {
   return std::make_unique<HistorySink>(o.settings, o.system, o.exchange, o.method, o.config.dynamics.timestep, o.frames,
                                        o.comm);
 }
@@ -198,9 +198,9 @@ extern constinit const TrajectoryFormat history_format = {.name = "history",
                                                           .has_velocities = true,
                                                           .has_forces = true,
                                                           .written_as = format_of,
-                                                          .check = check,
-                                                          .atom_bytes = atom_bytes_of,
-                                                          .frame_bytes = frame_bytes_of,
-                                                          .open = open};
+                                                          .check = check_history,
+                                                          .atom_bytes = history_atom_bytes,
+                                                          .frame_bytes = history_frame_bytes,
+                                                          .open = open_history};
 
 }  // namespace tessera::app

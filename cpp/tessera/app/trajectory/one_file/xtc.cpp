@@ -117,15 +117,15 @@ void XtcSink::write_encoded() {
   });
 }
 
-std::int64_t atom_bytes_of(const FrameContents& /*contents*/) {
+std::int64_t xtc_atom_bytes(const FrameContents& /*contents*/) {
   return 4;  // water at 0.01 Å takes a third of 12 bytes
 }
 
-std::int64_t frame_bytes_of(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
-  return atom_bytes_of(settings.contents) * n_atoms + 92;
+std::int64_t xtc_frame_bytes(const TrajectorySettings& settings, std::int64_t n_atoms, bool /*is_periodic*/) {
+  return xtc_atom_bytes(settings.contents) * n_atoms + 92;
 }
 
-std::unique_ptr<FrameSink> open(const Opening& o) {
+std::unique_ptr<FrameSink> open_xtc(const Opening& o) {
   return std::make_unique<XtcSink>(o.settings.path, o.frames, o.n_atoms(), o.comm);
 }
 
@@ -135,8 +135,8 @@ extern constinit const TrajectoryFormat xtc_format = {.name = "xtc",
                                                       .method = "sdaw",
                                                       .is_rounded = true,
                                                       .takes_turns = true,
-                                                      .atom_bytes = atom_bytes_of,
-                                                      .frame_bytes = frame_bytes_of,
-                                                      .open = open};
+                                                      .atom_bytes = xtc_atom_bytes,
+                                                      .frame_bytes = xtc_frame_bytes,
+                                                      .open = open_xtc};
 
 }  // namespace tessera::app
