@@ -59,14 +59,13 @@ Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_size(comm, &n_ranks_);
 }
 
-Collectives::Collectives(MPI_Comm comm, std::shared_ptr<const Placement> placement, CollectiveSettings settings)
-    : Collectives(comm) {
+Collectives::Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings) : Collectives(comm) {
   settings_ = std::move(settings);
   if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);
   choices_ = Recent<Choice>(settings_.kept_choices);
   planned_ = Recent<Planned>(settings_.kept_plans);
-  is_measured_ = placement->is_measured();
-  wires_ = placement->wires_of(comm);
+  is_measured_ = placement.is_measured();
+  wires_ = placement.wires_of(comm);
 }
 
 Collectives::~Collectives() {

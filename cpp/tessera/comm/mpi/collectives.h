@@ -6,7 +6,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,7 +55,7 @@ class Collectives {
   /// Plans for the network of a placement that includes these ranks. Settings are the same on all ranks. Without a
   /// network, or with one that these ranks are not on, the MPI library carries out all operations, unless an entry is
   /// asked for. Throws InputError for an unknown entry. `comm` outlives this object. Not collective.
-  Collectives(MPI_Comm comm, std::shared_ptr<const Placement> placement, CollectiveSettings settings = {});
+  Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings = {});
   /// Frees what it holds. Collective, unless MPI has ended.
   ~Collectives();
   Collectives(const Collectives&) = delete;

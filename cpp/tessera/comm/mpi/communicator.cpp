@@ -136,9 +136,9 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
   }
   mpi::CollectiveSettings settings;
   settings.only = entry;
-  const auto placement = std::make_shared<const mpi::Placement>(implementation_->comm, network);
+  const mpi::Placement placement(implementation_->comm, network);
   collectives = std::make_unique<mpi::Collectives>(implementation_->comm, placement, std::move(settings));
-  return placement->warning();
+  return placement.warning();
 }
 
 namespace {

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -129,10 +128,10 @@ class Checker {
     auto settings = case_.settings;
     if (!chosen.warning.empty()) settings.only = "native";
     const auto& hosts = case_.hosts;
-    const auto placement = std::make_shared<const comm::mpi::Placement>(
+    const comm::mpi::Placement placement(
         all, chosen.network, hosts.empty() ? chosen.host : hosts[static_cast<std::size_t>(rank) % hosts.size()]);
     comm::mpi::Collectives ours(comm_, placement, settings);
-    warning = chosen.warning.empty() ? placement->warning() : chosen.warning;
+    warning = chosen.warning.empty() ? placement.warning() : chosen.warning;
     const auto check = [&](auto member) {
       auto fault = (this->*member)(ours);
       plans.push_back(ours.latest().name);

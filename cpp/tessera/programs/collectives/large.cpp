@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -21,7 +20,7 @@ nlohmann::json check_large(const LargeRequest& request, MPI_Comm comm) {
   const int root = n_ranks - 1;
   comm::mpi::CollectiveSettings settings;
   if (request.entry != "auto") settings.only = request.entry;
-  comm::mpi::Collectives ours(comm, std::make_shared<const comm::mpi::Placement>(comm, nullptr), settings);
+  comm::mpi::Collectives ours(comm, comm::mpi::Placement(comm, nullptr), settings);
 
   // No two stretches of elements are alike.
   const auto drawn = [](std::int64_t i) {

@@ -149,9 +149,9 @@ nlohmann::json time_entries(const TimingRequest& request, MPI_Comm world) {
   receive.fill(random, "", false);
   call.addresses(send.address(), receive.address());
   std::vector<Turn> turns;
-  const auto placement = std::make_shared<const comm::mpi::Placement>(comm, chosen.network);
-  const auto warning = chosen.warning.empty() ? placement->warning() : chosen.warning;
-  const auto wires = placement->wires_of(comm);
+  const comm::mpi::Placement placement(comm, chosen.network);
+  const auto warning = chosen.warning.empty() ? placement.warning() : chosen.warning;
+  const auto wires = placement.wires_of(comm);
   for (const auto& name : request.entries) {
     auto settings = settings_of(name, chosen.trials);
     if (!chosen.warning.empty()) settings.only = "native";
