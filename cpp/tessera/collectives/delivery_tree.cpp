@@ -1,9 +1,11 @@
 #include "tessera/collectives/delivery_tree.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 
 #include "tessera/base/error.h"
 
@@ -32,7 +34,7 @@ std::size_t giver(Pattern pattern, std::size_t i) {
 }  // namespace
 
 std::vector<LevelPatterns> patterns_of(const std::string& text) {
-  static const std::vector<std::string> names{"chain", "binary", "binomial", "star"};
+  static constexpr std::array<std::string_view, 4> names{"chain", "binary", "binomial", "star"};
   const auto pattern_named = [](const std::string& word) {
     const auto at = std::find(names.begin(), names.end(), word);
     if (at == names.end())
