@@ -16,7 +16,7 @@ namespace tessera::pair_schemes {
 namespace {
 
 using md::pair::Electrostatics, md::pair::LjModifier, md::pair::PairSettings, md::pair::Precision;
-using md::test::index, md::test::Sample;
+using md::test::index, md::test::Sample, md::test::short_range;
 
 using Forces = std::vector<std::int64_t>;  // by slot, x y z, force_unit
 
@@ -60,18 +60,6 @@ Forces compute(const Sample& sample, const PairSettings& settings, const PairSch
   for (std::size_t t = 1; t < force.size(); ++t)
     for (std::size_t i = 0; i < force[t].size(); ++i) add_fixed(force.front()[i], force[t][i]);
   return force.front();
-}
-
-PairSettings short_range(LjModifier lj, Electrostatics e) {
-  PairSettings s;
-  s.cutoff = 8;
-  s.switch_distance = 6.5;
-  s.lj = lj;
-  s.electrostatics = e;
-  s.coulomb_switch = 5;
-  s.alpha = 0.39;
-  s.coulomb_constant = 332.0637;
-  return s;
 }
 
 /// Calls check(scheme, function) for every scheme by formula and by table.

@@ -145,6 +145,19 @@ struct Oracle {
   std::array<double, 6> virial{};                         // xx yy zz xy xz yz
 };
 
+/// Returns settings of pairs whose cut-off fits the small boxes of tests.
+inline pair::PairSettings short_range(pair::LjModifier lj, pair::Electrostatics e) {
+  pair::PairSettings s;
+  s.cutoff = 8;
+  s.switch_distance = 6.5;
+  s.lj = lj;
+  s.electrostatics = e;
+  s.coulomb_switch = 5;
+  s.alpha = 0.39;
+  s.coulomb_constant = 332.0637;
+  return s;
+}
+
 inline bool is_excluded(const model::System& system, std::int64_t i, std::int64_t j) {
   const auto p = system.find(i), q = system.find(j);
   if (p.first_id != q.first_id) return false;

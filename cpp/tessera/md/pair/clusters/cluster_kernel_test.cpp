@@ -12,7 +12,7 @@
 namespace tessera::md::pair {
 namespace {
 
-using test::index;
+using test::index, test::short_range;
 
 struct Found {
   std::vector<std::int64_t> force;  // by atom id, x y z, force_unit
@@ -121,18 +121,6 @@ void expect_same_bits(const Found& one, const Found& other) {
   EXPECT_EQ(one.force, other.force);
   EXPECT_EQ(one.energies.energy, other.energies.energy);
   EXPECT_EQ(one.energies.virial, other.energies.virial);
-}
-
-PairSettings short_range(LjModifier lj, Electrostatics e) {
-  PairSettings s;
-  s.cutoff = 8;
-  s.switch_distance = 6.5;
-  s.lj = lj;
-  s.electrostatics = e;
-  s.coulomb_switch = 5;
-  s.alpha = 0.39;
-  s.coulomb_constant = 332.0637;
-  return s;
 }
 
 /// Extends the direct sum beyond the Lennard-Jones cut-off.
