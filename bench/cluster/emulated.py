@@ -106,11 +106,20 @@ class Job:
         return said
 
     def time(
-        self, operation: str, size: int, repeats: int, *, map_file: Path | None, entries: Sequence[str], root: int = 0
+        self,
+        operation: str,
+        size: int,
+        repeats: int,
+        *,
+        map_file: Path | None,
+        entries: Sequence[str],
+        root: int = 0,
+        elements: str = "double",
     ) -> dict[str, Any]:
         """Returns the result of `tessera-collectives time`: entries take turns, and a time is that of the slowest
         rank."""
-        words = ["--operation", operation, "--bytes", str(size), "--repeats", str(repeats), "--root", str(root)]
+        words = ["--operation", operation, "--bytes", str(size), "--elements", elements]
+        words += ["--repeats", str(repeats), "--root", str(root)]
         words += ["--map", str(map_file)] if map_file else []
         said = self.run(launch.program("tessera-collectives", self.mpi), "time", *words, "--entries", ",".join(entries))
         return dict(json.loads(_object(said)))
