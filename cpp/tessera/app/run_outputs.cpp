@@ -119,6 +119,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   const auto& settings = simulation.settings();
   const auto& averages = energies_.averages();
   Report report;
+  report.plans = comm.plans_used();
   report.n_atoms = simulation.system().n_atoms();
   report.ranks = comm.size();
   report.threads = simulation.threads().size();
