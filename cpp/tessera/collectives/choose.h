@@ -12,6 +12,9 @@
 
 namespace tessera::collectives {
 
+/// A choice for so many ranks takes about a second, and for four times as many a minute.
+inline constexpr int most_ranks_to_choose_for = 16'384;
+
 struct EntryChoice {
   std::optional<PricedEntry> ours;  // absent: the MPI library's own
   double native_seconds = 0;        // what the library is thought to need

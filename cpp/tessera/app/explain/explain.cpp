@@ -31,6 +31,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
+#include "tessera/collectives/choose.h"
 #include "tessera/comm/job.h"
 #include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
@@ -102,7 +103,7 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
     layout.exchange_seconds = candidates.front().predicted.exchanges;
     return std::move(candidates.front().plan);
   };
-  if (!file.empty() && ranks > 1 && ranks <= most_ranks_to_choose_for) {
+  if (!file.empty() && ranks > 1 && ranks <= collectives::most_ranks_to_choose_for) {
     const auto [by, why] = plan_sum(md::Forces::n_summed(settings.force_groups.size()), wires, file);
     layout.sums = {"sum of energies", by, why};
   }

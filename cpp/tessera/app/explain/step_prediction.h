@@ -40,9 +40,6 @@ struct PlannedMachine {
   double transform_exchange_seconds = 0;  // of all transforms of a step, on these wires
 };
 
-/// A choice of a collective operation for more takes more than some seconds.
-inline constexpr int most_ranks_to_choose_for = 4096;
-
 /// How a sum over all ranks is carried out, and why.
 struct PlannedSum {
   std::string by, why;

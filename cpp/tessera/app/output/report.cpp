@@ -177,7 +177,8 @@ std::string report_text(const Report& report) {
                         grouped(report.halo->as_numbered));
   for (const auto& plan : report.plans)
     text += fmt::format("Collective operations by the map: {} of about {}, {}, by {}{}.\n", plan.operation,
-                        size_text(plan.bytes), counted(plan.calls, "call"), plan.plan, gain_text(plan));
+                        plan.bytes < 1000 ? counted(plan.bytes, "byte") : size_text(plan.bytes),
+                        counted(plan.calls, "call"), plan.plan, gain_text(plan));
   return text;
 }
 

@@ -1,6 +1,7 @@
 // The backend over MPI is compiled once for each MPI library that is found.
 #include "tessera/comm/mpi/communicator.h"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -145,6 +146,11 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
 
 std::string Communicator::follow_map(const std::string& machine_file) {
   if (machine_file.empty() || size() == 1) return follow(nullptr);
+  if (size() > collectives::most_ranks_to_choose_for) {
+    follow(nullptr);
+    return fmt::format("{}: plans are chosen for at most {} ranks; the MPI library's own collectives are used",
+                       machine_file, collectives::most_ranks_to_choose_for);
+  }
   auto [network, trials, warning] = mpi::read_map(machine_file, implementation_->comm);
   const auto unused = follow(network, {.trials = std::move(trials), .library_calls = seldom});
   return warning.empty() ? unused : warning;
