@@ -27,16 +27,19 @@ from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
 
 OURS, PREDICTED = "auto", "predicted"
-PATTERNS = {  # by their names in the paper: whole messages, trees in the order of ranks
+STAR, RING = "star:order=ranks", "ring:order=ranks"
+TWO, THREE, FOUR = (f"k_ary:degree={degree}:order=ranks" for degree in (2, 3, 4))
+BUTTERFLY, BUTTERFLY_OF_BROADCAST = "recursive_halving:order=ranks", "binomial:order=ranks"
+PATTERNS = {  # by their names in the paper: whole messages in the order of ranks, which knows nothing of the network
     OURS: "Tessera",
     PREDICTED: "Tessera, by the model alone",
-    "star:segment=0": "star",
-    "k_ary:degree=2:segment=0": "tree (k=2)",
-    "k_ary:degree=3:segment=0": "tree (k=3)",
-    "k_ary:degree=4:segment=0": "tree (k=4)",
-    "ring": "ring",
-    "binomial:segment=0": "butterfly",  # of a broadcast
-    "recursive_halving": "butterfly",
+    STAR: "star",
+    TWO: "tree (k=2)",
+    THREE: "tree (k=3)",
+    FOUR: "tree (k=4)",
+    RING: "ring",
+    BUTTERFLY: "butterfly",
+    BUTTERFLY_OF_BROADCAST: "butterfly",
     "native": "MPI library",
 }
 SHORT = Operation("bcast-16k", "broadcast", "broadcast", 16_000)
@@ -55,18 +58,17 @@ class Table:
     slack: float  # greatest ratio of Tessera's time to the fastest other pattern's
 
     def entries(self, operation: Operation) -> list[str]:
-        butterfly = "binomial:segment=0" if operation.kind == "broadcast" else "recursive_halving"
-        found = [butterfly if name == "butterfly" else name for name in self.patterns]
+        butterfly = BUTTERFLY_OF_BROADCAST if operation.kind == "broadcast" else BUTTERFLY
+        found = [butterfly if name == BUTTERFLY else name for name in self.patterns]
         return [OURS, PREDICTED, *found, "native"]
 
 
-STAR, TWO, THREE, FOUR = list(PATTERNS)[2:6]
 NOISE = 1.05  # of times on these networks
 TABLES = {
     3: Table("eco-three-segments", (SHORT,), (STAR, TWO, THREE), 1.0),
-    6: Table("eco-switched", (SHORT, LONG, SUM, GATHER), (TWO, THREE, "butterfly"), NOISE),
+    6: Table("eco-switched", (SHORT, LONG, SUM, GATHER), (TWO, THREE, BUTTERFLY), NOISE),
     # After a trial Tessera may choose one of these patterns.
-    7: Table("eco-table7", (SHORT, SUM, GATHER), (STAR, FOUR, "ring", "butterfly"), NOISE),
+    7: Table("eco-table7", (SHORT, SUM, GATHER), (STAR, FOUR, RING, BUTTERFLY), NOISE),
 }
 
 

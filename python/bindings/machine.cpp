@@ -205,13 +205,11 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
   if (host_of_rank.empty()) throw InputError("no ranks on any host; give at least one (--ranks-per-host)");
   const machine::Wires wires(network, host_of_rank);
   const auto problem = problem_of(operation_of(operation), bytes, wires.n_ranks());
-  const auto choice = collectives::choose(problem, wires, std::nullopt, trials);
+  const auto choice = collectives::choose_by_class(problem, wires, trials);
   json candidates = json::array();
-  std::string chosen = "native";
   for (const auto& candidate : choice.ranked) {
     const auto plan = candidate.entry->plan(problem, wires, candidate.parameters);
     const auto [wire, busy] = bound_of(collectives::predict(plan, problem, wires), wires);
-    if (choice.ours && chosen == "native" && choice.ours->entry == candidate.entry) chosen = plan.entry;
     candidates.push_back({{"entry", candidate.entry->name},
                           {"plan", plan.entry},
                           {"seconds", candidate.seconds},
@@ -219,9 +217,12 @@ json explain(const std::string& path, const std::string& operation, std::int64_t
                           {"bound_seconds", busy},
                           {"messages", plan.messages.size()}});
   }
+  const auto chosen =
+      choice.ours ? collectives::plan_of(*choice.ours->entry, problem, wires, choice.ours->parameters).entry : "native";
   const auto used = std::ranges::count_if(ranks, [](int n) { return n > 0; });
   return {{"operation", operation},
           {"bytes", bytes},
+          {"class_bytes", collectives::bytes_of(collectives::representative(problem))},
           {"n_ranks", wires.n_ranks()},
           {"n_hosts", used},
           {"chosen", chosen},

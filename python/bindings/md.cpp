@@ -34,6 +34,7 @@
 #include "tessera/app/engine_settings.h"
 #include "tessera/app/gather.h"
 #include "tessera/app/output/energy_columns.h"
+#include "tessera/app/run.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/simulation.h"
 #include "tessera/app/start/coordinates.h"
@@ -341,6 +342,7 @@ class Session {
   void make_simulation() {
     balancer_.reset();
     simulation_.emplace(system_, config_, settings_, comm_, *threads_);
+    app::follow_map(settings_, comm_);
     if (config_.parallel.balance && comm_.size() > 1) simulation_->attach(balancer_.emplace(*simulation_));
     simulation_->attach(interruption_);
     simulation_->attach(*history_);

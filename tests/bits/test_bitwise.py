@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.bits.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
+from tests.support.maps import map_of_plans
 from tests.support.programs import ENGINES, FLAVOURS, RANKS
 from tests.support.runs import Outcome, Runs, Settings, with_set
 from tests.support.samples import sample
@@ -157,14 +158,18 @@ def alone(runs: Runs) -> Callable[[str], Outcome]:
 )
 @pytest.mark.parametrize("name", TABLE)
 def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn: int) -> None:
-    """The state and every printed digit are those of one rank. The place in the table and the turn choose the ranks."""
+    """The state and every printed digit are those of one rank, also where plans of a map carry out sums and moves. The
+    place in the table and the turn choose the ranks."""
     row, turn = TABLE[name], turn + list(TABLE).index(name)
     path, expected = begin(runs, row), alone(name)
     for leg, last in enumerate((*row.restarts, row.settings["dynamics.steps"])):
         mpi, ranks, threads = combination(turn + leg)
         ranks = min(ranks, row.most_ranks)
         words = [*(["--restart"] if leg else []), "--set", f"dynamics.steps={last}"]
+        is_planned = (turn + leg) % 3 == 0
+        words += ["--set", f"parallel.machine={map_of_plans()}"] if is_planned else []
         found = runs.start(path, *words, mpi=mpi, ranks=ranks, threads=threads)
+        assert bool(found.report["collectives"]) == is_planned
         assert (found.report["ranks"], found.report["threads"]) == (ranks, threads)
     assert found.hash == expected.hash
     assert (found.folder / "energy.csv").read_text() == (expected.folder / "energy.csv").read_text()

@@ -1,4 +1,5 @@
-"""On an emulated cluster neighbouring cells go to ranks of one host; the bits of a run stay those of one process."""
+"""On an emulated cluster neighbouring cells go to ranks of one host; the bits of a run stay those of one process, also
+by plans of its map."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tests.cluster.racks import map_of_two_racks, two_racks
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
-STEPS: Settings = {"dynamics.steps": 20, "output.energy_every": 10, "parallel.balance": False}
+STEPS: Settings = {"dynamics.steps": 20, "output.energy_every": 1, "parallel.balance": False}
 
 
 @pytest.mark.mpi
@@ -40,6 +41,8 @@ def test_neighbours_stand_on_one_host(mpi: str, runs: Runs, tmp_path: Path, monk
             report = json.loads((path.parent / "output" / "report.json").read_text())
             assert report["state_hash"] == runs.hash_of_one_rank(sample("half_empty"), STEPS)
             halo[way] = report["halo"]
+            planned = {one["operation"] for one in report["collectives"]}
+            assert ("all_reduce" in planned) == (way == "map")
             assert "come from another of 4 hosts" in done.stdout
     assert {one["hosts"] for one in halo.values()} == {4}
     numbered = halo["numbered"]["cells_between_hosts"]

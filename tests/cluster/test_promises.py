@@ -92,10 +92,19 @@ def test_the_lower_bound_is_an_order_statistic() -> None:
     ],
 )
 def test_a_faster_pattern_is_named(others: dict[str, float], expected: list[str]) -> None:
-    names = {"star": "star:segment=0", "binomial": "binomial:segment=0"}
+    names = {"star": patterns.STAR, "binomial": patterns.BUTTERFLY_OF_BROADCAST}
     entries = [{"entry": entry, "plan": "tree", "times": [seconds, seconds]}
                for entry, seconds in [(patterns.OURS, 1.0), (patterns.PREDICTED, 1.0),
                                       *((names[one], seconds) for one, seconds in others.items())]]  # fmt: skip
     figure = Figure("patterns", "", {}, {})
     patterns.add(figure, 6, patterns.SHORT, {"entries": entries}, None)
     assert figure.failures == expected
+
+
+def test_patterns_know_nothing_of_the_network() -> None:
+    """Those of Lowekamp and Beguelin (1995) go in the order of ranks."""
+    ours = {patterns.OURS, patterns.PREDICTED, "native"}
+    asked = {entry for one in patterns.TABLES.values() for operation in one.operations
+             for entry in one.entries(operation)}  # fmt: skip
+    assert asked <= set(patterns.PATTERNS)
+    assert all(entry.endswith(":order=ranks") for entry in asked - ours)

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,8 +117,11 @@ def test_many_ranks_are_refused_before_any_starts(run_program: Run, place: Path)
 def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     explain = [ENGINE, "--explain", place / "run.toml", "--ranks", "64", "--measured-steps", "2"]
 
+    def explained(*words: str | Path) -> dict[str, Any]:
+        return dict(json.loads(run_program([*explain, "--json", *words]).stdout))
+
     def predicted(*words: str | Path) -> dict[str, float]:
-        return dict(json.loads(run_program([*explain, "--json", *words]).stdout)["predicted"])
+        return dict(explained(*words)["predicted"])
 
     def crowding(*words: str | Path) -> float:
         return predicted(*words)["ranks_and_threads_per_core"]
@@ -137,7 +141,10 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     (place / "map.json").write_text(json.dumps(content))
     on_map = ["--set", f"parallel.machine={place / 'map.json'}"]
     assert crowding(*on_map) == 8
-    assert {"ns_per_day", "ms_per_step"} <= set(predicted(*on_map))
+    found = explained(*on_map)
+    assert {"ns_per_day", "ms_per_step"} <= set(found["predicted"])
+    (sums,) = [choice for choice in found["choices"] if choice["what"] == "sum of energies"]
+    assert re.fullmatch(r".+, [\d.]+ ms for [\d.]+ kB", sums["value"]) and "the MPI library" in sums["why"]
     assert crowding(*on_map, "--cores-per-node", "16") == 2
 
 

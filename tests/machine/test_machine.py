@@ -287,6 +287,22 @@ def test_explain_orders_candidates_and_chooses_one() -> None:
     assert content["chosen"] == (content["candidates"][0]["plan"] if gains else "native")
 
 
+def test_explain_says_what_a_run_would_do() -> None:
+    """Sizes of a class share its choice, which is made for a power of two; the times are those of the size."""
+    small, large = (explained("--op", "bcast", "--bytes", size) for size in ("50000", "98303"))
+    stands_for_both = explained("--op", "bcast", "--bytes", "65536")
+    assert {one["class_bytes"] for one in (small, large, stands_for_both)} == {65536}
+    assert {(one["chosen"], one["reason"]) for one in (small, large, stands_for_both)} == {
+        (stands_for_both["chosen"], stands_for_both["reason"])
+    }
+    for key in ("native_seconds", "seconds"):
+        times = [(one if key in one else one["candidates"][0])[key] for one in (small, stands_for_both, large)]
+        assert times == sorted(times) and times[0] < times[2], key
+    assert explained("--op", "bcast", "--bytes", "98304")["class_bytes"] == 131072
+    text = output("explain", MAP, "--op", "bcast", "--bytes", "50000")
+    assert "chosen as for 64 KiB, which stands for sizes near it" in text
+
+
 def test_explain_in_text_marks_the_choice() -> None:
     arguments = ["--op", "allgather", "--bytes", "1.3M", "--ranks-per-host", "2"]
     content = explained(*arguments)

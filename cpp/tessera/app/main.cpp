@@ -27,7 +27,7 @@ void print_on_root(const comm::Communicator& comm, const std::string& text) {
   if (comm.is_root()) comm::print(text);
 }
 
-int run_command(int argc, char** argv, const comm::Communicator& comm) {
+int run_command(int argc, char** argv, comm::Communicator& comm) {
   limit_instruction_set();
   CLI::App app{"Tessera's engine. Run it alone, or under mpirun or srun: mpirun -n 4 tessera-md run.toml"};
   std::string run_file;
@@ -124,6 +124,5 @@ int main(int argc, char** argv) {
   // fixed threshold switches off glibc's habit of raising it.)
   mallopt(M_MMAP_THRESHOLD, 256 << 10);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (`ulimit -f`) is an error of its write
-  return tessera::comm::run_job("tessera-md",
-                                [&](const auto& comm) { return tessera::app::run_command(argc, argv, comm); });
+  return tessera::comm::run_job("tessera-md", [&](auto& comm) { return tessera::app::run_command(argc, argv, comm); });
 }

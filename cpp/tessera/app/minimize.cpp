@@ -214,8 +214,7 @@ void write_stage(Simulation& simulation, const OutputFolder* folder, const nlohm
 
 }  // namespace
 
-RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
-                      const comm::Communicator& comm) {
+RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
   auto input = read_run_input(config, request, comm);
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
   std::optional<OutputFolder> folder;  // on the root
@@ -224,6 +223,7 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
     folder.emplace(config.output.folder, config.output.overwrite ? Start::overwrite : Start::new_run);
   });
   Simulation simulation(input.system, config, input.settings, comm, threads);
+  follow_map(input.settings, comm);
   tell_what_runs(simulation, input.start.note);
   simulation.start_to_minimize(std::move(input.start.block), std::move(input.start.origin));
 
@@ -267,12 +267,13 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
   return end;
 }
 
-int minimize(const MinimizeRequest& request, const comm::Communicator& comm) {
+int minimize(const MinimizeRequest& request, comm::Communicator& comm) {
   comm::listen_for_stop_signals();
   auto input = read_input(request, comm);
   const auto& [config, system, settings, block] = input;
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
   md::Engine engine(system, settings, md::plan_for_ranks(system, settings, system.box, comm, threads), comm, threads);
+  follow_map(settings, comm);
   check_every_atom_once(comm, block, system, request.system);
   engine.set_state(make_start(system, block));
 

@@ -25,12 +25,11 @@ struct MinimizeRequest {
 /// Minimises; progress and results go to the root's terminal. Returns the exit status: 0 converged, 75 not converged,
 /// 128 + signal where a signal stopped it; the positions are written in any of these cases. Collective. Throws
 /// InputError, RunError.
-int minimize(const MinimizeRequest& request, const comm::Communicator& comm);
+int minimize(const MinimizeRequest& request, comm::Communicator& comm);
 
 /// Runs a stage of kind "minimize". Its folder gets a checkpoint with velocities of zero, settings.toml, which runs it
 /// alone, and report.json; all at the end, so that nothing changes there where a signal or the limit of time has
 /// stopped it. The report of the result is empty. Collective. Throws InputError, RunError.
-RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
-                      const comm::Communicator& comm);
+RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm);
 
 }  // namespace tessera::app

@@ -70,7 +70,12 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
                             config.output.trajectory == no_trajectory ? " = \"none\"" : "_every = 0"));
 }
 
-RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+void follow_map(const md::EngineSettings& settings, comm::Communicator& comm) {
+  const auto warning = comm.follow_map(settings.machine_file);
+  if (comm.is_root() && !warning.empty()) comm::print_note("tessera-md", warning);
+}
+
+RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
   auto input = read_run_input(config, request, comm);
   ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
   RunOutputs outputs(config, input.system, request.restart, comm, &limit);
@@ -80,6 +85,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   if (request.tune) trials = tune(config, input, comm, threads);
 
   Simulation simulation(input.system, config, input.settings, comm, threads);
+  follow_map(input.settings, comm);
   tell_what_runs(simulation, input.start.note);
   if (checkpoint) {
     simulation.start(*checkpoint);

@@ -27,9 +27,8 @@ std::int64_t peak_bytes() {
 }
 
 /// Counts the cells that halos take from other hosts; returns nothing where there is one host. Collective.
-std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks, const md::EngineSettings& settings,
-                                        const comm::Communicator& comm) {
-  const auto host = comm::agree_on_line(comm, settings.machine_file).line.host_of_rank();
+std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks, const comm::Communicator& comm) {
+  const auto host = comm::agree_on_line(comm, "").line.host_of_rank();  // hosts have names without a map, too
   const int hosts = *std::max_element(host.begin(), host.end()) + 1;
   if (hosts == 1) return std::nullopt;
   const auto cells = md::domain::count_halo(bricks, comm.rank(), host);
@@ -119,6 +118,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   const auto& settings = simulation.settings();
   const auto& averages = energies_.averages();
   Report report;
+  report.plans = comm.plans_used();
   report.n_atoms = simulation.system().n_atoms();
   report.ranks = comm.size();
   report.threads = simulation.threads().size();
@@ -158,7 +158,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
   for (std::size_t p = 0; p < md::n_phases; ++p)
     report.phases.push_back({std::string(md::phase_names[p]), sum[p] / comm.size(), most[p]});
   report.balance = balancer ? balancer->history() : std::nullopt;
-  report.halo = halo_traffic(engine.domain().decomposition(), settings, comm);
+  report.halo = halo_traffic(engine.domain().decomposition(), comm);
   report.state_hash = simulation.state_hash();
   report.versions = {{"tessera", TESSERA_VERSION},
                      {"mpi", comm::Communicator::library_version()},

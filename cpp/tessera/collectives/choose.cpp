@@ -7,7 +7,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "tessera/collectives/all_to_all.h"
 #include "tessera/collectives/predict.h"
@@ -239,6 +241,46 @@ EntryChoice choose(const CollectiveProblem& problem, const machine::Wires& wires
     choice.reason = fmt::format("{} {} {:.2g} times as fast as the MPI library, which is no clear gain",
                                 best.entry->name, is_tried ? "was tried and is" : "is predicted", gain);
   }
+  return choice;
+}
+
+PricedEntry priced_for(const CollectiveProblem& problem, const machine::Wires& wires, PricedEntry of_class) {
+  const auto seconds_of = [&](const CollectiveProblem& one) {
+    return predict(plan_of(*of_class.entry, one, wires, of_class.parameters), one, wires).seconds;
+  };
+  // What trials say of the class holds for all its sizes, so times are scaled.
+  if (const auto shape = representative(problem); problem != shape)
+    of_class.seconds *= seconds_of(problem) / seconds_of(shape);
+  return of_class;
+}
+
+double native_seconds_for(const CollectiveProblem& problem, const machine::Wires& wires, double of_class) {
+  const auto shape = representative(problem);
+  if (of_class <= 0 || problem == shape) return of_class;
+  return of_class * native_seconds(problem, wires) / native_seconds(shape, wires);
+}
+
+EntryChoice choose_by_class(const CollectiveProblem& problem, const machine::Wires& wires,
+                            std::span<const machine::Trial> trials) {
+  auto choice = choose(representative(problem), wires, std::nullopt, trials);
+  std::vector<PricedEntry> ranked;
+  const auto price = [&](const PricedEntry& candidate) -> std::optional<PricedEntry> {
+    try {
+      if (can(*candidate.entry, problem, wires, candidate.parameters)) return priced_for(problem, wires, candidate);
+    } catch (const std::length_error&) {  // its plan is too long
+    }
+    return std::nullopt;
+  };
+  for (const auto& candidate : choice.ranked)
+    if (auto priced = price(candidate)) ranked.push_back(*priced);
+  if (!ranked.empty()) sort_by_time(std::span(ranked).subspan(1));  // after the one that is preferred
+  choice.ranked = std::move(ranked);
+  choice.native_seconds = native_seconds_for(problem, wires, choice.native_seconds);
+  if (!choice.ours) return choice;
+  const auto* name = choice.ours->entry->name;
+  choice.ours = price(*choice.ours);
+  if (!choice.ours)
+    choice.reason = fmt::format("{} has no plan of this {}; the MPI library does it", name, name_of(problem.operation));
   return choice;
 }
 

@@ -12,11 +12,14 @@
 
 namespace tessera::collectives {
 
+/// A choice for so many ranks takes about a second, and for four times as many a minute.
+inline constexpr int most_ranks_to_choose_for = 16'384;
+
 struct EntryChoice {
   std::optional<PricedEntry> ours;  // absent: the MPI library's own
   double native_seconds = 0;        // what the library is thought to need
   std::string reason;               // one line for people
-  std::vector<PricedEntry> ranked;  // all that can do it, fastest first; empty where nothing was to be chosen
+  std::vector<PricedEntry> ranked;  // all that can do it, the preferred one first; empty where nothing was to be chosen
 };
 
 /// An entry that was tried is taken only where the lower bound of the ratio of the library's time to the entry's is at
@@ -37,6 +40,17 @@ EntryChoice choose(const CollectiveProblem& problem, const machine::Wires& wires
 /// it to less than one and a half), in blocks that are alike unless the largest is more than twice the mean; then the
 /// largest block keeps its rank and (to a power of two) its ratio to the mean, and the others share the rest.
 CollectiveProblem representative(const CollectiveProblem& problem);
+
+/// Returns what was priced for the problem that stands for a class with the time for another problem of the class.
+/// Throws std::length_error where that one's plan is too long.
+PricedEntry priced_for(const CollectiveProblem& problem, const machine::Wires& wires, PricedEntry of_class);
+/// Returns the same of the MPI library's own.
+double native_seconds_for(const CollectiveProblem& problem, const machine::Wires& wires, double of_class);
+
+/// Chooses as a run does, by the problem that stands for the class of this one, and returns this one's times: the
+/// rest of `ranked` by them.
+EntryChoice choose_by_class(const CollectiveProblem& problem, const machine::Wires& wires,
+                            std::span<const machine::Trial> trials = {});
 
 /// Returns the size by which trials are compared: the bytes of all blocks together.
 std::int64_t bytes_of(const CollectiveProblem& problem);

@@ -266,7 +266,7 @@ std::vector<PricedEntry> rank_candidates(const CollectiveProblem& problem, const
   return std::move(pricing.candidates);
 }
 
-void sort_by_time(std::vector<PricedEntry>& candidates) {
+void sort_by_time(std::span<PricedEntry> candidates) {
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const PricedEntry& a, const PricedEntry& b) { return a.seconds < b.seconds; });
 }

@@ -92,6 +92,6 @@ std::vector<PricedEntry> rank_candidates(const CollectiveProblem& problem, const
                                          const std::optional<std::string>& only = std::nullopt,
                                          double slack = std::numeric_limits<double>::infinity());
 /// Sorts by time, the fastest first; ties keep their order.
-void sort_by_time(std::vector<PricedEntry>& candidates);
+void sort_by_time(std::span<PricedEntry> candidates);
 
 }  // namespace tessera::collectives

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tessera/machine/survey/trial.h"
+
 namespace tessera::machine {
 struct Network;
 }
@@ -21,6 +23,21 @@ namespace tessera::comm {
 struct Request {
   alignas(8) std::byte handle[16] = {};  // an MPI_Request of either library
   bool active = false;
+};
+
+/// How collective operations follow a network.
+struct Following {
+  std::optional<std::string> entry = {};  // of the registry, for all that it can do; absent: the fastest by prediction
+  std::vector<machine::Trial> trials = {};  // of this MPI library: rank 0's correct the predictions
+  int library_calls = 0;  // so many calls of a class of sizes are the library's before a choice is made for it
+};
+
+/// Calls of collective operations that a plan has carried out.
+struct PlanUse {
+  std::string operation, plan;
+  std::int64_t bytes = 0;  // that stand for the class of sizes
+  std::int64_t calls = 0;
+  double seconds = 0, native_seconds = 0;  // predicted for a call: the plan's and the MPI library's own; 0: not known
 };
 
 class SharedFile;
@@ -64,11 +81,15 @@ class Communicator {
 
   /// Makes collective operations follow a network: each is carried out by the plan that is predicted to be the fastest,
   /// or by the MPI library where no gain is predicted. Without a network, as in the beginning, all are carried out by
-  /// the library. `entry` names an entry of the registry of collective algorithms, which is then used for all
-  /// operations that it can do. Arguments are the same on all ranks. Returns why the network can't be used (one line,
-  /// the same on all ranks); empty where it is used. Throws InputError for an unknown entry. Collective.
-  std::string follow(const std::shared_ptr<const machine::Network>& network,
-                     const std::optional<std::string>& entry = std::nullopt);
+  /// the library. Arguments are the same on all ranks. Returns why the network can't be used (one line, the same on all
+  /// ranks); empty where it is used. Throws InputError for an unknown entry. Collective.
+  std::string follow(const std::shared_ptr<const machine::Network>& network, Following how = {});
+  /// Makes them follow the network of a machine file, which rank 0 reads, with its trials of this MPI library. What is
+  /// called a few times alone, as while a program begins, is left to the library. Returns what `follow` does, or why the
+  /// file is of no use. Without a file (an empty path) all are the library's. Collective.
+  std::string follow_map(const std::string& machine_file);
+  /// Returns which plans have carried out operations since `follow`: the same on all ranks.
+  std::vector<PlanUse> plans_used() const;
 
   void barrier() const;
   void broadcast(std::span<std::byte> data, int root) const;
@@ -114,6 +135,9 @@ class Communicator {
                   std::span<const std::int64_t> receive_sizes, std::span<const std::int64_t> receive_offsets) const;
 
  private:
+  /// A choice takes some ten milliseconds: so many calls of a class of sizes come before one is made.
+  static constexpr int seldom = 10;
+
   friend class SharedMemory;
   friend class PlannedMoves;
   friend std::unique_ptr<SharedFile> open_shared_file(const Communicator& comm, const std::string& path,

@@ -49,7 +49,7 @@ TEST_P(Follow, OperationsAreRightByEveryPlan) {
     };
     check("no network");
     for (const auto& entry : entries) {
-      ASSERT_EQ(comm.follow(two_racks(), entry), "");
+      ASSERT_EQ(comm.follow(two_racks(), {.entry = entry}), "");
       check(entry.value_or("the choice"));
     }
     comm.follow(nullptr);
@@ -64,7 +64,7 @@ TEST(Follow, SaysWhyANetworkIsOfNoUse) {
     auto comm = Communicator::world();
     EXPECT_NE(comm.follow(two_racks()).find("elsewhere"), std::string::npos);
     EXPECT_TRUE(wrong_operations(comm).empty());
-    EXPECT_THROW(comm.follow(two_racks(), "rign"), InputError);
+    EXPECT_THROW(comm.follow(two_racks(), {.entry = "rign"}), InputError);
   });
 }
 

@@ -157,9 +157,18 @@ Vec3 Forces::value_of(const std::vector<std::int64_t>& force, std::int32_t slot)
   return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
 }
 
+namespace {
+
+// Values of a group: energies and the virial, the same in the unit of clashes, the virial in its exact unit.
+constexpr std::size_t n_values = n_terms + 6, n_of_group = 2 * n_values + 6;
+
+}  // namespace
+
+std::int64_t Forces::n_summed(std::size_t n_groups) {
+  return static_cast<std::int64_t>(n_of_group * (n_groups + 2) + 1);  // constraints, within groups; kinetic energy
+}
+
 Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const {
-  // Values of a group: energies and the virial, the same in the unit of clashes, the virial in its exact unit.
-  constexpr std::size_t n_values = n_terms + 6, n_of_group = 2 * n_values + 6;
   const auto within_groups = groups_.size(), of_constraints = within_groups + 1;
   std::vector<EnergyVirial> sums(groups_.size() + 2);
   for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -167,7 +176,7 @@ Energies Forces::sum_energies(std::int64_t kinetic, std::int64_t degrees_of_free
   for (const auto& part : virial_within_groups_) sums[within_groups].merge(part);
   for (const auto& part : constraint_virial_) sums[of_constraints].merge(part);
   std::vector<std::int64_t> all;
-  all.reserve(n_of_group * sums.size() + 1);
+  all.reserve(at(n_summed(groups_.size())));
   for (const auto& sum : sums) {
     all.insert(all.end(), sum.energy.begin(), sum.energy.end());
     all.insert(all.end(), sum.virial.begin(), sum.virial.end());

@@ -93,6 +93,8 @@ class Forces {
   /// the composition and the box alone; `kinetic` is this rank's kinetic energy in energy units. After
   /// clear(StepSums::virial) the energies of pairs are missing. Collective.
   Energies sum_energies(std::int64_t kinetic, std::int64_t degrees_of_freedom) const;
+  /// Returns how many integers that sums over all ranks for so many groups of forces.
+  static std::int64_t n_summed(std::size_t n_groups);
   /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const;
   /// Describes which force acts most on an owned atom, for messages.

@@ -136,6 +136,8 @@ def choice_text(choice: dict[str, Any]) -> str:
         "",
         *table(marked, right=frozenset({2, 4})),
     ]
+    if choice["class_bytes"] != choice["bytes"]:
+        lines.append(f"chosen as for {bytes_text(choice['class_bytes'])}, which stands for sizes near it")
     if choice["trials_of"]:
         lines.append(f"predictions are corrected by trials with {choice['trials_of']}")
     if len(choice["candidates"]) > len(best):

@@ -471,9 +471,10 @@ Schema make_run_schema() {
            "precision of the direct sum: single with exact accumulation, or double")
       .decides_bits();
   parallel
-      .key("machine", &ParallelConfig::machine,
-           "the map that tessera machine measure wrote, by which the layout is chosen; \"\": TESSERA_MACHINE of the "
-           "environment, or no map")
+      .key(
+          "machine", &ParallelConfig::machine,
+          "the map that tessera machine measure wrote, by which layout and collective operations are chosen; \"\": TESSERA_MACHINE of the "
+          "environment, or no map")
       .path_or_none();
 
   auto stage = add_repeated_section(

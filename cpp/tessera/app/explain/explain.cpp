@@ -31,6 +31,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
+#include "tessera/collectives/choose.h"
 #include "tessera/comm/job.h"
 #include "tessera/fft/choice/choose.h"
 #include "tessera/fft/schemes.h"
@@ -64,6 +65,7 @@ struct RankLayout {
   std::string mesh{};           // empty: none
   Decision order{};             // of ranks
   Decision transform{};         // of the mesh
+  Decision sums{};              // of energies over all ranks; empty without a map
   double exchange_seconds = 0;  // of its transforms in a step, on the map that is given
   std::optional<md::Plan> plan{};
   machine::Wires wires;  // of one host where no map is given
@@ -101,6 +103,10 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
     layout.exchange_seconds = candidates.front().predicted.exchanges;
     return std::move(candidates.front().plan);
   };
+  if (!file.empty() && ranks > 1 && ranks <= collectives::most_ranks_to_choose_for) {
+    const auto [by, why] = plan_sum(md::Forces::n_summed(settings.force_groups.size()), wires, file);
+    layout.sums = {"sum of energies", by, why};
+  }
   layout.frame = system.box;
   const auto extent = fit_frame(layout.frame, config, system, settings);
   const auto summary = md::summary_of(system, extent);
@@ -245,6 +251,7 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
                            : "asked for"});
     choices.push_back(layout.transform);
   }
+  if (!layout.sums.what.empty()) choices.push_back(layout.sums);
   choices.push_back({"pair search",
                      fmt::format("every {} steps or when an atom has moved {:.2f} Å", settings.search_every,
                                  0.5 * layout.cells.buffer),

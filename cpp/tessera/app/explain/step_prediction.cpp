@@ -7,7 +7,11 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "tessera/app/numbers_text.h"
+#include "tessera/collectives/choose.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/machine/load/exchange_load.h"
+#include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::app {
 
@@ -52,6 +56,20 @@ double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_ce
 }
 
 }  // namespace
+
+PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const std::string& machine_file) {
+  const collectives::CollectiveProblem problem{
+      collectives::Operation::all_reduce, wires.n_ranks(), 0, {n_integers}, sizeof(std::int64_t), true};
+  auto trials = machine::read_machine_file(machine_file).trials;
+  std::erase_if(trials, [](const auto& trial) { return trial.library != comm::Communicator::library_version(); });
+  const auto choice = collectives::choose_by_class(problem, wires, trials);
+  const auto text = [&](const std::string& name, double seconds) {
+    return fmt::format("{}, {:.3g} ms for {}", name, 1e3 * seconds, size_text(collectives::bytes_of(problem)));
+  };
+  if (!choice.ours) return {text("the MPI library's own", choice.native_seconds), choice.reason};
+  const auto& [entry, parameters, seconds, n_messages, is_least] = *choice.ours;
+  return {text(collectives::plan_of(*entry, problem, wires, parameters).entry, seconds), choice.reason};
+}
 
 double StepPrediction::seconds() const {
   return std::accumulate(parts.begin(), parts.end(), 0.0,

@@ -40,6 +40,14 @@ struct PlannedMachine {
   double transform_exchange_seconds = 0;  // of all transforms of a step, on these wires
 };
 
+/// How a sum over all ranks is carried out, and why.
+struct PlannedSum {
+  std::string by, why;
+};
+
+/// Plans a sum of so many integers over all ranks as a run on a map does, with the trials of this MPI library.
+PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const std::string& machine_file);
+
 /// Predicts a step of `n_atoms` atoms by the plan. Atoms are taken to be as dense everywhere, so that work grows with
 /// cells; that of a transform grows with n log n of its points. Migration between cells, sums over all ranks and output
 /// are left out. Of more than 1,024 ranks the halos of 256 are counted.

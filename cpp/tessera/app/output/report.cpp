@@ -56,6 +56,12 @@ std::string average_text(const std::string& name, const std::string& unit, doubl
   return fmt::format("{:<12} {:>14.{}f} ± {:.{}f} {}\n", name, mean, digits, fluctuation, digits, unit);
 }
 
+/// Writes what a plan was expected to gain.
+std::string gain_text(const comm::PlanUse& plan) {
+  if (!(plan.seconds > 0 && plan.native_seconds > 0)) return "";
+  return fmt::format(", predicted {:.2g} times as fast as the MPI library", plan.native_seconds / plan.seconds);
+}
+
 /// Quotes a word of a shell's command.
 std::string quoted(const std::string& word) {
   const auto is_plain = [](char c) {
@@ -169,6 +175,10 @@ std::string report_text(const Report& report) {
     text += fmt::format("Halo: {} of {} cells come from another of {} hosts; {} would, were ranks taken as numbered.\n",
                         grouped(report.halo->between_hosts), grouped(report.halo->cells), report.halo->hosts,
                         grouped(report.halo->as_numbered));
+  for (const auto& plan : report.plans)
+    text += fmt::format("Collective operations by the map: {} of about {}, {}, by {}{}.\n", plan.operation,
+                        plan.bytes < 1000 ? counted(plan.bytes, "byte") : size_text(plan.bytes),
+                        counted(plan.calls, "call"), plan.plan, gain_text(plan));
   return text;
 }
 
@@ -190,6 +200,14 @@ nlohmann::json report_to_json(const Report& report) {
             {"cells", report.halo->cells},
             {"cells_between_hosts", report.halo->between_hosts},
             {"cells_between_hosts_as_numbered", report.halo->as_numbered}};
+  nlohmann::json plans = nlohmann::json::array();
+  for (const auto& plan : report.plans)
+    plans.push_back({{"operation", plan.operation},
+                     {"bytes", plan.bytes},
+                     {"plan", plan.plan},
+                     {"calls", plan.calls},
+                     {"predicted_seconds", plan.seconds},
+                     {"predicted_seconds_of_the_library", plan.native_seconds}});
   nlohmann::json averages = nlohmann::json::object();
   for (const auto& [name, unit, mean, fluctuation] : report.averages)
     averages[name] = {{"mean", mean}, {"fluctuation", fluctuation}, {"unit", unit}};
@@ -213,6 +231,7 @@ nlohmann::json report_to_json(const Report& report) {
       {"phases", std::move(phases)},
       {"balance", std::move(balance)},
       {"halo", std::move(halo)},
+      {"collectives", std::move(plans)},
       {"state_hash", report.state_hash.empty() ? nlohmann::json(nullptr) : nlohmann::json(report.state_hash)},
       {"versions", report.versions},
       {"machine", machine::to_json(report.machine)},

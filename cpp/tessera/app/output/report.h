@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/comm/communicator.h"
 #include "tessera/machine/machine.h"
 
 namespace tessera::app {
@@ -70,6 +71,7 @@ struct Report {
   std::vector<Phase> phases;                    // in the order of the step
   std::optional<BalanceHistory> balance;        // of several ranks
   std::optional<HaloTraffic> halo;              // of several hosts
+  std::vector<comm::PlanUse> plans;             // of collective operations that were not the MPI library's own
   std::string state_hash;                       // SHA-256 of positions and velocities by atom id; empty: not computed
   std::map<std::string, std::string> versions;  // "tessera", "mpi", "compiler", …
   machine::Machine machine;

@@ -65,7 +65,7 @@ void keep_selections(const RunConfig& config) {
 
 int exit_status(const RunEnd& end) { return end.signal != 0 ? 128 + end.signal : 0; }  // as if it had ended the run
 
-int run_alone(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+int run_alone(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
   auto end = run(config, request, limit, comm);
   auto& report = end.report;
   const auto last = config.dynamics.steps;
@@ -74,14 +74,14 @@ int run_alone(const RunConfig& config, const RunRequest& request, TimeLimit& lim
   return exit_status(end);
 }
 
-RunEnd run_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+RunEnd run_stage(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
   if (config.kind == StageKind::minimize) return minimize_stage(config, request, limit, comm);
   auto end = run(config, request, limit, comm);
   on_root(comm, [&] { comm::print(summary_text(end.report) + describe_stop(end, request)); });
   return end;
 }
 
-int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& limit, const comm::Communicator& comm) {
+int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
   const auto& stages = protocol.stages;
   if (request.tune)
     throw InputError(
@@ -133,7 +133,7 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
 
 }  // namespace
 
-int run_file(const RunRequest& request, const comm::Communicator& comm) {
+int run_file(const RunRequest& request, comm::Communicator& comm) {
   constexpr double hour = 3600;
   TimeLimit limit(request.max_hours > 0 ? hour * request.max_hours : std::numeric_limits<double>::infinity());
   comm::listen_for_stop_signals();

@@ -9,6 +9,6 @@ namespace tessera::app {
 /// Runs what the file says; progress and reports go to the root's terminal. Returns the exit status: 0 done, or stopped
 /// ahead of the time limit; 128 + signal where a signal stopped it, with a checkpoint written. Collective. Throws
 /// InputError, RunError.
-int run_file(const RunRequest& request, const comm::Communicator& comm);
+int run_file(const RunRequest& request, comm::Communicator& comm);
 
 }  // namespace tessera::app

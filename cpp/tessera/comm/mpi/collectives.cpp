@@ -83,18 +83,42 @@ int Collectives::finish(int code) {
 }
 
 const Collectives::Planned* Collectives::plan(CollectiveProblem problem) {
+  bool is_new = false;
   auto& planned = planned_.find([&](const Planned& known) { return known.problem == problem; },
-                                [&] { return make_plan(std::move(problem)); });
+                                [&] {
+                                  is_new = true;
+                                  return make_plan(problem);
+                                });
+  if (!is_new && !planned.choice.is_made) planned = make_plan(std::move(problem));
   latest_planned_ = &planned;
   latest_ = &planned.choice.decision;
-  return planned.schedule ? &planned : nullptr;
+  if (!planned.schedule) return nullptr;
+  ++uses_[planned.use].calls;
+  return &planned;
+}
+
+/// Returns where the calls of a plan are counted.
+std::size_t Collectives::find_use(const Planned& planned) {
+  const auto& decision = planned.choice.decision;
+  const std::string operation = name_of(planned.problem.operation);
+  const auto bytes = collectives::bytes_of(planned.choice.shape);
+  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const PlanUse& use) {
+    return use.operation == operation && use.plan == decision.name && use.bytes == bytes;
+  });
+  if (known == uses_.end()) {
+    uses_.push_back({operation, decision.name, bytes, 0, decision.seconds, decision.native_seconds});
+    return uses_.size() - 1;
+  }
+  return static_cast<std::size_t>(known - uses_.begin());
 }
 
 Collectives::Planned Collectives::make_plan(CollectiveProblem problem) {
   Planned planned;
   planned.offsets = problem.offsets();
   planned.choice = choice_for(problem);
-  auto& [shape, must_be_ours, entry, parameters, decision] = planned.choice;
+  auto& entry = planned.choice.entry;
+  auto& decision = planned.choice.decision;
+  const auto& parameters = planned.choice.parameters;
   try {
     if (entry && !collectives::can(*entry, problem, *wires_, parameters))
       throw std::length_error(fmt::format("{} can't do this {}", entry->name, name_of(problem.operation)));
@@ -114,6 +138,7 @@ Collectives::Planned Collectives::make_plan(CollectiveProblem problem) {
     decision = {"native", false, 0, 0, fmt::format("{}; the MPI library does it", error.what()), {}};
   }
   planned.problem = std::move(problem);
+  if (planned.schedule) planned.use = find_use(planned);
   return planned;
 }
 
@@ -124,8 +149,18 @@ const Collectives::Choice& Collectives::choice_for(const CollectiveProblem& prob
                            : *std::max_element(problem.blocks.begin(), problem.blocks.end());
   const bool must_be_ours = !native::fits(largest);
   auto shape = collectives::representative(problem);
-  return choices_.find([&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
-                       [&] { return agree_on_choice(std::move(shape), must_be_ours); });
+  auto& choice =
+      choices_.find([&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
+                    [&] {
+                      Choice fresh;
+                      fresh.shape = shape;
+                      fresh.must_be_ours = must_be_ours;
+                      fresh.decision.reason = "called too seldom so far to be worth a choice";
+                      return fresh;
+                    });
+  if (!choice.is_made && (must_be_ours || ++choice.n_asked > settings_.library_calls))
+    choice = agree_on_choice(std::move(shape), must_be_ours);
+  return choice;
 }
 
 /// Lets rank 0 choose for all ranks, as choosing takes a while, and times that are predicted on different processors
@@ -134,6 +169,7 @@ const Collectives::Choice& Collectives::choice_for(const CollectiveProblem& prob
 Collectives::Choice Collectives::agree_on_choice(CollectiveProblem shape, bool must_be_ours) {
   ++n_choices_;
   Choice choice;
+  choice.is_made = true;
   auto& decision = choice.decision;
   Chosen chosen;
   if (rank_ == 0) {
@@ -170,8 +206,8 @@ EntryChoice Collectives::choose_here(const CollectiveProblem& shape, bool must_b
               fmt::format("{} was asked for", entry.name),
               {}};
     }
-  }
-  if (is_measured_ || settings_.only) {
+    choice.reason = fmt::format("{} can't do this {}; the MPI library does it", entry.name, name_of(shape.operation));
+  } else if (is_measured_ || settings_.only) {
     choice = collectives::choose(shape, *wires_, settings_.only, settings_.trials);
   } else {
     choice.reason = "nothing is known of the network";
@@ -188,17 +224,12 @@ EntryChoice Collectives::choose_here(const CollectiveProblem& shape, bool must_b
 Decision Collectives::price_latest() const {
   auto decision = *latest_;
   if (!latest_planned_ || latest_ != &latest_planned_->choice.decision) return decision;
-  const auto& [problem, offsets, choice, schedule, inside] = *latest_planned_;
-  if (problem == choice.shape) return decision;
-  // What trials say of the class holds for all its sizes, so times are scaled.
-  const auto priced = [&](const CollectiveProblem& of) {
-    return collectives::predict(collectives::plan_of(*choice.entry, of, *wires_, choice.parameters), of, *wires_)
-        .seconds;
-  };
-  if (choice.entry) decision.seconds *= priced(problem) / priced(choice.shape);
-  if (decision.native_seconds > 0)
-    decision.native_seconds *=
-        collectives::native_seconds(problem, *wires_) / collectives::native_seconds(choice.shape, *wires_);
+  const auto& problem = latest_planned_->problem;
+  const auto& choice = latest_planned_->choice;
+  if (choice.entry)
+    decision.seconds =
+        collectives::priced_for(problem, *wires_, {choice.entry, choice.parameters, decision.seconds}).seconds;
+  decision.native_seconds = collectives::native_seconds_for(problem, *wires_, decision.native_seconds);
   return decision;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tessera/collectives/choose.h"
+#include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/datatype.h"
 #include "tessera/comm/mpi/execute.h"
 #include "tessera/comm/mpi/placement.h"
@@ -27,6 +28,7 @@ struct CollectiveSettings {
   std::optional<std::string> only;                    // an entry of the registry, or "native"; absent: the fastest
   std::optional<collectives::Parameters> parameters;  // of that entry; absent: the best
   std::vector<machine::Trial> trials;                 // of this MPI library, on rank 0
+  int library_calls = 0;                              // of a class of sizes, before a choice is made for it
   std::size_t kept_plans = 64, kept_choices = 256;
   Limits limits;
 };
@@ -66,6 +68,8 @@ class Collectives {
   const machine::Wires* wires() const { return wires_ ? &*wires_ : nullptr; }
   /// Says how the latest call was carried out.
   const Decision& latest() const { return *latest_; }
+  /// Returns which plans have carried out calls.
+  const std::vector<PlanUse>& uses() const { return uses_; }
   /// Returns how often rank 0 has chosen so far.
   std::int64_t n_choices() const { return n_choices_; }
   /// Returns the latest decision with the times that are predicted for the very size of the latest call, for programs
@@ -111,6 +115,8 @@ class Collectives {
   struct Choice {
     CollectiveProblem shape;                    // that stands for them
     bool must_be_ours = false;                  // as the library can't count so far
+    bool is_made = false;                       // else it is the library's for the time being
+    int n_asked = 0;                            // before it was made
     const collectives::Entry* entry = nullptr;  // null: the MPI library's own
     collectives::Parameters parameters;
     Decision decision;
@@ -121,6 +127,7 @@ class Collectives {
     Choice choice;
     std::optional<Schedule> schedule;  // absent: the MPI library's own
     std::optional<Inside> inside;      // of hierarchical plans, unless the rank is alone on its host
+    std::size_t use = 0;               // in uses_
 
     bool writes_output() const {
       return !schedule->written(Buffer::output).is_empty() || (inside && inside->is_leader);
@@ -142,6 +149,7 @@ class Collectives {
   const Planned* plan(CollectiveProblem problem);
   Planned make_plan(CollectiveProblem problem);
   const Choice& choice_for(const CollectiveProblem& problem);
+  std::size_t find_use(const Planned& planned);
   Choice agree_on_choice(CollectiveProblem shape, bool must_be_ours);
   collectives::EntryChoice choose_here(const CollectiveProblem& shape, bool must_be_ours) const;
   void make_private();
@@ -175,6 +183,7 @@ class Collectives {
   std::optional<machine::Wires> wires_;
   std::optional<Executor> executor_;  // on private_
   std::int64_t n_choices_ = 0;
+  std::vector<PlanUse> uses_;
   Recent<Choice> choices_{1};
   Recent<Planned> planned_{1};
   const Planned* latest_planned_ = nullptr;        // that `latest_` belongs to

@@ -1,6 +1,7 @@
 // The backend over MPI is compiled once for each MPI library that is found.
 #include "tessera/comm/mpi/communicator.h"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/launcher.h"
 #include "tessera/comm/pieces.h"
 
@@ -127,19 +129,34 @@ std::string Communicator::host() {
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->size; }
 
-std::string Communicator::follow(const std::shared_ptr<const machine::Network>& network,
-                                 const std::optional<std::string>& entry) {
+std::string Communicator::follow(const std::shared_ptr<const machine::Network>& network, Following how) {
   auto& collectives = implementation_->collectives;
   if (!network) {
     collectives = std::make_unique<mpi::Collectives>(implementation_->comm);
     return {};
   }
   mpi::CollectiveSettings settings;
-  settings.only = entry;
+  settings.only = std::move(how.entry);
+  settings.trials = std::move(how.trials);
+  settings.library_calls = how.library_calls;
   const mpi::Placement placement(implementation_->comm, network);
   collectives = std::make_unique<mpi::Collectives>(implementation_->comm, placement, std::move(settings));
   return placement.warning();
 }
+
+std::string Communicator::follow_map(const std::string& machine_file) {
+  if (machine_file.empty() || size() == 1) return follow(nullptr);
+  if (size() > collectives::most_ranks_to_choose_for) {
+    follow(nullptr);
+    return fmt::format("{}: plans are chosen for at most {} ranks; the MPI library's own collectives are used",
+                       machine_file, collectives::most_ranks_to_choose_for);
+  }
+  auto [network, trials, warning] = mpi::read_map(machine_file, implementation_->comm);
+  const auto unused = follow(network, {.trials = std::move(trials), .library_calls = seldom});
+  return warning.empty() ? unused : warning;
+}
+
+std::vector<PlanUse> Communicator::plans_used() const { return implementation_->collectives->uses(); }
 
 namespace {
 

@@ -7,9 +7,7 @@
 #include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {
-namespace {
 
-/// Returns the number of places of the grid; 0 where it has none or more than there are ranks.
 int places_of(std::span<const int> dims, int n_ranks) {
   std::int64_t n = dims.empty() ? 0 : 1;
   for (const int d : dims) {
@@ -19,6 +17,8 @@ int places_of(std::span<const int> dims, int n_ranks) {
   }
   return static_cast<int>(n);
 }
+
+namespace {
 
 /// Returns the ranks of the grid by its places, then the ranks that have none.
 std::vector<int> ranks_of_grid(const machine::Wires& wires, std::span<const int> dims, int n_places) {

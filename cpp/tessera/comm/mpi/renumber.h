@@ -15,6 +15,9 @@ namespace tessera::comm::mpi {
 /// (machine::ranks_in_order), is rank i of `renumbered`. Returns MPI's error code. Collective.
 int renumber(MPI_Comm comm, std::span<const int> ranks, MPI_Comm* renumbered);
 
+/// Returns the number of places of a Cartesian grid; 0 where it has none or more than there are ranks.
+int places_of(std::span<const int> dims, int n_ranks);
+
 /// Does what MPI_Cart_create does, and renumbers ranks along the wires of the ranks of `comm`
 /// (machine::cartesian_order). Where the grid has fewer places than there are ranks, whole hosts near each other hold
 /// it, and other ranks get MPI_COMM_NULL. What MPI does not allow is left to MPI to say. Collective.

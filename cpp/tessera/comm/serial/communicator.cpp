@@ -38,11 +38,12 @@ int Communicator::rank() const { return 0; }
 int Communicator::size() const { return 1; }
 
 /// Checks only the entry's name, as there is nothing to plan for one rank.
-std::string Communicator::follow(const std::shared_ptr<const machine::Network>&,
-                                 const std::optional<std::string>& entry) {
-  if (entry) (void)collectives::entry(*entry);
+std::string Communicator::follow(const std::shared_ptr<const machine::Network>&, Following how) {
+  if (how.entry) (void)collectives::entry(*how.entry);
   return {};
 }
+std::string Communicator::follow_map(const std::string&) { return {}; }
+std::vector<PlanUse> Communicator::plans_used() const { return {}; }
 
 void Communicator::barrier() const {}
 void Communicator::broadcast(std::span<std::byte>, int) const {}

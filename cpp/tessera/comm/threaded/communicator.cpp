@@ -12,6 +12,7 @@
 #include "tessera/comm/threaded/job.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/machine/orders.h"
+#include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::comm {
 
@@ -36,7 +37,8 @@ std::optional<collectives::MessagePlan> plan_for(const Communicator::Implementat
   if (!self.wires || is_empty) return {};
   const collectives::CollectiveProblem problem{operation,         self.job->size(), root,
                                                std::move(blocks), element_bytes,    true};
-  const auto chosen = collectives::choose(collectives::representative(problem), *self.wires, self.entry).ours;
+  const auto chosen =
+      collectives::choose(collectives::representative(problem), *self.wires, self.entry, self.trials).ours;
   if (!chosen || !collectives::can(*chosen->entry, problem, *self.wires, chosen->parameters)) return {};
   return collectives::plan_of(*chosen->entry, problem, *self.wires, chosen->parameters);
 }
@@ -143,10 +145,9 @@ std::string Communicator::host() {
 int Communicator::rank() const { return implementation_->rank; }
 int Communicator::size() const { return implementation_->job->size(); }
 
-std::string Communicator::follow(const std::shared_ptr<const machine::Network>& network,
-                                 const std::optional<std::string>& entry) {
-  if (entry && *entry != "native") (void)collectives::entry(*entry);
-  auto& [job, rank, wires, chosen_entry] = *implementation_;
+std::string Communicator::follow(const std::shared_ptr<const machine::Network>& network, Following how) {
+  if (how.entry && *how.entry != "native") (void)collectives::entry(*how.entry);
+  auto& [job, rank, wires, entry, trials] = *implementation_;
   wires.reset();
   if (!network) return {};
   try {
@@ -154,9 +155,21 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
   } catch (const InputError& error) {
     return error.what();
   }
-  chosen_entry = entry;
+  entry = std::move(how.entry);
+  trials = std::move(how.trials);
   return {};
 }
+
+std::string Communicator::follow_map(const std::string& machine_file) {
+  if (machine_file.empty() || size() == 1) return follow(nullptr);
+  auto file = machine::read_machine_file(machine_file);
+  std::erase_if(file.trials, [](const machine::Trial& trial) { return trial.library != library_version(); });
+  return follow(std::make_shared<const machine::Network>(machine::read_network(machine_file)),
+                {.trials = std::move(file.trials)});
+}
+
+/// Returns nothing, as calls are not counted here.
+std::vector<PlanUse> Communicator::plans_used() const { return {}; }
 
 void Communicator::barrier() const {
   if (const auto plan = plan_for(*implementation_, collectives::Operation::barrier, {1}, 0, 0))

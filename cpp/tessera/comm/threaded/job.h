@@ -39,6 +39,7 @@ struct Communicator::Implementation {
   int rank = 0;
   std::shared_ptr<const machine::Wires> wires;  // that plans are made for; null: none are made
   std::optional<std::string> entry;             // of all plans
+  std::vector<machine::Trial> trials;           // the same on all ranks, as each chooses for itself
 };
 
 }  // namespace tessera::comm

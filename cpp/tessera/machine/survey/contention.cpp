@@ -64,8 +64,8 @@ std::vector<Flow> neighbours(const Network& network, const std::vector<int>& hos
 
 }  // namespace
 
-std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options) {
-  const auto network = derive_network(measurements);
+std::vector<Experiment> contention_experiments(const Measurements& measurements, const Network& network,
+                                               const ContentionOptions& options) {
   std::vector<Experiment> wanted;
   const auto add = [&](const std::vector<Flow>& flows, const Link& link, std::int64_t piece = 0) {
     const auto is_done = [&](const Experiment& done) {

@@ -17,7 +17,7 @@ struct ContentionOptions {
 
 /// Returns the experiments to do next. The caller runs them and calls again until none is left, since a leaf that turns
 /// out to have parts is examined further. `alone` is filled in if times of pairs are sufficient. For the network as far
-/// as it is known, the experiments are:
+/// as it is known (`derive_network` of the measurements), the experiments are:
 /// - in every leaf of four hosts or more two disjoint pairs; of three a→b with c→a, of two a→b with b→a, which
 ///   distinguish a wire that all share from ports that send and receive at the same time;
 /// - across every subnet of four parts or more two pairs of disjoint parts;
@@ -26,7 +26,8 @@ struct ContentionOptions {
 /// - in every leaf those of split_by_load.h;
 /// - for hosts that share an operating system, and so its processors, all of them at once, each to its neighbour on the
 ///   same switch, in long messages and in short ones.
-std::vector<Experiment> contention_experiments(const Measurements& measurements, const ContentionOptions& options = {});
+std::vector<Experiment> contention_experiments(const Measurements& measurements, const Network& network,
+                                               const ContentionOptions& options = {});
 
 /// Returns an upper bound of the seconds that the flows of an experiment need together, as far as the network is known:
 /// what may be a bus counts as one, and an uplink that was not measured counts as one host's port.

@@ -26,12 +26,13 @@ int n_experiments(const std::vector<Experiment>& experiments, std::size_t n_flow
 Network survey(const Network& truth) {
   auto measurements = measure(truth, {1, 1500, 16384, 131072});
   int n_rounds = 0;
-  for (auto wanted = contention_experiments(measurements); !wanted.empty() && n_rounds < 5; ++n_rounds) {
+  for (auto wanted = contention_experiments(measurements, derive_network(measurements));
+       !wanted.empty() && n_rounds < 5; ++n_rounds) {
     for (auto& experiment : wanted) {
       run(truth, experiment);
       measurements.experiments.push_back(experiment);
     }
-    wanted = contention_experiments(measurements);
+    wanted = contention_experiments(measurements, derive_network(measurements));
   }
   EXPECT_LT(n_rounds, 5);
   return derive_network(measurements);
@@ -118,8 +119,8 @@ TEST(Contention, ProcessorsThatHostsShare) {
     auto measurements = measure(truth, {1, 100000});
     for (std::size_t h = 0; h < 9; ++h) measurements.hosts[h].kernel = h == 0 ? 0 : 1;
     int n_asked = 0;
-    for (auto wanted = contention_experiments(measurements); !wanted.empty();
-         wanted = contention_experiments(measurements))
+    for (auto wanted = contention_experiments(measurements, derive_network(measurements)); !wanted.empty();
+         wanted = contention_experiments(measurements, derive_network(measurements)))
       for (auto& experiment : wanted) {
         if (experiment.piece == 0) {
           run(truth, experiment);
@@ -148,7 +149,8 @@ TEST(Contention, ProcessorsThatHostsShare) {
 
 TEST(Contention, AsksForWhatCanTell) {
   const auto of = [](const std::vector<int>& sizes) {
-    auto wanted = contention_experiments(measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000}));
+    const auto measurements = measure(tree_of_racks(sizes, {50e-6, 1e8}, {1e-4, 1e7}), {1, 100000});
+    auto wanted = contention_experiments(measurements, derive_network(measurements));
     std::erase_if(wanted, [](const Experiment& e) { return !e.alone.empty(); });  // leaves out those of split_by_load
     return wanted;
   };

@@ -24,7 +24,7 @@ MachineFile surveyed() {
   file.measurements->hosts[1].node.cores = 12;
   for (auto& host : file.measurements->hosts) host.kernel = 0;
   for (int round = 0; round < 2; ++round)
-    for (auto experiment : contention_experiments(*file.measurements)) {
+    for (auto experiment : contention_experiments(*file.measurements, derive_network(*file.measurements))) {
       test::run(truth, experiment);
       if (experiment.piece > 0)  // about processors, which are the limit
         for (double& seconds : experiment.together) seconds *= 3;

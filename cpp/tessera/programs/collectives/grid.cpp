@@ -41,9 +41,8 @@ nlohmann::json make_grid(const GridRequest& request, MPI_Comm comm) {
   int rank = 0, n_ranks = 1;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &n_ranks);
-  std::int64_t n_places = 1;
-  for (const int n : request.dims) n_places = std::min<std::int64_t>(n_places * n, std::int64_t{1} << 31);
-  if (n_places > n_ranks)
+  const int n_places = comm::mpi::places_of(request.dims, n_ranks);
+  if (n_places == 0)
     throw InputError(fmt::format("--dims {}: more places than the {} ranks", fmt::join(request.dims, ","), n_ranks));
   const auto chosen = network_for(request.network, request.map, comm);
   const comm::mpi::Placement placement(comm, chosen.network, chosen.host);

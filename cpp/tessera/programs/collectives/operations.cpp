@@ -38,7 +38,7 @@ nlohmann::json check_operations(comm::Communicator& comm) {
   comm.follow(network);
   check("auto");
   for (const auto& entry : collectives::entries()) {
-    comm.follow(network, entry.name);
+    comm.follow(network, {.entry = entry.name});
     check(entry.name);
   }
   return {{"runs", runs}, {"wrong", wrong}};

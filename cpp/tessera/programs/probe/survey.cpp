@@ -202,7 +202,7 @@ void measure_contention(Crew& crew, const HostLayout& layout, const Clock& clock
   // Where there are many subnets, each has less time, but all are measured.
   auto network = machine::derive_network(found);
   double of_media = 0;
-  for (const auto& experiment : machine::contention_experiments(found, options))
+  for (const auto& experiment : machine::contention_experiments(found, network, options))
     if (experiment.alone.empty()) of_media += seconds_of(experiment, network);
   if (of_media > share_of_media * clock.left())
     options.seconds_of_media = std::max(shortest_flow, options.seconds * share_of_media * clock.left() / of_media);
@@ -210,8 +210,7 @@ void measure_contention(Crew& crew, const HostLayout& layout, const Clock& clock
   std::map<std::pair<Flow, std::int64_t>, double> alone;
   for (bool is_any_run = true; is_any_run;) {  // what one round shows may want a closer look in the next
     is_any_run = false;
-    network = machine::derive_network(found);
-    auto experiments = machine::contention_experiments(found, options);
+    auto experiments = machine::contention_experiments(found, network, options);
     for (std::size_t i = 0; i < experiments.size(); ++i) {
       auto& experiment = experiments[i];
       progress("several at once", static_cast<int>(i), static_cast<int>(experiments.size()), -1);
@@ -229,6 +228,7 @@ void measure_contention(Crew& crew, const HostLayout& layout, const Clock& clock
       found.experiments.push_back(experiment);
       is_any_run = true;
     }
+    if (is_any_run) network = machine::derive_network(found);
   }
 }
 
