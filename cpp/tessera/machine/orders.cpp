@@ -265,13 +265,22 @@ std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const Rank
   return ranks;
 }
 
-std::vector<int> ranks_in_grid(const Wires& wires, const std::array<std::int64_t, 3>& dims) {
-  std::vector<int> host_of_rank, ranks_on_host;
+std::vector<int> ranks_in_order(const Wires& wires, const RankOrder& order) {
+  std::vector<int> host_of_rank;
   for (int rank = 0; rank < wires.n_ranks(); ++rank) host_of_rank.push_back(wires.host_of(rank));
+  return ranks_in_order(host_of_rank, order);
+}
+
+std::vector<int> ranks_on_hosts(const Wires& wires) {
+  std::vector<int> ranks;
   for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
-    ranks_on_host.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
-  return ranks_in_order(host_of_rank,
-                        cartesian_order(wires.network(), ranks_on_host, std::vector<int>(dims.begin(), dims.end())));
+    ranks.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
+  return ranks;
+}
+
+std::vector<int> ranks_in_grid(const Wires& wires, const std::array<std::int64_t, 3>& dims) {
+  return ranks_in_order(
+      wires, cartesian_order(wires.network(), ranks_on_hosts(wires), std::vector<int>(dims.begin(), dims.end())));
 }
 
 Network network_of(const std::vector<std::string>& names, Link link) {

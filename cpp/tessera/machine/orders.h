@@ -47,6 +47,10 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
 
 /// Returns which of the ranks that are already placed takes each place of an order of the same hosts.
 std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order);
+std::vector<int> ranks_in_order(const Wires& wires, const RankOrder& order);
+
+/// Returns how many ranks of a job each host has.
+std::vector<int> ranks_on_hosts(const Wires& wires);
 
 /// Returns which rank of a job takes each place of a Cartesian grid (cartesian_order). Throws InputError if dims do not
 /// multiply to the number of ranks.
