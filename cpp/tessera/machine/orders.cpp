@@ -278,6 +278,21 @@ std::vector<int> ranks_on_hosts(const Wires& wires) {
   return ranks;
 }
 
+std::vector<int> ranks_in_places(const Wires& wires, int n_places,
+                                 const std::function<RankOrder(const std::vector<int>& ranks_on_host)>& order) {
+  auto left = ranks_on_hosts(wires);
+  std::vector<int> used(left.size(), 0);
+  for (const int host : wires.network().hosts_of(0)) {
+    used[at(host)] = std::min(left[at(host)], n_places);
+    left[at(host)] -= used[at(host)];
+    n_places -= used[at(host)];
+  }
+  auto all = order(used);
+  const auto others = ring_order(wires.network(), left);
+  all.insert(all.end(), others.begin(), others.end());
+  return ranks_in_order(wires, all);
+}
+
 std::vector<int> ranks_in_grid(const Wires& wires, const std::array<std::int64_t, 3>& dims) {
   return ranks_in_order(
       wires, cartesian_order(wires.network(), ranks_on_hosts(wires), std::vector<int>(dims.begin(), dims.end())));

@@ -101,10 +101,11 @@ double graph_cost(const Wires& wires, const std::vector<int>& ranks, std::span<c
   return cost;
 }
 
-std::vector<int> ranks_in_graph(const Wires& wires, std::span<const Edge> edges) {
+std::vector<int> ranks_in_graph(const Wires& wires, int n_vertices, std::span<const Edge> edges) {
   std::vector<int> as_numbered(at(wires.n_ranks()));
   std::iota(as_numbered.begin(), as_numbered.end(), 0);
-  auto ranks = ranks_in_order(wires, graph_order(wires.network(), ranks_on_hosts(wires), edges));
+  auto ranks = ranks_in_places(
+      wires, n_vertices, [&](const auto& ranks_on_host) { return graph_order(wires.network(), ranks_on_host, edges); });
   return graph_cost(wires, ranks, edges) < graph_cost(wires, as_numbered, edges) ? ranks : as_numbered;
 }
 

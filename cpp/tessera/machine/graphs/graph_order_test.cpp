@@ -77,7 +77,7 @@ TEST(GraphOrder, UsesSlotsAndCostsNoMoreThanRanksAsNumbered) {
   for (int trial = 0; trial < 100; ++trial) {
     const auto wires = scatter({n_hosts(random), n_hosts(random), n_hosts(random)}, n_slots(random), random);
     const auto edges = random_edges(wires.n_ranks(), degree(random) * wires.n_ranks(), random);
-    const auto ranks = ranks_in_graph(wires, edges);
+    const auto ranks = ranks_in_graph(wires, wires.n_ranks(), edges);
     auto sorted = ranks;
     std::sort(sorted.begin(), sorted.end());
     const auto as_numbered = count_up(wires.n_ranks());
@@ -85,7 +85,7 @@ TEST(GraphOrder, UsesSlotsAndCostsNoMoreThanRanksAsNumbered) {
     const double cost = graph_cost(wires, ranks, edges), before = graph_cost(wires, as_numbered, edges);
     EXPECT_LE(cost, before);
     n_better += cost < before ? 1 : 0;
-    EXPECT_EQ(ranks_in_graph(wires, edges), ranks);
+    EXPECT_EQ(ranks_in_graph(wires, wires.n_ranks(), edges), ranks);
   }
   EXPECT_GT(n_better, 60);
 }
@@ -101,7 +101,7 @@ TEST(GraphOrder, IsNearTheBestOfAll) {
     auto ranks = count_up(6);
     do least = std::min(least, graph_cost(wires, ranks, edges));
     while (std::next_permutation(ranks.begin(), ranks.end()));
-    const double cost = graph_cost(wires, ranks_in_graph(wires, edges), edges);
+    const double cost = graph_cost(wires, ranks_in_graph(wires, wires.n_ranks(), edges), edges);
     sum += cost;
     least_sum += least;
   }
@@ -126,17 +126,24 @@ TEST(GraphOrder, FindsATorusAgain) {
     const double least = graph_cost(wires, as_grid, torus(rows, columns, places));
     std::shuffle(places.begin(), places.end(), random);
     const auto edges = torus(rows, columns, places);
-    const double cost = graph_cost(wires, ranks_in_graph(wires, edges), edges);
+    const double cost = graph_cost(wires, ranks_in_graph(wires, wires.n_ranks(), edges), edges);
     EXPECT_LE(cost, 1.15 * least) << rows << " x " << columns;
     EXPECT_LE(2 * (cost - least), graph_cost(wires, count_up(wires.n_ranks()), edges) - least);
   }
+}
+
+/// Places a ring of four on one of two hosts with four slots, and the ranks without a vertex on the other.
+TEST(GraphOrder, HoldsASmallGraphOnHostsNearEachOther) {
+  const Wires wires(test::tree_of_racks({2}, {5e-5, 1e8}, {}), {0, 1, 0, 1, 0, 1, 0, 1});
+  const auto ranks = ranks_in_graph(wires, 4, torus(1, 4, count_up(4)));
+  EXPECT_EQ(ranks, (std::vector<int>{0, 2, 4, 6, 1, 3, 5, 7}));
 }
 
 TEST(GraphOrder, RefusesWhatIsNoGraph) {
   std::mt19937 random(4);
   const auto wires = scatter({2, 2}, 1, random);
   for (const auto& edge : {Edge{0, 4}, Edge{-1, 0}, Edge{0, 1, -1}})
-    EXPECT_THROW(ranks_in_graph(wires, std::vector{edge}), InputError);
+    EXPECT_THROW(ranks_in_graph(wires, 4, std::vector{edge}), InputError);
 }
 
 }  // namespace
