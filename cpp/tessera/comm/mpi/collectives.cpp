@@ -185,6 +185,11 @@ EntryChoice Collectives::choose_here(const CollectiveProblem& shape, bool must_b
   return choice;
 }
 
+std::int64_t Collectives::latest_bytes() const {
+  if (!latest_planned_ || latest_ != &latest_planned_->choice.decision) return 0;
+  return collectives::bytes_of(latest_planned_->choice.shape);
+}
+
 Decision Collectives::price_latest() const {
   auto decision = *latest_;
   if (!latest_planned_ || latest_ != &latest_planned_->choice.decision) return decision;
@@ -231,9 +236,9 @@ int Collectives::run(const Schedule& schedule, const BufferAddresses& vectors, c
 }
 
 int Collectives::barrier() {
-  if (!may_plan()) return MPI_Barrier(comm_);
+  if (!may_plan()) return is_left() ? left_to_caller : MPI_Barrier(comm_);
   const auto* planned = plan({Operation::barrier, n_ranks_, 0, {1}, 0, true});
-  if (!planned) return MPI_Barrier(comm_);
+  if (!planned) return is_left() ? left_to_caller : MPI_Barrier(comm_);
   return finish(run(*planned, {}, no_element()));
 }
 
