@@ -6,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "tessera/comm/mpi/renumber.h"
 #include "tessera/drop_in/job.h"
 
 namespace tessera::drop_in {
@@ -39,28 +40,35 @@ void end_left() {
   left.group = nullptr;
 }
 
-/// Carries out an operation on a communicator of the program. No exception may leave, as the caller may be C.
+/// Does something with what is kept for a communicator of the program. No exception may leave, as the caller may be C.
 template <class Work>
-int carry_out(Operation operation, MPI_Comm comm, Work&& work) {
+int with_group(MPI_Comm comm, Work&& work) {
   int error = MPI_ERR_INTERN;
   try {
     auto* group = job->group_of(comm);
-    if (!group) return TESSERA_LEFT;
-    const double begin = job->has_report() ? MPI_Wtime() : 0;
-    const int code = work(group->collectives);
-    if (job->has_report()) {
-      if (code == TESSERA_LEFT)
-        left = {group, operation, begin};
-      else
-        note(*group, operation, begin);
-    }
-    return code;
+    return group ? work(*group) : TESSERA_LEFT;
   } catch (const std::bad_alloc&) {
     error = MPI_ERR_NO_MEM;
   } catch (const std::exception&) {
   }
   MPI_Comm_call_errhandler(comm, error);
   return error;
+}
+
+/// Carries out an operation on a communicator of the program.
+template <class Work>
+int carry_out(Operation operation, MPI_Comm comm, Work&& work) {
+  return with_group(comm, [&](Group& group) {
+    const double begin = job->has_report() ? MPI_Wtime() : 0;
+    const int code = work(group.collectives);
+    if (job->has_report()) {
+      if (code == TESSERA_LEFT)
+        left = {&group, operation, begin};
+      else
+        note(group, operation, begin);
+    }
+    return code;
+  });
 }
 
 /// Tells whether a buffer's count and type have a meaning; what they mean otherwise is left to the MPI library to say.
@@ -173,6 +181,43 @@ template <class Count>
 int Exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   return carry_out(Operation::exscan, comm,
                    [&](Collectives& group) { return group.exscan(send, receive, count, type, op); });
+}
+
+/// Makes a communicator whose ranks are numbered along the map, where MPI may number them anew.
+template <class Create>
+int renumber(MPI_Comm comm, int reorder, Create&& create) {
+  if (reorder == 0) return TESSERA_LEFT;
+  return with_group(comm, [&](Group& group) { return create(*group.collectives.wires()); });
+}
+
+int Cart_create(MPI_Comm comm, int n_dims, const int* dims, const int* periodic, int reorder, MPI_Comm* made) {
+  if (n_dims < 1 || !dims || !periodic || !made) return TESSERA_LEFT;
+  return renumber(comm, reorder, [&](const machine::Wires& wires) {
+    const auto n = static_cast<std::size_t>(n_dims);
+    return comm::mpi::create_cartesian(comm, wires, {dims, n}, {periodic, n}, made);
+  });
+}
+
+int Graph_create(MPI_Comm comm, int n, const int* index, const int* edges, int reorder, MPI_Comm* made) {
+  return renumber(comm, reorder, [&](const machine::Wires& wires) {
+    return comm::mpi::create_graph(comm, wires, n, index, edges, made);
+  });
+}
+
+int Dist_graph_create(MPI_Comm comm, int n, const int* sources, const int* degrees, const int* destinations,
+                      const int* weights, MPI_Info info, int reorder, MPI_Comm* made) {
+  return renumber(comm, reorder, [&](const machine::Wires& wires) {
+    return comm::mpi::create_distributed_graph(comm, wires, n, sources, degrees, destinations, weights, info, made);
+  });
+}
+
+int Dist_graph_create_adjacent(MPI_Comm comm, int n_sources, const int* sources, const int* source_weights,
+                               int n_destinations, const int* destinations, const int* destination_weights,
+                               MPI_Info info, int reorder, MPI_Comm* made) {
+  return renumber(comm, reorder, [&](const machine::Wires& wires) {
+    return comm::mpi::create_adjacent_graph(comm, wires, n_sources, sources, source_weights, n_destinations,
+                                            destinations, destination_weights, info, made);
+  });
 }
 
 void stop() { job.reset(); }

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tessera/drop_in/plans.h"
+#include "tessera/drop_in/preload.h"
 
 #ifdef OPEN_MPI
 #define LIBRARY "openmpi"
@@ -20,13 +20,11 @@ static const char* const beginnings[] = {"Open MPI", NULL};
 static const char* const beginnings[] = {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH", NULL};
 #endif
 
-typedef void (*function)(void);
-
-static const struct tessera_plans* plans;  // null before MPI starts, after it ends, and where nothing is done
+const struct tessera_plans* plans;  // null before MPI starts, after it ends, and where nothing is done
 
 // Returns a function of the next library in line, as profilers do, so that those behind this one see the call. A module
 // that was loaded with its MPI library for itself alone, as Python does, is asked for its own.
-static function next(const char* name, const void* caller) {
+function next(const char* name, const void* caller) {
   void* found = dlsym(RTLD_NEXT, name);
   Dl_info module;
   if (!found && dladdr(caller, &module)) {
@@ -42,7 +40,7 @@ static function next(const char* name, const void* caller) {
 }
 
 // Finds the next function once. Threads that do this at the same time find the same.
-static function once(function* found, const char* name, const void* caller) {
+function once(function* found, const char* name, const void* caller) {
   function known = __atomic_load_n(found, __ATOMIC_RELAXED);
   if (known) return known;
   known = next(name, caller);
@@ -137,7 +135,7 @@ static int may_all(int may, const void* caller) {
 }
 
 // Starts making plans, in a program whose `caller` has just started MPI.
-static void start(const void* caller) {
+void start(const void* caller) {
   Dl_info module, mpi;
   const function own = next("PMPI_Init", caller);
   const void* address;
@@ -178,12 +176,14 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   return code;
 }
 
+void stop(void) {
+  if (plans) plans->stop();
+  plans = NULL;
+}
+
 int MPI_Finalize(void) {
   static function found;
-  if (plans) {
-    plans->stop();
-    plans = NULL;
-  }
+  stop();
   return ((int (*)(void))once(&found, "MPI_Finalize", __builtin_return_address(0)))();
 }
 
