@@ -1,6 +1,7 @@
 // Wrappers for Fortran. Those of Open MPI call PMPI_ functions, so that wrappers of C see nothing of a program in
 // Fortran; those of MPICH and its relatives call MPI_ functions, and need none here.
 #define _GNU_SOURCE
+#include "tessera/drop_in/plans.h"
 #include "tessera/drop_in/preload.h"
 
 #ifdef OPEN_MPI

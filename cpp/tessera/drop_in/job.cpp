@@ -37,17 +37,21 @@ void check_entry(const collectives::NamedEntry& named) {
   if (named.name == "native") return;
   const auto& entry = collectives::entry(named.name);
   if (!named.parameters) return;
+  const auto& asked = *named.parameters;
   const machine::Wires wires(machine::one_switch({{"a", 2, {}}, {"b", 2, {}}}, {1e-5, 1e9}), {0, 0, 1, 1});
-  constexpr std::array some{Operation::broadcast, Operation::all_gather, Operation::all_reduce, Operation::all_to_all,
-                            Operation::scan};
+  constexpr std::array some{Operation::broadcast, Operation::all_gather, Operation::all_reduce, Operation::scan,
+                            Operation::all_to_all};
   std::optional<InputError> why;
   for (const auto operation : some) {
     std::vector<std::int64_t> blocks(collectives::has_blocks_by_rank(operation) ? 4 : 1, 1024);
     const collectives::CollectiveProblem problem{operation, 4, 0, std::move(blocks), 1, true};
-    if (!collectives::can(entry, problem, wires, *named.parameters)) continue;
+    if (!collectives::can(entry, problem, wires, asked)) continue;
     try {
-      (void)collectives::plan_of(entry, problem, wires, *named.parameters);
-      return;
+      (void)collectives::plan_of(entry, problem, wires, asked);
+      // An all-to-all has no trees, so patterns of trees mean nothing to it.
+      const auto own = entry.candidates(problem, wires);
+      const auto is_own = [&](const auto& parameters) { return parameters.pattern == asked.pattern; };
+      if (operation != Operation::all_to_all || !why || std::any_of(own.begin(), own.end(), is_own)) return;
     } catch (const InputError& error) {
       why = error;
     }

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <mpi.h>
+
 #include "tessera/drop_in/preload.h"
 
 #ifdef OPEN_MPI
@@ -20,11 +22,9 @@ static const char* const beginnings[] = {"Open MPI", NULL};
 static const char* const beginnings[] = {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH", NULL};
 #endif
 
-const struct tessera_plans* plans;  // null before MPI starts, after it ends, and where nothing is done
-
 // Returns a function of the next library in line, as profilers do, so that those behind this one see the call. A module
 // that was loaded with its MPI library for itself alone, as Python does, is asked for its own.
-function next(const char* name, const void* caller) {
+static function next(const char* name, const void* caller) {
   void* found = dlsym(RTLD_NEXT, name);
   Dl_info module;
   if (!found && dladdr(caller, &module)) {
@@ -66,41 +66,6 @@ static void say(const char* what, const char* of) {
   if (may_speak()) dprintf(STDERR_FILENO, "tessera-collectives: note: %s%s\n", what, of);
 }
 
-// Tells whether a module is a program of Tessera, or one of its Python modules. These choose by themselves.
-static int is_ours(const char* path) {
-  const char* name = strrchr(path, '/');
-  if (!name) return strncmp(path, "tessera-", 8) == 0;
-  return strncmp(name + 1, "tessera-", 8) == 0 ||
-         (name[1] == '_' && name - path >= 8 && !strncmp(name - 8, "/tessera", 8));
-}
-
-// Tells whether the program runs the MPI that this library is for, after saying what else it runs.
-static int is_our_mpi(const void* caller, const char* path_of_mpi) {
-  char text[8192] = "";
-  int length = 0;
-  const function version = next("PMPI_Get_library_version", caller);
-  if (version) ((int (*)(char*, int*))version)(text, &length);
-  text[strcspn(text, ",\n")] = '\0';
-  const char* name = strrchr(path_of_mpi, '/');
-  name = name ? name + 1 : path_of_mpi;
-  const int is_abi = strncmp(name, "libmpi_abi", 10) == 0;
-  for (const char* const* beginning = beginnings; *beginning && !is_abi; ++beginning)
-    if (strncmp(text, *beginning, strlen(*beginning)) == 0) return 1;
-  say("nothing is done, as this library is for " LIBRARY " and the program runs another MPI: ", is_abi ? name : text);
-  return 0;
-}
-
-// Loads the library with the plans, which lies beside this one.
-static void* load_plans(void) {
-  Dl_info self;
-  char path[PATH_MAX];
-  if (!dladdr(&plans, &self)) return NULL;
-  const char* name = strrchr(self.dli_fname, '/');
-  const int folder = name ? (int)(name - self.dli_fname) : 1;
-  snprintf(path, sizeof path, "%.*s/libtessera-plans-" LIBRARY ".so", folder, name ? self.dli_fname : ".");
-  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-}
-
 // Tells whether all ranks of the job may make plans. A rank that has not preloaded this library would be waited for in
 // vain, so that is said after a while.
 static int may_all(int may, const void* caller) {
@@ -134,22 +99,71 @@ static int may_all(int may, const void* caller) {
   return may_they;
 }
 
+// From here on handles, which are ints in MPICH and pointers in Open MPI, are as wide as the wider: what is handed on
+// suits the MPI library that the program runs, even if it is not the one that this file was compiled for.
+typedef void* handle;
+#define MPI_Comm handle
+#define MPI_Datatype handle
+#define MPI_Op handle
+#define MPI_Info handle
+#include "tessera/drop_in/plans.h"
+
+const struct tessera_plans* plans;  // null before MPI starts, after it ends, and where nothing is done
+
+// Tells whether a module is a program of Tessera, or one of its Python modules. These choose by themselves.
+static int is_ours(const char* path) {
+  const char* name = strrchr(path, '/');
+  if (!name) return strncmp(path, "tessera-", 8) == 0;
+  return strncmp(name + 1, "tessera-", 8) == 0 ||
+         (name[1] == '_' && name - path >= 8 && !strncmp(name - 8, "/tessera", 8));
+}
+
+// Tells whether the program runs the MPI that this library is for. MPICH also has libmpi_abi, which takes other handles.
+static int is_our_mpi(const void* caller, const char* name_of_file) {
+  char text[8192] = "";
+  int length = 0;
+  const function version = next("PMPI_Get_library_version", caller);
+  if (!version || strncmp(name_of_file, "libmpi_abi", 10) == 0) return 0;
+  ((int (*)(char*, int*))version)(text, &length);
+  for (const char* const* beginning = beginnings; *beginning; ++beginning)
+    if (strncmp(text, *beginning, strlen(*beginning)) == 0) return 1;
+  return 0;
+}
+
+// Loads the library with the plans, which lies beside this one.
+static void* load_plans(void) {
+  Dl_info self;
+  char path[PATH_MAX];
+  if (!dladdr(&plans, &self)) return NULL;
+  const char* name = strrchr(self.dli_fname, '/');
+  const int folder = name ? (int)(name - self.dli_fname) : 1;
+  snprintf(path, sizeof path, "%.*s/libtessera-plans-" LIBRARY ".so", folder, name ? self.dli_fname : ".");
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 // Starts making plans, in a program whose `caller` has just started MPI.
 void start(const void* caller) {
   Dl_info module, mpi;
   const function own = next("PMPI_Init", caller);
   const void* address;
   memcpy(&address, &own, sizeof address);
-  if (plans || !own || !dladdr(address, &mpi) || !is_our_mpi(caller, mpi.dli_fname)) return;
+  if (plans || !own || !dladdr(address, &mpi)) return;
   const char* off = getenv("TESSERA_OFF");
   int may = !(off && *off && strcmp(off, "0") != 0) && !(dladdr(caller, &module) && is_ours(module.dli_fname));
-  void* library = NULL;
+  const char* slash = strrchr(mpi.dli_fname, '/');
+  const char* name_of_file = slash ? slash + 1 : mpi.dli_fname;
+  if (!is_our_mpi(caller, name_of_file)) {
+    if (may)
+      say("nothing is done, as this library is for " LIBRARY " and the program runs another MPI: ", name_of_file);
+    return;
+  }
   // From here on everybody finds the program's MPI library, whichever module loaded it, and whatever its file is called.
   dlopen(mpi.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-  if (may) {
-    library = load_plans();
-    if (!library) say("nothing is done: ", dlerror());
-    may = library != NULL;
+  void* library = may ? load_plans() : NULL;
+  if (may && !library) {
+    const char* why = dlerror();
+    say("nothing is done: ", why ? why : "the library with the plans is not found");
+    may = 0;
   }
   if (!may_all(may, caller)) {
     if (may) say("nothing is done, as other ranks of the job do without", "");
@@ -188,7 +202,8 @@ int MPI_Finalize(void) {
 }
 
 #define TESSERA_DEFINE(name, END, parameters, arguments)                                                         \
-  int MPI_##name##END parameters {                                                                               \
+  int take_##name##END parameters __asm__("MPI_" #name #END);                                                    \
+  int take_##name##END parameters {                                                                              \
     static function found;                                                                                       \
     if (plans) {                                                                                                 \
       const int code = plans->name##END arguments;                                                               \

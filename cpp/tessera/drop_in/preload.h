@@ -1,18 +1,14 @@
 // What the files of the preloaded library share.
 #pragma once
 
-#include "tessera/drop_in/plans.h"
-
 #pragma GCC visibility push(hidden)
 
 typedef void (*function)(void);
 
+struct tessera_plans;
 extern const struct tessera_plans* plans;
 
-// Returns a function of the next library in line; `caller` is an address in the module that calls. Null: there is none.
-function next(const char* name, const void* caller);
-
-// Finds the next function once, and keeps it.
+// Finds a function of the next library in line once, and keeps it; `caller` is an address in the module that calls.
 function once(function* found, const char* name, const void* caller);
 
 // Start and stop making plans: after MPI has started, before it ends.
