@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, LIBRARIES, Run, mpirun, run_program
+from tests.drop_in.test_drop_in import HERE, library, preload
+from tests.support.programs import LIBRARIES, Run, mpirun, run_program
 
-HERE = Path(__file__).parent
-FOLDER = ENGINES.parent / "lib" / "tessera"
 OPERATIONS = [
     "barrier", "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce", "allreduce",
     "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "cart_create", "graph_create", "dist_graph_create",
@@ -26,10 +25,6 @@ CALLS = {  # of check.F90, by the names of the report
     "barrier": 1, "broadcast": 2, "gather": 1, "scatter": 1, "all_gather": 6, "all_to_all": 1, "reduce": 2,
     "all_reduce": 1, "reduce_scatter": 2, "scan": 1, "exscan": 1,
 }  # fmt: skip
-
-
-def library(mpi: str) -> Path:
-    return FOLDER / f"libtessera-collectives-{mpi}.so"
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +53,7 @@ def test_fortran(run_program: Run, two_hosts: Path, tmp_path: Path, module: str,
         pytest.skip("NOTHING IS TESTED IN FORTRAN: there is no gfortran; make setup")
     program = tmp_path / "check"
     run_program(["mpif90.openmpi", "-fallow-argument-mismatch", f"-D{module}", "-o", program, HERE / "check.F90"])
-    env = {"LD_PRELOAD": f"{library('openmpi')}:{two_hosts}", "TESSERA_FORCE": entry, "TESSERA_REPORT": "1"}
+    env = {**preload(library("openmpi"), two_hosts), "TESSERA_FORCE": entry, "TESSERA_REPORT": "1"}
     done = run_program([*mpirun("openmpi", ranks), program], env=env)
     assert done.stdout.endswith("wrong: 0\n"), done.stdout
     counted = Counter[str]()
@@ -113,7 +108,7 @@ def test_grids_and_graphs(run_program: Run, two_hosts: Path, mpi: str) -> None:
                 if world.rank == 0:
                     print(*ring)
     """
-    env = {"LD_PRELOAD": f"{library(mpi)}:{two_hosts}", "TESSERA_FORCE": "ring", "MPI4PY_LIBMPI": LIBRARIES[mpi]}
+    env = {**preload(library(mpi), two_hosts), "TESSERA_FORCE": "ring", "MPI4PY_LIBMPI": LIBRARIES[mpi]}
     done = run_program([*mpirun(mpi, 5), sys.executable, "-c", text], env=env)
     rings = [[int(place) for place in line.split()] for line in done.stdout.splitlines()]
     assert len(rings) == 4
