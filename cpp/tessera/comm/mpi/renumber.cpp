@@ -23,6 +23,19 @@ int places_of(std::span<const int> dims, int n_ranks) {
   return static_cast<int>(n);
 }
 
+/// Returns the edges between the neighbours of a grid.
+std::vector<machine::Edge> edges_of(std::span<const int> dims, std::span<const int> periodic, int n_places) {
+  std::vector<machine::Edge> edges;
+  int stride = 1;
+  for (auto d = dims.size(); d-- > 0; stride *= dims[d])
+    for (int place = 0; place < n_places; ++place) {
+      const bool is_last = place / stride % dims[d] + 1 == dims[d];
+      if (is_last && (periodic[d] == 0 || dims[d] < 3)) continue;  // of two, each is the other's only neighbour
+      edges.push_back({place, is_last ? place - (dims[d] - 1) * stride : place + stride});
+    }
+  return edges;
+}
+
 /// Holds the edges that one rank tells, three numbers each, or that its arguments are none MPI allows.
 struct ToldEdges {
   std::vector<int> numbers;  // from, to, weight
@@ -146,9 +159,14 @@ int create_cartesian(MPI_Comm comm, const machine::Wires& wires, std::span<const
   const int n_places = places_of(dims, wires.n_ranks());
   std::vector<int> ranks;
   if (n_places > 0)
-    ranks = machine::ranks_in_places(wires, n_places, [&](const auto& ranks_on_host) {
-      return machine::cartesian_order(wires.network(), ranks_on_host, {dims.begin(), dims.end()});
-    });
+    ranks = machine::cheaper_ranks(
+        wires,
+        machine::ranks_in_places(
+            wires, n_places,
+            [&](const auto& ranks_on_host) {
+              return machine::cartesian_order(wires.network(), ranks_on_host, {dims.begin(), dims.end()});
+            }),
+        edges_of(dims, periodic, n_places));
   return create_renumbered(comm, ranks, [&](MPI_Comm of, int) {
     return MPI_Cart_create(of, static_cast<int>(dims.size()), dims.data(), periodic.data(), 0, grid);
   });

@@ -17,7 +17,8 @@ int renumber(MPI_Comm comm, std::span<const int> ranks, MPI_Comm* renumbered);
 
 /// Does what MPI_Cart_create does, and renumbers ranks along the wires of the ranks of `comm`
 /// (machine::cartesian_order). Where the grid has fewer places than there are ranks, whole hosts near each other hold
-/// it, and other ranks get MPI_COMM_NULL. What MPI does not allow is left to MPI to say. Collective.
+/// it, and other ranks get MPI_COMM_NULL. Ranks keep their numbers where others gain nothing. What MPI does not allow is
+/// left to MPI to say. Collective.
 int create_cartesian(MPI_Comm comm, const machine::Wires& wires, std::span<const int> dims,
                      std::span<const int> periodic, MPI_Comm* grid);
 
