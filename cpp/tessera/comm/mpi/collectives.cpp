@@ -151,7 +151,8 @@ Collectives::Choice Collectives::agree_on_choice(CollectiveProblem shape, bool m
   Chosen chosen;
   if (rank_ == 0) {
     try {
-      const auto best = choose_here(shape, must_be_ours);
+      const auto choose = [&] { return choose_here(shape, must_be_ours); };
+      const auto best = settings_.remember ? settings_.remember(*wires_, shape, must_be_ours, choose) : choose();
       for (const auto& candidate : best.ranked)
         decision.candidates.push_back(collectives::text_of({candidate.entry->name, candidate.parameters}));
       chosen = bytes_of(best);
