@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -63,6 +64,24 @@ void check_entry(const collectives::NamedEntry& named) {
 
 }  // namespace
 
+collectives::EntryChoice ChoiceMemory::find(const machine::Wires& wires, const collectives::CollectiveProblem& shape,
+                                            bool must_be_ours,
+                                            const std::function<collectives::EntryChoice()>& choose) {
+  constexpr std::size_t most = 4096;
+  std::vector<std::int64_t> key{static_cast<std::int64_t>(shape.operation), shape.root, shape.element_bytes,
+                                shape.commutative, must_be_ours};
+  for (int rank = 0; rank < wires.n_ranks(); ++rank) key.push_back(wires.host_of(rank));
+  key.insert(key.end(), shape.blocks.begin(), shape.blocks.end());
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = known_.find(key); at != known_.end()) return at->second;
+  }
+  auto choice = choose();
+  const std::lock_guard lock(mutex_);
+  if (known_.size() == most) known_.clear();
+  return known_.try_emplace(std::move(key), std::move(choice)).first->second;
+}
+
 std::unique_ptr<Job> Job::start() {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -112,6 +131,9 @@ std::unique_ptr<Job> Job::start() {
 
 Job::Job(std::unique_ptr<const comm::mpi::Placement> placement, comm::mpi::CollectiveSettings settings, bool has_report)
     : placement_(std::move(placement)), settings_(std::move(settings)), has_report_(has_report) {
+  settings_.remember = [this](const auto& wires, const auto& shape, bool must_be_ours, const auto& choose) {
+    return choices_.find(wires, shape, must_be_ours, choose);
+  };
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_group, &key_, this);
 }
 
@@ -153,12 +175,13 @@ Group* Job::keep_group(MPI_Comm comm) {
 
 int Job::free_group(MPI_Comm, int, void* group, void* job) {
   if (!group) return MPI_SUCCESS;
-  auto& [placement, settings, has_report, key, mutex, groups, tally] = *static_cast<Job*>(job);
+  auto& self = *static_cast<Job*>(job);
   std::list<std::unique_ptr<Group>> freed;  // after the lock, as MPI frees communicators with it
-  const std::lock_guard lock(mutex);
-  const auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& kept) { return kept.get() == group; });
-  freed.splice(freed.begin(), groups, at);
-  tally.add(freed.front()->tally);
+  const std::lock_guard lock(self.mutex_);
+  const auto at =
+      std::find_if(self.groups_.begin(), self.groups_.end(), [&](const auto& kept) { return kept.get() == group; });
+  freed.splice(freed.begin(), self.groups_, at);
+  self.tally_.add(freed.front()->tally);
   return MPI_SUCCESS;
 }
 

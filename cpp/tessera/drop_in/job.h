@@ -4,16 +4,31 @@
 
 #include <mpi.h>
 
+#include <cstdint>
+#include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <vector>
 
 #include "tessera/comm/mpi/collectives.h"
 #include "tessera/comm/mpi/placement.h"
 #include "tessera/drop_in/tally.h"
 
 namespace tessera::drop_in {
+
+/// What was chosen for problems on any communicator of this process, as programs make and free groups of the same ranks
+/// by the hundred. It may be asked by several threads at once.
+class ChoiceMemory {
+ public:
+  collectives::EntryChoice find(const machine::Wires& wires, const collectives::CollectiveProblem& shape,
+                                bool must_be_ours, const std::function<collectives::EntryChoice()>& choose);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<std::int64_t>, collectives::EntryChoice> known_;
+};
 
 /// A communicator of the program whose operations may be planned.
 struct Group {
@@ -49,6 +64,7 @@ class Job {
   static int free_group(MPI_Comm comm, int key, void* group, void* job);
 
   std::unique_ptr<const comm::mpi::Placement> placement_;
+  ChoiceMemory choices_;
   comm::mpi::CollectiveSettings settings_;
   bool has_report_;
   int key_ = MPI_KEYVAL_INVALID;  // of the attribute of communicators that points to their group

@@ -52,6 +52,17 @@ Chosen bytes_of(const EntryChoice& choice) {
   return chosen;
 }
 
+/// Returns a number that differs (almost always) where problems do.
+std::uint64_t key_of(const CollectiveProblem& problem) {
+  std::uint64_t key = 0;
+  const auto add = [&](auto value) { key = (key ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U; };
+  add(problem.operation);
+  add(problem.root);
+  add(problem.element_bytes);
+  for (const auto block : problem.blocks) add(block);
+  return key;
+}
+
 }  // namespace
 
 Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
@@ -83,8 +94,9 @@ int Collectives::finish(int code) {
 }
 
 const Collectives::Planned* Collectives::plan(CollectiveProblem problem) {
-  auto& planned = planned_.find([&](const Planned& known) { return known.problem == problem; },
-                                [&] { return make_plan(std::move(problem)); });
+  auto& planned = planned_.find(
+      key_of(problem), [&](const Planned& known) { return known.problem == problem; },
+      [&] { return make_plan(std::move(problem)); });
   latest_planned_ = &planned;
   latest_ = &planned.choice.decision;
   return planned.schedule ? &planned : nullptr;
@@ -124,8 +136,9 @@ const Collectives::Choice& Collectives::choice_for(const CollectiveProblem& prob
                            : *std::max_element(problem.blocks.begin(), problem.blocks.end());
   const bool must_be_ours = !native::fits(largest);
   auto shape = collectives::representative(problem);
-  return choices_.find([&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
-                       [&] { return agree_on_choice(std::move(shape), must_be_ours); });
+  return choices_.find(
+      key_of(shape), [&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
+      [&] { return agree_on_choice(std::move(shape), must_be_ours); });
 }
 
 /// Lets rank 0 choose for all ranks, as choosing takes a while, and times that are predicted on different processors
@@ -138,7 +151,8 @@ Collectives::Choice Collectives::agree_on_choice(CollectiveProblem shape, bool m
   Chosen chosen;
   if (rank_ == 0) {
     try {
-      const auto best = choose_here(shape, must_be_ours);
+      const auto choose = [&] { return choose_here(shape, must_be_ours); };
+      const auto best = settings_.remember ? settings_.remember(*wires_, shape, must_be_ours, choose) : choose();
       for (const auto& candidate : best.ranked)
         decision.candidates.push_back(collectives::text_of({candidate.entry->name, candidate.parameters}));
       chosen = bytes_of(best);

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,11 @@ struct CollectiveSettings {
   std::vector<machine::Trial> trials;                 // of this MPI library, on rank 0
   std::size_t kept_plans = 64, kept_choices = 256;
   Limits limits;
+  /// Returns a choice that another communicator made for such a problem on ranks of the same hosts, or else that of
+  /// `choose`; asked on rank 0 alone. Absent: each communicator chooses for itself.
+  std::function<collectives::EntryChoice(const machine::Wires& wires, const CollectiveProblem& shape, bool must_be_ours,
+                                         const std::function<collectives::EntryChoice()>& choose)>
+      remember;
   bool leaves_native = false;  // what the library is to carry out is left to the caller
 };
 
