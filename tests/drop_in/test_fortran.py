@@ -62,7 +62,7 @@ def test_fortran(run_program: Run, two_hosts: Path, tmp_path: Path, module: str,
     more = {"all_reduce": 1} if module != "MODULE_F08" else {}  # by an operation of the program
     assert counted == Counter(CALLS) + Counter(more), done.stderr
     rings = re.findall(r"^(\w+):((?: \d+){2,})$", done.stdout, re.MULTILINE)
-    assert len(rings) == 4
+    assert len(rings) == 4 and "4 communicators of grids and graphs follow the map" in done.stderr
     for _, ring in rings:
         expect_short_way([int(place) for place in ring.split()])
 

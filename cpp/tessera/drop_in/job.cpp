@@ -147,6 +147,9 @@ Job::~Job() {
   else
     fmt::print(stderr, "tessera-collectives: operations of rank 0 between hosts, with the predicted gain\n{}",
                tally_.text());
+  if (n_topologies_ > 0)
+    fmt::print(stderr, "tessera-collectives: {} communicators of grids and graphs follow the map\n",
+               n_topologies_.load());
 }
 
 Group* Job::group_of(MPI_Comm comm) {

@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -55,6 +56,8 @@ class Job {
   /// Returns what is kept for a communicator; null where all of it is left to the MPI library.
   Group* group_of(MPI_Comm comm);
   bool has_report() const { return has_report_; }
+  /// Counts a communicator, for the report, whose ranks were numbered along the map.
+  void count_topology() { ++n_topologies_; }
 
  private:
   Job(std::unique_ptr<const comm::mpi::Placement> placement, comm::mpi::CollectiveSettings settings, bool has_report);
@@ -67,6 +70,7 @@ class Job {
   ChoiceMemory choices_;
   comm::mpi::CollectiveSettings settings_;
   bool has_report_;
+  std::atomic<int> n_topologies_ = 0;
   int key_ = MPI_KEYVAL_INVALID;  // of the attribute of communicators that points to their group
   std::mutex mutex_;              // of the following
   std::list<std::unique_ptr<Group>> groups_;

@@ -187,7 +187,11 @@ int Exscan(const void* send, void* receive, Count count, MPI_Datatype type, MPI_
 template <class Create>
 int renumber(MPI_Comm comm, int reorder, Create&& create) {
   if (reorder == 0) return TESSERA_LEFT;
-  return with_group(comm, [&](Group& group) { return create(*group.collectives.wires()); });
+  return with_group(comm, [&](Group& group) {
+    const int code = create(*group.collectives.wires());
+    if (code == MPI_SUCCESS) job->count_topology();
+    return code;
+  });
 }
 
 int Cart_create(MPI_Comm comm, int n_dims, const int* dims, const int* periodic, int reorder, MPI_Comm* made) {
