@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster import launch, namespaces, spec
+from tests.cluster.racks import map_of_two_racks, two_racks
 from tests.support.programs import ENGINES, FLAVOURS, LIBRARIES, Run, mpirun, run_program
 
 HERE = Path(__file__).parent
@@ -192,3 +194,24 @@ def test_command_starts_the_program(run_program: Run, build: Build, mpi: str) ->
     words = [sys.executable, "-m", "tessera", "mpi", "--", *mpirun(mpi, 2), build("check", COMPILERS[mpi]), "1"]
     done = run_program(words, env={"TESSERA_FORCE": "ring", "TESSERA_REPORT": "1"})
     assert "0 wrong" in done.stdout and re.search(r"broadcast .* ring", done.stderr), done.stderr
+
+
+@pytest.mark.mpi
+def test_scattered_ranks_follow_the_map(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster the library is preloaded together with what the launcher preloads there."""
+    if (reason := namespaces.why_not()) is not None:
+        pytest.skip(reason)
+    monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
+    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
+    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
+    monkeypatch.setenv("LD_PRELOAD", str(library("openmpi")))
+    monkeypatch.setenv("TESSERA_MACHINE", str(tmp_path / "map.json"))
+    monkeypatch.setenv("TESSERA_REPORT", "1")
+    racks = spec.read(str(tmp_path / "racks.toml"))
+    with launch.cluster_of(racks) as cluster:
+        program = [str(build("check", COMPILERS["openmpi"])), "1"]
+        words, environment = launch.command(program, launch.shuffled(racks, 1), mpi="openmpi")
+        done = launch.start(cluster, words, environment, capture=True)
+    assert "0 wrong" in done.stdout, done.stdout + done.stderr
+    taken = [line for line in done.stderr.splitlines() if "all_reduce" in line and "the MPI library" not in line]
+    assert taken and "saved, s" in done.stderr, done.stderr
