@@ -18,7 +18,7 @@ help: ## this list
 # INSTRUCTION_SETS=host leaves out kernels that this machine's processor can't run, as CI does.
 INSTRUCTION_SETS ?= all
 # Those that have unit tests, of the libraries that changed; asked once set-up has installed what asking needs.
-changed_libraries = $(filter-out programs,$(shell scripts/changed libraries))
+changed_libraries = $(filter-out programs drop_in,$(shell scripts/changed libraries))
 empty :=
 release_options = -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python) \
   -DTESSERA_INSTRUCTION_SETS=$(INSTRUCTION_SETS) '-DTESSERA_ASAN=$(subst $(empty) ,;,$(changed_libraries))'

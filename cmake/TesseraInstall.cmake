@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 install(DIRECTORY cpp/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "*-inl.h" EXCLUDE
-        PATTERN programs EXCLUDE PATTERN pair_schemes EXCLUDE PATTERN threaded EXCLUDE)
+        PATTERN programs EXCLUDE PATTERN drop_in EXCLUDE PATTERN pair_schemes EXCLUDE PATTERN threaded EXCLUDE)
 
 set(folder ${PROJECT_BINARY_DIR}/package)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)

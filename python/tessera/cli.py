@@ -30,6 +30,7 @@ COMMANDS = {
     "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),
     "explain": ("tessera.commands.explain:explain", "Show the plan of a run, without running it."),
     "machine": ("tessera.commands.machine:machine", "Measure the network, draw it, place ranks on it."),
+    "mpi": ("tessera.commands.mpi:mpi", "Let the collective operations of other programs follow the map."),
     "io": ("tessera.commands.io:io", "Measure how fast ranks write files."),
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
     "grid": ("tessera.commands.grid:grid", "Plan and time stencils on distributed grids."),

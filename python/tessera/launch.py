@@ -260,6 +260,20 @@ def program_path(program: str, flavour: str) -> Path:
     return _built(engines(program) or _missing(program), flavour)
 
 
+def drop_in_path(flavour: str) -> Path:
+    """Returns the path of the library by which other programs' collective operations follow the map. Raises
+    LaunchError."""
+    name = f"libtessera-collectives-{flavour}.so"
+    folders = [folder.parent / "lib" / "tessera" for folder in engine_folders()]
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    raise LaunchError(
+        f"there is no {name} in {', '.join(str(folder) for folder in folders)}; build it with `make build` where "
+        f"{_NAMES[flavour]} is installed, or set TESSERA_BIN to the folder of the engines beside it"
+    )
+
+
 def _missing(program: str) -> NoReturn:
     folders = ", ".join(str(folder) for folder in engine_folders())
     raise LaunchError(

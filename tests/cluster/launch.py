@@ -81,13 +81,17 @@ def command(
     launcher: Path | None = None,
 ) -> tuple[list[str], dict[str, str]]:
     """Returns the words that start one rank on each host of `order`, in that order, and their environment. Variables
-    that are already set keep their values."""
+    that are already set keep their values, and libraries to preload are joined."""
     agent = str(namespaces.STATE / "agent")
     environment = {"TMPDIR": str(namespaces.STATE / "tmp")}
     passed = [name for name in os.environ if name.startswith("TESSERA_")]
+    preloaded = [os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []
     if nap:
-        environment |= {"LD_PRELOAD": str(_nap_library()), "CLUSTER_NAP": str(nap)}
-        passed += ["LD_PRELOAD", "CLUSTER_NAP"]
+        preloaded.append(str(_nap_library()))
+        environment |= {"CLUSTER_NAP": str(nap)}
+        passed += ["CLUSTER_NAP"]
+    if preloaded:
+        passed += ["LD_PRELOAD"]
     words = [str(launcher or mpirun(mpi))]
     if mpi == "openmpi":
         parameters = {
@@ -126,7 +130,9 @@ def command(
         }
         hosts_list = ",".join(f"{host}:1" for host in order)
         words += ["-hosts", hosts_list, "-bind-to", "none", "-n", str(len(order))]
-    return [*words, *program], environment | dict(os.environ)
+    return [*words, *program], environment | dict(os.environ) | (
+        {"LD_PRELOAD": ":".join(preloaded)} if preloaded else {}
+    )
 
 
 def start(

@@ -10,6 +10,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "machine": "base",
     "collectives": "machine base",
     "comm": "collectives machine base",
+    "drop_in": "comm collectives machine base",
     "programs": "app pair_schemes md io comm collectives machine base",
     "fft": "comm collectives machine base",
     "grid": "fft comm machine base",
@@ -20,7 +21,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "app": "md model io grid fft comm collectives machine base",
 }
 ONLY_IN = {  # other projects' headers that only some libraries may include
-    r"mpi\.h": "comm programs io app",
+    r"mpi\.h": "comm programs io app drop_in",
     r"hdf5\.h|H5.*": "io programs",
     r"p?netcdf\.h": "io programs",
     r"fftw3.*": "",

@@ -36,6 +36,26 @@ def test_a_ring(run_program: Run, mpi: str, ranks: int) -> None:
     assert found["neighbours"] == {"renumbered": [4, 2, 2], "as_numbered": [0, 0, 8]}
 
 
+@in_turns(8, first="mpich")
+def test_a_graph(run_program: Run, mpi: str, ranks: int) -> None:
+    """The ring comes out as near when MPI is told only who its neighbours are; each process has those of its new
+    number, in their order and with their weights."""
+    for kind in ("graph", "distributed", "adjacent"):
+        found = grid(run_program, mpi, ranks, "--dims", "8", "--periodic", "--network", "racks", "--as", kind)
+        assert found["wrong"] == 0, kind
+        assert found["neighbours"] == {"renumbered": [4, 2, 2], "as_numbered": [0, 0, 8]}, kind
+
+
+@in_turns(5)
+def test_a_graph_of_fewer(run_program: Run, mpi: str, ranks: int) -> None:
+    """A rank without a vertex is left out of a graph, and has no neighbours in a distributed one."""
+    for kind in ("graph", "distributed"):
+        found = grid(run_program, mpi, ranks, "--dims", "2,2", "--network", "racks", "--as", kind)
+        assert found["wrong"] == 0 and found["warning"] == "", kind
+        ours, numbered = found["neighbours"]["renumbered"], found["neighbours"]["as_numbered"]
+        assert sum(ours) == sum(numbered) == 4 and ours[0] >= numbered[0], kind
+
+
 def test_a_grid_that_does_not_fit(run_program: Run) -> None:
     """Each rank finds that by itself, so one is enough."""
     done = run_program([ENGINES / "tessera-collectives-openmpi", "grid", "--dims", "3,2"], check=False)

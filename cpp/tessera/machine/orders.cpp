@@ -15,69 +15,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
+#include "tessera/machine/halves.h"
 
 namespace tessera::machine {
 namespace {
-
-/// Is a node of a binary tree over the ranks in topology order: every subnet is divided in two between its parts, as
-/// evenly as possible. Places are counted in ranks; the ranks of a host are a leaf.
-struct Half {
-  int begin = 0, end = 0;     // places in topology order
-  int left = -1, right = -1;  // indices of halves; -1: all on one host
-  int host = -1;
-};
-
-class Halves {
- public:
-  Halves(const Network& network, const std::vector<int>& ranks_on_host) : network_(network), ranks_(ranks_on_host) {
-    if (ranks_.size() != network.hosts.size())
-      throw InputError(
-          fmt::format("numbers of ranks for {} hosts, but the network has {}", ranks_.size(), network.hosts.size()));
-    root_ = subnet(0);
-  }
-
-  int root() const { return root_; }
-  const Half& operator[](int i) const { return all_[at(i)]; }
-
- private:
-  int subnet(int s) {
-    std::vector<int> parts;  // indices of halves with ranks
-    const auto& node = network_.subnets[at(s)];
-    for (const int part : node.subnets)
-      if (const int half = subnet(part); half >= 0) parts.push_back(half);
-    for (const int host : node.hosts) {
-      const int n = ranks_[at(host)];
-      if (n <= 0) continue;
-      parts.push_back(add({next_, next_ + n, -1, -1, host}));
-      next_ += n;
-    }
-    return parts.empty() ? -1 : join(parts);
-  }
-
-  int join(std::span<const int> parts) {
-    if (parts.size() == 1) return parts[0];
-    const int begin = all_[at(parts.front())].begin;
-    const int end = all_[at(parts.back())].end;
-    std::size_t best = 1;
-    const auto imbalance = [&](std::size_t cut) { return std::abs(begin + end - 2 * all_[at(parts[cut])].begin); };
-    for (std::size_t cut = 2; cut < parts.size(); ++cut)
-      if (imbalance(cut) < imbalance(best)) best = cut;
-    const int left = join(parts.first(best));
-    const int right = join(parts.subspan(best));
-    return add({begin, end, left, right, -1});
-  }
-
-  int add(Half half) {
-    all_.push_back(half);
-    return static_cast<int>(all_.size()) - 1;
-  }
-
-  const Network& network_;
-  const std::vector<int>& ranks_;
-  std::vector<Half> all_;
-  int next_ = 0;
-  int root_ = -1;
-};
 
 RankOrder alternate(const Halves& halves, int which) {
   const auto& half = halves[which];
@@ -324,13 +265,37 @@ std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const Rank
   return ranks;
 }
 
-std::vector<int> ranks_in_grid(const Wires& wires, const std::array<std::int64_t, 3>& dims) {
-  std::vector<int> host_of_rank, ranks_on_host;
+std::vector<int> ranks_in_order(const Wires& wires, const RankOrder& order) {
+  std::vector<int> host_of_rank;
   for (int rank = 0; rank < wires.n_ranks(); ++rank) host_of_rank.push_back(wires.host_of(rank));
+  return ranks_in_order(host_of_rank, order);
+}
+
+std::vector<int> ranks_on_hosts(const Wires& wires) {
+  std::vector<int> ranks;
   for (std::size_t host = 0; host < wires.network().hosts.size(); ++host)
-    ranks_on_host.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
-  return ranks_in_order(host_of_rank,
-                        cartesian_order(wires.network(), ranks_on_host, std::vector<int>(dims.begin(), dims.end())));
+    ranks.push_back(static_cast<int>(wires.ranks_on(static_cast<int>(host)).size()));
+  return ranks;
+}
+
+std::vector<int> ranks_in_places(const Wires& wires, int n_places,
+                                 const std::function<RankOrder(const std::vector<int>& ranks_on_host)>& order) {
+  auto left = ranks_on_hosts(wires);
+  std::vector<int> used(left.size(), 0);
+  for (const int host : wires.network().hosts_of(0)) {
+    used[at(host)] = std::min(left[at(host)], n_places);
+    left[at(host)] -= used[at(host)];
+    n_places -= used[at(host)];
+  }
+  auto all = order(used);
+  const auto others = ring_order(wires.network(), left);
+  all.insert(all.end(), others.begin(), others.end());
+  return ranks_in_order(wires, all);
+}
+
+std::vector<int> ranks_in_grid(const Wires& wires, const std::array<std::int64_t, 3>& dims) {
+  return ranks_in_order(
+      wires, cartesian_order(wires.network(), ranks_on_hosts(wires), std::vector<int>(dims.begin(), dims.end())));
 }
 
 Network network_of(const std::vector<std::string>& names, Link link) {

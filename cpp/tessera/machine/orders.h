@@ -2,6 +2,7 @@
 // lists the host of each rank, by index in Network::hosts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,15 @@ RankOrder cartesian_order(const Network& network, const std::vector<int>& ranks_
 
 /// Returns which of the ranks that are already placed takes each place of an order of the same hosts.
 std::vector<int> ranks_in_order(const std::vector<int>& host_of_rank, const RankOrder& order);
+std::vector<int> ranks_in_order(const Wires& wires, const RankOrder& order);
+
+/// Returns how many ranks of a job each host has.
+std::vector<int> ranks_on_hosts(const Wires& wires);
+
+/// Returns which ranks take the places of an order for `n_places` of them, and after these all others: whole hosts near
+/// each other have the places. `order` gets the number of ranks on each host that do.
+std::vector<int> ranks_in_places(const Wires& wires, int n_places,
+                                 const std::function<RankOrder(const std::vector<int>& ranks_on_host)>& order);
 
 /// Returns which rank of a job takes each place of a Cartesian grid (cartesian_order). Throws InputError if dims do not
 /// multiply to the number of ranks.

@@ -52,6 +52,17 @@ Chosen bytes_of(const EntryChoice& choice) {
   return chosen;
 }
 
+/// Returns a number that differs (almost always) where problems do.
+std::uint64_t key_of(const CollectiveProblem& problem) {
+  std::uint64_t key = 0;
+  const auto add = [&](auto value) { key = (key ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U; };
+  add(problem.operation);
+  add(problem.root);
+  add(problem.element_bytes);
+  for (const auto block : problem.blocks) add(block);
+  return key;
+}
+
 }  // namespace
 
 Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
@@ -84,11 +95,12 @@ int Collectives::finish(int code) {
 
 const Collectives::Planned* Collectives::plan(CollectiveProblem problem) {
   bool is_new = false;
-  auto& planned = planned_.find([&](const Planned& known) { return known.problem == problem; },
-                                [&] {
-                                  is_new = true;
-                                  return make_plan(problem);
-                                });
+  auto& planned = planned_.find(
+      key_of(problem), [&](const Planned& known) { return known.problem == problem; },
+      [&] {
+        is_new = true;
+        return make_plan(problem);
+      });
   if (!is_new && !planned.choice.is_made) planned = make_plan(std::move(problem));
   latest_planned_ = &planned;
   latest_ = &planned.choice.decision;
@@ -149,15 +161,15 @@ const Collectives::Choice& Collectives::choice_for(const CollectiveProblem& prob
                            : *std::max_element(problem.blocks.begin(), problem.blocks.end());
   const bool must_be_ours = !native::fits(largest);
   auto shape = collectives::representative(problem);
-  auto& choice =
-      choices_.find([&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
-                    [&] {
-                      Choice fresh;
-                      fresh.shape = shape;
-                      fresh.must_be_ours = must_be_ours;
-                      fresh.decision.reason = "called too seldom so far to be worth a choice";
-                      return fresh;
-                    });
+  auto& choice = choices_.find(
+      key_of(shape), [&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
+      [&] {
+        Choice fresh;
+        fresh.shape = shape;
+        fresh.must_be_ours = must_be_ours;
+        fresh.decision.reason = "called too seldom so far to be worth a choice";
+        return fresh;
+      });
   if (!choice.is_made && (must_be_ours || ++choice.n_asked > settings_.library_calls))
     choice = agree_on_choice(std::move(shape), must_be_ours);
   return choice;
@@ -174,7 +186,8 @@ Collectives::Choice Collectives::agree_on_choice(CollectiveProblem shape, bool m
   Chosen chosen;
   if (rank_ == 0) {
     try {
-      const auto best = choose_here(shape, must_be_ours);
+      const auto choose = [&] { return choose_here(shape, must_be_ours); };
+      const auto best = settings_.remember ? settings_.remember(*wires_, shape, must_be_ours, choose) : choose();
       for (const auto& candidate : best.ranked)
         decision.candidates.push_back(collectives::text_of({candidate.entry->name, candidate.parameters}));
       chosen = bytes_of(best);
@@ -221,6 +234,11 @@ EntryChoice Collectives::choose_here(const CollectiveProblem& shape, bool must_b
   return choice;
 }
 
+std::int64_t Collectives::latest_bytes() const {
+  if (!latest_planned_ || latest_ != &latest_planned_->choice.decision) return 0;
+  return collectives::bytes_of(latest_planned_->choice.shape);
+}
+
 Decision Collectives::price_latest() const {
   auto decision = *latest_;
   if (!latest_planned_ || latest_ != &latest_planned_->choice.decision) return decision;
@@ -262,9 +280,9 @@ int Collectives::run(const Schedule& schedule, const BufferAddresses& vectors, c
 }
 
 int Collectives::barrier() {
-  if (!may_plan()) return MPI_Barrier(comm_);
+  if (!may_plan()) return is_left() ? left_to_caller : MPI_Barrier(comm_);
   const auto* planned = plan({Operation::barrier, n_ranks_, 0, {1}, 0, true});
-  if (!planned) return MPI_Barrier(comm_);
+  if (!planned) return is_left() ? left_to_caller : MPI_Barrier(comm_);
   return finish(run(*planned, {}, no_element()));
 }
 

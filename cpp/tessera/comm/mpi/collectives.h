@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,7 +32,17 @@ struct CollectiveSettings {
   int library_calls = 0;                              // of a class of sizes, before a choice is made for it
   std::size_t kept_plans = 64, kept_choices = 256;
   Limits limits;
+  /// Returns a choice that another communicator made for such a problem on ranks of the same hosts, or else that of
+  /// `choose`; asked on rank 0 alone. Absent: each communicator chooses for itself.
+  std::function<collectives::EntryChoice(const machine::Wires& wires, const CollectiveProblem& shape, bool must_be_ours,
+                                         const std::function<collectives::EntryChoice()>& choose)>
+      remember;
+  bool leaves_native = false;  // what the library is to carry out is left to the caller
 };
+
+/// What an operation returns, instead of MPI's code, where it did nothing and its caller has to call the library
+/// (`CollectiveSettings::leaves_native`; not of scatterv, gatherv, all_to_allv).
+inline constexpr int left_to_caller = -1;
 
 /// Says how an operation is carried out.
 struct Decision {
@@ -63,6 +74,7 @@ class Collectives {
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
+  int rank() const { return rank_; }
   /// Returns the wires of these ranks, which are on hosts of one switch where there is no network; null where they were
   /// not placed.
   const machine::Wires* wires() const { return wires_ ? &*wires_ : nullptr; }
@@ -70,6 +82,8 @@ class Collectives {
   const Decision& latest() const { return *latest_; }
   /// Returns which plans have carried out calls.
   const std::vector<PlanUse>& uses() const { return uses_; }
+  /// Returns the size that stands for the class of the latest call (collectives::bytes_of); 0 where nothing was planned.
+  std::int64_t latest_bytes() const;
   /// Returns how often rank 0 has chosen so far.
   std::int64_t n_choices() const { return n_choices_; }
   /// Returns the latest decision with the times that are predicted for the very size of the latest call, for programs
@@ -143,6 +157,7 @@ class Collectives {
 
   bool may_plan() const { return wires_.has_value() && n_ranks_ > 1; }
   bool is_rank(int rank) const { return rank >= 0 && rank < n_ranks_; }
+  bool is_left() const { return settings_.leaves_native; }
   bool is_direct() const { return may_plan() && settings_.only && settings_.only != "native"; }
 
   /// Returns what to execute; null for the MPI library's own function.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <utility>
+#include <vector>
 
 namespace tessera::comm::mpi {
 
@@ -16,34 +17,34 @@ class Recent {
  public:
   explicit Recent(std::size_t capacity) : capacity_(std::max<std::size_t>(1, capacity)) {}
 
-  /// Returns the value for which `is` holds, or else a new one from `make`.
+  /// Returns the value that was made for this key and for which `is` holds, or else a new one from `make`. Keys differ
+  /// where values do, almost always, so that values need not be looked at.
   template <class Is, class Make>
-  Value& find(Is&& is, Make&& make) {
+  Value& find(std::uint64_t key, Is&& is, Make&& make) {
     ++now_;
-    auto place = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return is(kept.value); });
-    if (place == kept_.end()) {
+    std::size_t place = 0;
+    while (place < keys_.size() && !(keys_[place] == key && is(kept_[place]))) ++place;
+    if (place == keys_.size()) {
       auto fresh = make();
-      if (kept_.size() < capacity_) {
-        kept_.push_back({std::move(fresh), 0});
-        place = kept_.end() - 1;
+      if (place < capacity_) {
+        kept_.push_back(std::move(fresh));
+        keys_.push_back(key);
+        asked_.push_back(0);
       } else {
-        place = std::min_element(kept_.begin(), kept_.end(), [](auto& a, auto& b) { return a.asked < b.asked; });
-        place->value = std::move(fresh);
+        place = static_cast<std::size_t>(std::min_element(asked_.begin(), asked_.end()) - asked_.begin());
+        kept_[place] = std::move(fresh);
+        keys_[place] = key;
       }
     }
-    place->asked = now_;
-    return place->value;
+    asked_[place] = now_;
+    return kept_[place];
   }
 
  private:
-  struct Kept {
-    Value value;
-    std::uint64_t asked = 0;  // when
-  };
-
   std::size_t capacity_;
   std::uint64_t now_ = 0;
-  std::deque<Kept> kept_;
+  std::vector<std::uint64_t> keys_, asked_;  // of the values; when they were asked for
+  std::deque<Value> kept_;
 };
 
 }  // namespace tessera::comm::mpi

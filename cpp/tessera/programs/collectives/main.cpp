@@ -75,6 +75,10 @@ int run(int argc, char** argv, comm::Communicator& comm) {
       ->check(CLI::Range(1, 1 << 30))
       ->required();
   grid_command->add_flag("--periodic", grid.is_periodic, "the last along each direction is a neighbour of the first");
+  grid_command
+      ->add_option("--as", grid.as, "what MPI is told of: grid, or the graph of its neighbours in one of three ways")
+      ->check(CLI::IsMember({"grid", "graph", "distributed", "adjacent"}))
+      ->capture_default_str();
   grid_command->add_option("--map", grid.map, "map of the machine; default: all hosts on one switch");
   grid_command->add_option("--network", grid.network, "instead: switch, racks, segments or quads");
   auto* operations = app.add_subcommand("operations", "check what the engine's communicator does, by every entry");

@@ -1,0 +1,101 @@
+"""Measures what programs gain that let MPI renumber the ranks of a grid or a graph, with the library that `tessera mpi`
+preloads, on emulated clusters whose ranks are scattered over hosts.
+
+    python -m bench.cluster.neighbours [--network crow8-pairs] [--check] [--docs]
+
+In each job exchanges between neighbours take turns: ranks as they are numbered, and ranks along the map.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from statistics import geometric_mean, median
+
+import click
+
+from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, places, take_priority
+from bench.common.options import Common
+from bench.common.results import Figure, table
+from tessera.launch import drop_in_path
+from tests.cluster import launch
+from tests.cluster import spec as cluster_spec
+from tests.support.programs import LIBRARIES as FILES
+
+NETWORKS = ("crow8-pairs", "crow8-100+1000", "three-levels")
+GRIDS = {24: (6, 4), 32: (8, 4)}  # by number of ranks
+BYTES = 65_536  # to each neighbour
+LEAST = 1.2  # promised of the geometric mean
+
+
+@click.command()
+@click.option(
+    "--network", "networks", multiple=True, default=NETWORKS, show_default=True, help="Of tests/cluster/specs."
+)
+@click.option("--mpi", "mpis", multiple=True, type=click.Choice(launch.MPIS), default=launch.MPIS, show_default=True)
+@click.option("--repeats", type=click.IntRange(1), default=8, show_default=True, help="Turns.")
+@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
+@file_options
+def neighbours(
+    networks: tuple[str, ...],
+    mpis: tuple[str, ...],
+    repeats: int,
+    check: bool,
+    timeout: float,
+    work: Path,
+    results: Path,
+    docs: bool,
+    as_json: bool,
+) -> None:
+    """Measure exchanges between neighbours whose ranks are numbered along the map."""
+    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
+    check_place()
+    take_priority()
+    figure = Figure("neighbours", "Neighbours in grids and graphs of processes", {"repeats": repeats}, {})
+    rows: list[list[object]] = []
+    gains: list[float] = []
+    for name in networks:
+        spec = cluster_spec.read(name)
+        with launch.cluster_of(spec) as cluster:
+            map_file = Job(spec, cluster, mpis[0], launch.host_by_host(spec), timeout).find_map(common, None)
+            for mpi in mpis:
+                job = Job(spec, cluster, mpi, places(spec, 1), timeout)
+                common.say(f"{name}, {LIBRARIES[mpi]}")
+                found = exchange(job, map_file, repeats)
+                figure.data[f"{name}.{mpi}"] = found
+                for kind, times in found.items():
+                    numbered, anew = median(times["numbered"]), median(times["anew"])
+                    gains.append(numbered / anew)
+                    grid = "×".join(map(str, GRIDS[len(job.order)]))
+                    rows.append([name, LIBRARIES[mpi], f"{kind}, {grid}", 1e3 * numbered, 1e3 * anew, gains[-1]])
+    figure.tables = [
+        table(["network", "MPI", "periodic", "ranks as numbered, ms", "ranks along the map, ms", "gain"], rows)
+    ]
+    mean = geometric_mean(gains)
+    figure.notes = [
+        f"{BYTES:,} bytes to each of four neighbours (`MPI_Neighbor_alltoall`), medians of {repeats} turns; ranks are "
+        f"scattered over the slots. Geometric mean of the gains: {mean:.3g}."
+    ]
+    if mean < LEAST:
+        figure.failures = [f"neighbours gain {mean:.3g}, promised ≥ {LEAST}"]
+    figure.finish(common, check=check)
+
+
+def exchange(job: Job, map_file: Path, turns: int) -> dict[str, dict[str, list[float]]]:
+    """Returns the times (s) of exchange.py with the library that is preloaded."""
+    ours = {"LD_PRELOAD": str(drop_in_path(job.mpi)), "TESSERA_MACHINE": str(map_file), "MPI4PY_LIBMPI": FILES[job.mpi]}
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        words = [*GRIDS[len(job.order)], BYTES, turns]
+        said = job.run(sys.executable, Path(__file__).with_name("exchange.py"), *map(str, words))
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    return dict(json.loads(next(line for line in said.splitlines() if line.startswith("{"))))
+
+
+if __name__ == "__main__":
+    neighbours()

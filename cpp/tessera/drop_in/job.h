@@ -1,0 +1,80 @@
+// What a process keeps while it carries out the collective operations of a program: where the ranks of its job are, and
+// for each communicator the plans and what they took.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tessera/comm/mpi/collectives.h"
+#include "tessera/comm/mpi/placement.h"
+#include "tessera/drop_in/tally.h"
+
+namespace tessera::drop_in {
+
+/// What was chosen for problems on any communicator of this process, as programs make and free groups of the same ranks
+/// by the hundred. It may be asked by several threads at once.
+class ChoiceMemory {
+ public:
+  collectives::EntryChoice find(const machine::Wires& wires, const collectives::CollectiveProblem& shape,
+                                bool must_be_ours, const std::function<collectives::EntryChoice()>& choose);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::vector<std::int64_t>, collectives::EntryChoice> known_;
+};
+
+/// A communicator of the program whose operations may be planned.
+struct Group {
+  Group(MPI_Comm of_program, const comm::mpi::Placement& placement, const comm::mpi::CollectiveSettings& settings)
+      : comm(of_program), collectives(of_program, placement, settings) {}
+
+  MPI_Comm comm;
+  comm::mpi::Collectives collectives;
+  Tally tally;
+};
+
+/// The job of this process. Its functions may be called by several threads at once; none holds a lock while messages
+/// travel.
+class Job {
+ public:
+  /// Reads the environment (TESSERA_MACHINE, TESSERA_FORCE, TESSERA_REPORT) and the map. Returns null where nothing is
+  /// to be done. Collective over the world, from inside MPI_Init.
+  static std::unique_ptr<Job> start();
+  /// Frees what is kept for communicators, and prints the report where one was asked for. MPI has not ended.
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// Returns what is kept for a communicator; null where all of it is left to the MPI library.
+  Group* group_of(MPI_Comm comm);
+  bool has_report() const { return has_report_; }
+  /// Counts a communicator, for the report, whose ranks were numbered along the map.
+  void count_topology() { ++n_topologies_; }
+
+ private:
+  Job(std::unique_ptr<const comm::mpi::Placement> placement, comm::mpi::CollectiveSettings settings, bool has_report);
+  std::unique_ptr<Group> make_group(MPI_Comm comm) const;
+  Group* keep_group(MPI_Comm comm);
+  /// Frees what is kept for a communicator; MPI calls this when it frees that.
+  static int free_group(MPI_Comm comm, int key, void* group, void* job);
+
+  std::unique_ptr<const comm::mpi::Placement> placement_;
+  ChoiceMemory choices_;
+  comm::mpi::CollectiveSettings settings_;
+  bool has_report_;
+  std::atomic<int> n_topologies_ = 0;
+  int key_ = MPI_KEYVAL_INVALID;  // of the attribute of communicators that points to their group
+  std::mutex mutex_;              // of the following
+  std::list<std::unique_ptr<Group>> groups_;
+  Tally tally_;  // of communicators that were freed
+};
+
+}  // namespace tessera::drop_in
