@@ -21,10 +21,12 @@ _KINDS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4, "cross_terms"
 
 @dataclass(frozen=True)
 class Chain:
-    """Residues in a row, numbered from 1. Equal residues are one object."""
+    """Residues in a row, numbered from 1. Equal residues are one object. In a closed chain the first follows the
+    last."""
 
     segment: str
     residues: Sequence[Residue]
+    is_closed: bool = False
 
 
 def psf_of(chains: Sequence[Chain], table: CharmmParameters) -> Psf:
@@ -76,6 +78,8 @@ def _terms(chain: Chain, first: int) -> dict[str, IdArray]:
     def id_of(name: str, index: int) -> int | None:
         step = {"+": 1, "-": -1}.get(name[:1], 0)
         other = index + step
+        if chain.is_closed:
+            other %= len(chain.residues)
         if not 0 <= other < len(chain.residues):
             return None
         row = rows[id(chain.residues[other])].get(name[abs(step) :])

@@ -46,7 +46,8 @@ class Analysis:
             lines.append(f"  {what + 's':<12}{'mean':>9}{'deviation':>11}")
             for index, name in enumerate(names):
                 unit = "Å" if index < 3 else "°"
-                lines.append(f"    {name:<10}{values[:, index].mean():9.2f}{values[:, index].std():11.2f} {unit}")
+                mean = round(float(values[:, index].mean()), 2) + 0.0  # no −0.00
+                lines.append(f"    {name:<10}{mean:9.2f}{values[:, index].std():11.2f} {unit}")
         if self.superhelix is None:
             return "\n".join([*lines, "  superhelix  none"])
         found = self.superhelix
