@@ -13,7 +13,7 @@ from tessera.build.dna.closing import check_closed, relaxed
 from tessera.build.dna.frames import bases_of
 from tessera.build.dna.paths import Course
 from tessera.build.dna.sequence import complement
-from tessera.build.dna.strand import ForceField, Nucleotides, is_backbone
+from tessera.build.dna.strand import ForceField, Nucleotides, is_held
 from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.prepare.charmm_stream import read_cards
@@ -56,7 +56,7 @@ def build_helix(
     report("closing sugars and phosphates")
     names = psf.name.astype(str).tolist()
     before = system.positions()
-    after = relaxed(system, ~np.array([is_backbone(name) for name in names]))
+    after = relaxed(system, np.array([is_held(name) for name in names]))
     places = zip(
         names, psf.residue_name.astype(str).tolist(), psf.residue_number.tolist(), psf.segment.astype(str).tolist()
     )

@@ -40,8 +40,14 @@ class ForceField:
 
 
 def is_backbone(name: str) -> bool:
-    """Tells whether an atom is one of a sugar or a phosphate, and moves; those of bases are where their frames are."""
+    """Tells whether an atom is one of a sugar or a phosphate."""
     return "'" in name or name in ("P", "O1P", "O2P", "H5T", "H3T")
+
+
+def is_held(name: str) -> bool:
+    """Tells whether an atom stays where the frame of its base has it: the heavy atoms of bases do. Hydrogens turn away
+    from contacts, as those of methyl groups between sharply bent steps."""
+    return not is_backbone(name) and not name.startswith("H")
 
 
 class Nucleotides:
