@@ -13,6 +13,7 @@ from openmm import unit
 
 from tessera.build.dna import paths
 from tessera.build.dna.analyse import analyse
+from tessera.build.dna.closing import check_closed, inverted
 from tessera.build.dna.frames import pairs_of
 from tessera.build.dna.helix import build_helix, read_field
 from tessera.build.dna.strand import ForceField
@@ -86,6 +87,25 @@ def check_handedness(names: np.ndarray, residue: np.ndarray, position: np.ndarra
             if centre in at:
                 volume = np.linalg.det([at[str(name)] - at[centre] for name in three])
                 assert volume * sign > 1, (index, centre, volume)
+
+
+def test_strained_and_inverted_residues_are_named(built: Path) -> None:
+    system = read(built / "dna.tsr")
+    position = system.positions()
+    labels = [f"atom {row}" for row in range(system.n_atoms)]
+    assert not len(inverted(system, position, position))
+    mirrored = inverted(system, position, -position)
+    names = np.concatenate([template.atom_name for template in system.templates]).astype(str)
+    assert set(names[mirrored]) == {"C1'", "C2'", "C3'", "C4'", "C5'", "P", "C5M"}
+    with pytest.raises(InputError, match=r"atom .* came out inside out: the path is bent or twisted beyond"):
+        check_closed(system, position, -position, labels)
+    (phosphorus, *_) = np.flatnonzero(names == "P")
+    moved = position.copy()
+    moved[phosphorus] += 0.4
+    with pytest.raises(InputError, match=rf"the bond of .*atom {phosphorus}.* is \d+ % off its length"):
+        check_closed(system, position, moved, labels)
+    moved[phosphorus] -= 0.34
+    assert any("most strained" in note for note in check_closed(system, position, moved, labels))
 
 
 def test_parameters_come_back_from_the_atoms(built: Path) -> None:

@@ -23,7 +23,7 @@ from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 _STIFFER = {"bond": 8.0, "angle": 24.0}  # factors of force constants: half of these leave 6° in 1KX5's sharpest bends
 _CUTOFF = 7.0  # Å: contacts are nearer
 _FORCE, _MOVES = 2.0, 5000  # kcal/mol/Å, with the stiffer terms; a nucleosome's DNA takes 250 moves
-_ATOMS_A_THREAD = 5000  # with fewer, threads wait for each other
+_ATOMS_A_THREAD = 20_000  # with fewer, threads wait for each other
 WITHIN_BONDS, WITHIN_ANGLES = 3.0, 6.0  # %, degrees: what is expected of built atoms
 _WORST_BONDS, _WORST_ANGLES = 10.0, 25.0  # where a minimisation of the whole system would not mend it
 
@@ -83,13 +83,13 @@ def inverted(system: System, before: FloatArray, after: FloatArray) -> IdArray:
         both = np.concatenate([bonds, bonds[:, ::-1]])
         degree = np.bincount(both[:, 0], minlength=template.n_atoms)
         inside = both[template.residue[both[:, 0]] == template.residue[both[:, 1]]]
-        for atom in np.flatnonzero(degree == 4):
-            three = inside[inside[:, 0] == atom, 1][:3]
-            if len(three) < 3:
-                continue
-            rows = first[of_instance == index][:, None] + np.concatenate([[atom], three])
-            one, other = (np.linalg.det(places[rows[:, 1:]] - places[rows[:, :1]]) for places in (before, after))
-            found.append(rows[one * other < 0, 0])
+        inside = inside[np.argsort(inside[:, 0], kind="stable")]
+        count = np.bincount(inside[:, 0], minlength=template.n_atoms)
+        atom = np.flatnonzero((degree == 4) & (count >= 3))
+        three = inside[(np.cumsum(count) - count)[atom][:, None] + np.arange(3), 1]
+        rows = first[of_instance == index][:, None, None] + np.column_stack([atom, three])
+        one, other = (np.linalg.det(places[rows[..., 1:]] - places[rows[..., :1]]) for places in (before, after))
+        found.append(rows[one * other < 0][:, 0])
     return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
 
 
