@@ -22,6 +22,7 @@ from tessera.commands.build import build
 from tessera.commands.export import export
 from tessera.constants import COULOMB
 from tessera.errors import InputError
+from tessera.prepare.charmm import prepare_charmm
 from tessera.system import System, read, write
 from tests.support.oracle import Settings, reference_energies
 from tests.support.peers import energies
@@ -121,12 +122,14 @@ def test_parameters_come_back_from_the_atoms(built: Path) -> None:
 
 
 def test_energies_are_those_of_openmm_with_our_psf(built: Path, toppar: list[Path]) -> None:
-    words = [str(built / "dna.tsr"), "-o", str(built / "dna.psf"), "--force"]
+    words = [str(built / "dna.tsr"), "-o", str(built / "dna.psf"), "-o", str(built / "dna.pdb"), "--force"]
     assert CliRunner().invoke(export, words).exit_code == 0
     system = read(built / "dna.tsr")
     psf = app.CharmmPsfFile(str(built / "dna.psf"))
     peer_system = psf.createSystem(app.CharmmParameterSet(*map(str, toppar)), nonbondedMethod=app.NoCutoff)
     peer = energies(peer_system, system.positions() * unit.angstrom)
+    again = prepare_charmm(built / "dna.psf", built / "dna.pdb", toppar, vacuum=True)
+    assert again.term_counts() == system.term_counts()
     found = reference_energies(system, Settings(cutoff=None))
     coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / COULOMB["charmm"]
     for ours, theirs in (

@@ -114,7 +114,7 @@ def test_shapes_beyond_the_helix_are_refused() -> None:
         paths.nucleosome(148)
     with pytest.raises(InputError, match=r"a circle of 30 base pairs bends about a radius of 16.2 Å"):
         paths.circle(30, 36)
-    with pytest.raises(InputError, match=r"the twist is 80.00° from pair to pair, expected 15 to 55"):
+    with pytest.raises(InputError, match=r"the twist is 80.00° from pair to pair, expected 20 to 50"):
         paths.straight(30, 80)
     with pytest.raises(InputError, match=r"the pitch is 10 Å, and turns of DNA, 22.5 Å thick, would overlap"):
         paths.superhelix(147, 10, 106, 34.3)

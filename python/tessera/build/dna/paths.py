@@ -24,7 +24,7 @@ PITCH, OUTER_DIAMETER = 28.0, 106.0  # Å, of the DNA of nucleosomes (Jung et al
 #: Å: DNA with an outer diameter of 106 Å, as in the nucleosome 1KX5, has its path at 83.5 Å
 THICKNESS = 22.5
 _TIGHTEST = 25.0  # Å: the radius about which sugars and phosphates still close
-_TWISTS = (15.0, 55.0)  # degrees, within which they do
+_TWISTS = (20.0, 50.0)  # degrees, within which they do with angles at most 10° off
 _FINE = 20  # points of a curve between base pairs, from which lengths are measured
 
 
