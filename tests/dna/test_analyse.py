@@ -57,6 +57,17 @@ def test_mmcif_and_pdb_give_the_same(tmp_path: Path) -> None:
     assert np.array_equal(found.pairs, other.pairs)
 
 
+def test_strands_of_one_chain_end_at_ter(tmp_path: Path) -> None:
+    """Some programs write no names of chains; the phosphate at a 5' end is not joined to the other strand."""
+    lines = whole()
+    second = lines.index("TER") + 1
+    lines.insert(second, lines[second][:12] + " P  " + lines[second][16:])
+    blank = [line[:21] + " " + line[22:] for line in lines]
+    assert analyse(written(tmp_path, blank)).sequence == SEQUENCE
+    with pytest.raises(InputError, match=r"broken between DC 12 of chain \(blank\) and DG 1 of chain \(blank\)"):
+        analyse(written(tmp_path, [line for line in blank if not line.startswith("TER")]))
+
+
 def test_the_nucleosome_1kx5(data_folder: Path) -> None:
     """Means, twist and superhelix of 1KX5 (Davey et al. 2002) as measured independently."""
     path = data_folder / "dna_nucleosome" / "1kx5.pdb"
@@ -110,6 +121,10 @@ REFUSED = {
     "numbers": (
         lambda lines: [lines[0], lines[1][:30] + "     nan" + lines[1][38:], *lines[2:]],
         "line 1: DG 1 of chain I has coordinates that are not finite",
+    ),
+    "no place": (
+        lambda lines: [lines[0], lines[1][:30] + "   1e300" + lines[1][38:], *lines[2:]],
+        "line 1: DG 1 of chain I has coordinates that are not finite or beyond",
     ),
     "one strand": (lambda lines: lines[: lines.index("TER")], "no two of its 12 nucleotides form a pair"),
     "nothing": (lambda lines: [line.replace(" C1'", " CA ") for line in lines], "dna.pdb holds no nucleotides"),

@@ -170,6 +170,8 @@ def test_a_palindrome_has_one_kind_of_strand(field: ForceField, tmp_path: Path) 
     system = build_helix("GAATTC", paths.straight(6, paths.TWIST), field, "palindrome")
     write(system, tmp_path / "dna.tsr")
     assert len(system.templates) == 1
+    write(build_helix("GAATTC" * 8, paths.circle(48, paths.TWIST), field, "circle"), tmp_path / "circle.tsr")
+    assert analyse(tmp_path / "circle.tsr").sequence == "GAATTC" * 8
     assert analyse(tmp_path / "dna.tsr").sequence == "GAATTC"
 
 

@@ -92,6 +92,7 @@ def test_frames_do_not_turn_about_a_curve_in_a_plane(tmp_path: Path) -> None:
     [
         ("0 0 0\n0 0 nan\n", "points.txt, line 2: a number of the point '0 0 nan' is not finite"),
         ("0 0 0\n0 0 inf\n", "points.txt, line 2: a number of the point '0 0 inf' is not finite"),
+        ("0 0 0\n0 0 1e300\n", "line 2: a number of the point '0 0 1e300' is not finite or beyond"),
         ("0 0 0\n0 0\n", "points.txt, line 2: expected a point, three numbers in Å, found '0 0'"),
         ("0 0 0\n0 0 1_0\n", "line 2: expected a point"),
         ("0 0 0\n# same\n0 0 0\n", "line 3: this point is the one before it"),

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from tessera.build.dna.frames import Frames, about_z, chained
+from tessera.build.dna.nucleotides import FURTHEST
 from tessera.errors import InputError
 from tessera.prepare.text import read_text, require_file
 from tessera.system.model import FloatArray
@@ -136,8 +137,10 @@ def read_points(path: Path) -> FloatArray:
             raise InputError(
                 f"{path.name}, line {number}: expected a point, three numbers in Å, found {line.strip()[:60]!r}"
             )
-        if not np.isfinite(values).all():
-            raise InputError(f"{path.name}, line {number}: a number of the point {line.strip()[:60]!r} is not finite")
+        if not (np.abs(values) < FURTHEST).all():
+            raise InputError(
+                f"{path.name}, line {number}: a number of the point {line.strip()[:60]!r} is not finite or beyond 10⁷ Å"
+            )
         if points and values == points[-1]:
             raise InputError(f"{path.name}, line {number}: this point is the one before it: leave one of them out")
         points.append(values)

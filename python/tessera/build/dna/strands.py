@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from tessera.build.dna.frames import Frames, fitted
-from tessera.build.dna.nucleotides import NUCLEOTIDES
+from tessera.build.dna.nucleotides import FURTHEST, NUCLEOTIDES
 from tessera.errors import InputError
 from tessera.prepare.coordinates.pdb import atom_sites, first_model
 from tessera.prepare.text import Source, read_source
@@ -37,6 +37,7 @@ class Atoms:
     residue_name: NDArray[Any]
     residue: NDArray[Any]  # numbers with insertion codes, as texts
     chain: NDArray[Any]
+    piece: IdArray  # a number for each molecule, or for each stretch up to TER
     position: FloatArray  # (n,3) Å
     line: IdArray
 
@@ -80,7 +81,8 @@ def read_atoms(path: Path) -> Atoms:
 
 def _of_pdb(source: Source) -> Atoms:
     text = source.text
-    lines = first_model(text.columns(np.arange(len(text)), 0, 6))
+    head = text.columns(np.arange(len(text)), 0, 6)
+    lines = first_model(head)
     if not len(lines):
         raise InputError(f"{source.name} holds no atoms: no line begins with ATOM or HETATM")
 
@@ -88,7 +90,8 @@ def _of_pdb(source: Source) -> Atoms:
         return np.char.strip(text.columns(lines, begin, end).astype(f"U{end - begin}"))
 
     name, residue_name, chain, residue = column(12, 16), column(17, 20), column(21, 22), column(22, 27)
-    return Atoms(source.name, name, residue_name, residue, chain, text.numbers(lines, 30, 8, 3), lines + 1)
+    piece = np.searchsorted(np.flatnonzero(np.char.startswith(head, b"TER")), lines)
+    return Atoms(source.name, name, residue_name, residue, chain, piece, text.numbers(lines, 30, 8, 3), lines + 1)
 
 
 def _of_mmcif(source: Source) -> Atoms:
@@ -112,7 +115,8 @@ def _of_mmcif(source: Source) -> Atoms:
     residue = np.char.add(column("auth_seq_id", "label_seq_id"), column("pdbx_PDB_ins_code", default=""))
     names = (column("auth_atom_id", "label_atom_id"), column("auth_comp_id", "label_comp_id"))
     chain = column("auth_asym_id", "label_asym_id")
-    return Atoms(source.name, *names, residue, chain, position, np.full(len(table), -1))
+    none = np.zeros(len(table), np.int64)
+    return Atoms(source.name, *names, residue, chain, none, position, none - 1)
 
 
 def _unquoted(texts: list[str]) -> NDArray[Any]:
@@ -126,12 +130,14 @@ def _of_system(path: Path) -> Atoms:
     from tessera.export.structure import structure_of
     from tessera.system import read
 
-    found = structure_of(read(path), path.name)
+    system = read(path)
+    found = structure_of(system, path.name)
     residue_name, residue, chain = (
         texts[found.residue].astype(str) for texts in (found.residue_name, found.residue_labels(), found.chain)
     )
+    piece = np.searchsorted(system.instances()[1], np.arange(found.n_atoms), side="right")
     name, line = found.name.astype(str), np.full(found.n_atoms, -1)
-    return Atoms(path.name, name, residue_name, residue, chain, found.position, line)
+    return Atoms(path.name, name, residue_name, residue, chain, piece, found.position, line)
 
 
 def nucleotides_of(atoms: Atoms) -> Nucleotides:
@@ -142,7 +148,7 @@ def nucleotides_of(atoms: Atoms) -> Nucleotides:
         name[name == other] = usual
     begins = np.ones(len(name), bool)
     begins[1:] = np.any(
-        [column[1:] != column[:-1] for column in (atoms.residue_name, atoms.residue, atoms.chain)], axis=0
+        [column[1:] != column[:-1] for column in (atoms.residue_name, atoms.residue, atoms.chain, atoms.piece)], axis=0
     )
     residue = np.cumsum(begins) - 1
     first = np.flatnonzero(begins)
@@ -176,9 +182,9 @@ def nucleotides_of(atoms: Atoms) -> Nucleotides:
             index = chosen[rows[row]]
             raise InputError(f"{where[index]}: {labels[index]} lacks {standard.ring[column]}, an atom of its base")
         position = atoms.position[ring]
-        for row, _ in np.argwhere(~np.isfinite(position).all(axis=-1))[:1]:
+        for row, _ in np.argwhere(~(np.abs(position) < FURTHEST).all(axis=-1))[:1]:
             index = chosen[rows[row]]
-            raise InputError(f"{where[index]}: {labels[index]} has coordinates that are not finite")
+            raise InputError(f"{where[index]}: {labels[index]} has coordinates that are not finite or beyond 10⁷ Å")
         if len(rows):
             found = fitted(position, standard.places(standard.ring))
             frames.origin[rows], frames.rotation[rows] = found.origin, found.rotation
@@ -192,13 +198,15 @@ _WANTED = ("N1", "C2", "N3", "C4", "C5", "C6", "N7", "C8", "N9", "C1'", "O2'", "
 def _follow(atoms: Atoms, place: IdArray, first: IdArray, labels: list[str], where: list[str]) -> NDArray[np.bool_]:
     """Tells which nucleotides follow the one before in their chain. Raises `InputError` where a chain is broken."""
     follows = np.zeros(len(place), bool)
-    follows[1:] = atoms.chain[first[1:]] == atoms.chain[first[:-1]]
+    follows[1:] = (atoms.chain[first[1:]] == atoms.chain[first[:-1]]) & (
+        atoms.piece[first[1:]] == atoms.piece[first[:-1]]
+    )
     oxygen, phosphorus = place[:-1, _WANTED.index("O3'")], place[1:, _WANTED.index("P")]
     # A strand of a file without names of chains begins with a nucleotide without phosphate.
     follows[1:] &= phosphorus >= 0
     distance = np.linalg.norm(atoms.position[phosphorus] - atoms.position[oxygen], axis=1)
     distance[oxygen < 0] = np.inf
-    for index in np.flatnonzero(follows[1:] & (distance > _LONGEST_BOND))[:1]:
+    for index in np.flatnonzero(follows[1:] & ~(distance <= _LONGEST_BOND))[:1]:
         found = "its O3' is missing" if oxygen[index] < 0 else f"O3' and P are {distance[index]:.2f} Å apart"
         raise InputError(
             f"{where[index + 1]}: the chain is broken between {labels[index]} and {labels[index + 1]}: {found}, "
