@@ -87,13 +87,24 @@ def test_frames_do_not_turn_about_a_curve_in_a_plane(tmp_path: Path) -> None:
     assert steps_of(course)[:, 5] == pytest.approx(np.full(99, 34.3), abs=0.1)
 
 
+def test_the_twist_of_a_file_changes_along_the_path(tmp_path: Path) -> None:
+    """From 30° to 36° along 34 Å: each step has the mean of its ends."""
+    (tmp_path / "points.txt").write_text("0 0 0 30\n0 0 34 36\n")
+    found = steps_of(paths.curve(11, tmp_path / "points.txt", None))[:, 5]
+    assert found == pytest.approx(30.3 + 0.6 * np.arange(10), abs=1e-6)
+    with pytest.raises(InputError, match=r"points.txt has the twist at each point: leave --twist out"):
+        paths.curve(11, tmp_path / "points.txt", 34.0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("0 0 0 34\n0 0 90 70\n", r"the twist is \d\d.\d\d° from pair to pair, expected 20 to 50"),
+        ("0 0 0 34\n0 0 90\n", "points.txt, line 2: expected a point, three numbers in Å and perhaps a twist, as"),
         ("0 0 0\n0 0 nan\n", "points.txt, line 2: a number of the point '0 0 nan' is not finite"),
         ("0 0 0\n0 0 inf\n", "points.txt, line 2: a number of the point '0 0 inf' is not finite"),
         ("0 0 0\n0 0 1e300\n", "line 2: a number of the point '0 0 1e300' is not finite or beyond"),
-        ("0 0 0\n0 0\n", "points.txt, line 2: expected a point, three numbers in Å, found '0 0'"),
+        ("0 0 0\n0 0\n", "points.txt, line 2: expected a point, three numbers in Å and .*, found '0 0'"),
         ("0 0 0\n0 0 1_0\n", "line 2: expected a point"),
         ("0 0 0\n# same\n0 0 0\n", "line 3: this point is the one before it"),
         ("0 0 0\n", r"holds 1 point\(s\), expected at least 2"),
@@ -107,7 +118,7 @@ def test_frames_do_not_turn_about_a_curve_in_a_plane(tmp_path: Path) -> None:
 def test_paths_that_can_not_be_followed_are_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "points.txt").write_text(text)
     with pytest.raises(InputError, match=message):
-        paths.curve(20, tmp_path / "points.txt", 34.3)
+        paths.curve(20, tmp_path / "points.txt", None)
 
 
 def test_shapes_beyond_the_helix_are_refused() -> None:

@@ -34,7 +34,8 @@ def build() -> None:
     show_default=True,
     metavar="straight|circle|superhelix|FILE",
     help="Where base pairs lie: on a line; on a closed circle; on the superhelix of the nucleosome 1KX5, or of --pitch "
-    "and --diameter; or every 3.4 Å along the smooth curve through the points of a file, three numbers in Å a line.",
+    "and --diameter; or every 3.4 Å along the smooth curve through the points of a file, three numbers in Å a line, or "
+    "four with the twist there.",
 )
 @click.option(
     "--twist", type=Finite(min=0, min_open=True), help="Degrees from pair to pair [34.29, which is 10.5 pairs a turn]."
@@ -110,7 +111,7 @@ def _course(n: int, path: str, twist: float | None, pitch: float | None, diamete
         return paths.straight(n, degrees)
     if path == "circle":
         return paths.circle(n, degrees)
-    return paths.curve(n, Path(path), degrees)
+    return paths.curve(n, Path(path), twist)
 
 
 @build.command(name="analyse")

@@ -26,7 +26,7 @@ PITCH, OUTER_DIAMETER = 28.0, 106.0  # Å, of the DNA of nucleosomes (Jung et al
 THICKNESS = 22.5
 _TIGHTEST = 25.0  # Å: the radius about which sugars and phosphates still close
 _TWISTS = (20.0, 50.0)  # degrees, within which they do with angles at most 10° off
-_FINE = 20  # points of a curve between base pairs, from which lengths are measured
+_FINE, _MOST = 20, 10_000_000  # points of a curve between base pairs, from which lengths are measured; the most of them
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,16 @@ def nucleosome(n: int) -> Course:
     return Course(chained(rows[:-1, :6]), rows[:, 6:])
 
 
-def curve(n: int, path: Path, twist: float) -> Course:
-    """Returns n pairs along the curve through the points of a file, from the first on. Raises `InputError` for one that
-    is too short or too much bent."""
-    _check_twist(twist)
-    points = read_points(path)
+def curve(n: int, path: Path, twist: float | None) -> Course:
+    """Returns n pairs along the curve through the points of a file, from the first on, with this twist or that of the
+    file, which changes linearly along the curve. Raises `InputError` for a path that is too short or too much bent."""
+    table = read_points(path)
+    points = table[:, :3]
+    if table.shape[1] == 4 and twist is not None:
+        raise InputError(f"{path.name} has the twist at each point: leave --twist out, or the fourth numbers")
     at = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
     spline = CubicSpline(at, points)
-    fine = np.linspace(0, at[-1], max(int(at[-1] / RISE * _FINE), 2 * len(at)) + 1)
+    fine = np.linspace(0, at[-1], max(min(int(at[-1] / RISE * _FINE), _MOST), 2 * len(at)) + 1)
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(spline(fine), axis=0), axis=1))])
     needed = (n - 1) * RISE
     if needed > length[-1] + 1e-6:
@@ -118,12 +120,15 @@ def curve(n: int, path: Path, twist: float) -> Course:
     notes: tuple[str, ...] = ()
     if length[-1] - needed >= RISE:
         notes = (f"the last {length[-1] - needed:.1f} Å of the path {path.name} have no DNA",)
-    return Course(_twisted(spline(where), first / speed[:, None], twist), np.zeros((n, 6)), notes=notes)
+    own = np.interp(where, at, table[:, 3]) if table.shape[1] == 4 else np.full(n, TWIST if twist is None else twist)
+    for extreme in (own.min(), own.max()):
+        _check_twist(float(extreme))
+    return Course(_twisted(spline(where), first / speed[:, None], own), np.zeros((n, 6)), notes=notes)
 
 
 def read_points(path: Path) -> FloatArray:
-    """Reads points (n,3) Å: three numbers a line, by blanks or commas; text after # is a comment. Raises `InputError`
-    that names the line."""
+    """Reads points (n,3) Å, or (n,4) with the twist in degrees from pair to pair: three or four numbers a line, by
+    blanks or commas; text after # is a comment. Raises `InputError` that names the line."""
     points: list[list[float]] = []
     for number, line in enumerate(read_text(require_file(path, "path")).split("\n"), start=1):
         words = line.partition("#")[0].replace(",", " ").split()
@@ -133,15 +138,16 @@ def read_points(path: Path) -> FloatArray:
             values = [float(word.replace("_", "?")) for word in words]
         except ValueError:
             values = []
-        if len(values) != 3:
+        if len(values) not in ({len(points[0])} if points else {3, 4}):
             raise InputError(
-                f"{path.name}, line {number}: expected a point, three numbers in Å, found {line.strip()[:60]!r}"
+                f"{path.name}, line {number}: expected a point, three numbers in Å and perhaps a twist, as the first "
+                f"line has, found {line.strip()[:60]!r}"
             )
         if not (np.abs(values) < FURTHEST).all():
             raise InputError(
                 f"{path.name}, line {number}: a number of the point {line.strip()[:60]!r} is not finite or beyond 10⁷ Å"
             )
-        if points and values == points[-1]:
+        if points and values[:3] == points[-1][:3]:
             raise InputError(f"{path.name}, line {number}: this point is the one before it: leave one of them out")
         points.append(values)
     if len(points) < 2:
@@ -163,8 +169,9 @@ def _check_radius(radius: float, what: str) -> None:
         raise InputError(f"{what} bends about a radius of {radius:.1f} Å, expected at least {_TIGHTEST:g}")
 
 
-def _twisted(points: FloatArray, along: FloatArray, twist: float) -> Frames:
-    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3), by the method of double reflection."""
+def _twisted(points: FloatArray, along: FloatArray, twist: FloatArray | float) -> Frames:
+    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3), by the method of double reflection, and
+    then turned by a twist (n,) in degrees from pair to pair, half of it before and after each."""
     across = np.zeros_like(points)
     across[0] = np.cross(along[0], np.eye(3)[np.argmin(np.abs(along[0]))])
     across[0] /= np.linalg.norm(across[0])
@@ -177,4 +184,6 @@ def _twisted(points: FloatArray, along: FloatArray, twist: float) -> Frames:
         size = other @ other
         across[at + 1] = reflected - (2 / size * (other @ reflected) * other if size > 0 else 0)
     rotation = np.stack([across, np.cross(along, across), along], axis=-1)
-    return Frames(points, rotation @ about_z(np.radians(twist) * np.arange(len(points))))
+    twists = np.broadcast_to(np.radians(twist), len(points))
+    turned = np.concatenate([[0.0], np.cumsum((twists[1:] + twists[:-1]) / 2)])
+    return Frames(points, rotation @ about_z(turned))
