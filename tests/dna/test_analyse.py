@@ -98,6 +98,12 @@ def test_a_superhelix_is_found_from_its_points(climb: float, hand: str | None) -
     assert superhelix_of(np.arange(90.0).reshape(-1, 3)) is None  # straight
 
 
+def test_wobble_is_no_superhelix() -> None:
+    """Pairs off a straight axis wind about it once in ten pairs."""
+    angle = np.radians(36) * np.arange(40)
+    assert superhelix_of(np.stack([3 * np.cos(angle), 3 * np.sin(angle), 3.4 * np.arange(40)], axis=1)) is None
+
+
 def without(name: str, residue: int) -> Callable[[list[str]], list[str]]:
     return lambda lines: [
         line for line in lines if not (line[12:16].strip() == name and line[22:26] == f"{residue:4d}")

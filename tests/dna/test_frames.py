@@ -58,3 +58,13 @@ def test_a_fit_finds_the_frame_of_a_base() -> None:
         assert isinstance(found, Frames)
         assert found.origin == pytest.approx(frames.origin, abs=1e-9)
         assert found.rotation == pytest.approx(frames.rotation, abs=1e-9)
+
+
+def test_seen_from_the_other_strand_four_parameters_change_their_signs() -> None:
+    """Shift, tilt, shear and buckle do, and all others stay (Lu and Olson 2003)."""
+    steps, pairs, frames = helix()
+    first, second = bases_of(frames, pairs)
+    found, again = pairs_of(second[::-1], first[::-1])
+    signs = np.array([-1, 1, 1, -1, 1, 1])
+    assert found == pytest.approx(pairs[::-1] * signs, abs=1e-9)
+    assert parameters(again[:-1], again[1:])[0] == pytest.approx(steps[::-1] * signs, abs=1e-9)

@@ -122,7 +122,7 @@ def analyse_command(file: Path, as_json: bool) -> None:
 
     Steps between base pairs have shift, slide, rise, tilt, roll and twist, and pairs shear, stretch, stagger, buckle,
     propeller and opening, in Å and degrees, by the convention of 3DNA. The superhelix is the one nearest to the path of
-    the pairs; there is none where the path makes less than a quarter of a turn.
+    the pairs; there is none where it makes less than a quarter of a turn, or is narrower than the DNA.
 
     \b
     Examples:

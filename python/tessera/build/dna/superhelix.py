@@ -16,6 +16,7 @@ from tessera.system.model import FloatArray
 
 _FEWEST = 8  # points; six numbers describe a superhelix in space, and base pairs are noisy
 _LEAST_TURNS = 0.25  # less of a turn is the bend of a straight helix, and its circle is anywhere
+_NARROWEST = 20.0  # Å: less than DNA is thick is the wobble of pairs about a straight axis, a turn of it each 10 pairs
 _FLAT = 1e-3  # Å along the axis for a turn: less is a circle
 
 
@@ -29,8 +30,8 @@ class Superhelix:
 
 
 def superhelix_of(path: FloatArray) -> Superhelix | None:
-    """Returns the superhelix nearest to points (n,3) Å; None for a path that turns by less than a quarter, or is
-    short."""
+    """Returns the superhelix nearest to points (n,3) Å; None for a path that is short, turns by less than a quarter, or
+    winds more narrowly than DNA is thick."""
     count = len(path)
     if count < _FEWEST:
         return None
@@ -43,10 +44,9 @@ def superhelix_of(path: FloatArray) -> Superhelix | None:
     frame = np.array([axes[0], np.cross(axes[2], axes[0]), axes[2]])
     local = path @ frame.T
     flat = np.column_stack([local[:, :2], np.ones(count)])
-    x, y, constant = np.linalg.lstsq(flat, (local[:, :2] ** 2).sum(axis=1), rcond=None)[0]
-    centre = np.array([x / 2, y / 2])
-    radius = float(np.sqrt(constant + centre @ centre))
+    centre = np.linalg.lstsq(flat, (local[:, :2] ** 2).sum(axis=1), rcond=None)[0][:2] / 2
     away = local[:, :2] - centre
+    radius = float(np.linalg.norm(away, axis=1).mean())
     at = np.arange(count)
     turn, phase = np.polyfit(at, np.unwrap(np.arctan2(away[:, 1], away[:, 0])), 1)
     climb, begin = np.polyfit(at, local[:, 2], 1)
@@ -62,7 +62,7 @@ def superhelix_of(path: FloatArray) -> Superhelix | None:
     found = least_squares(deviations, [phase, turn, radius, climb, 0.0, 0.0, *centre, begin], x_scale="jac")
     _, turn, radius, climb = found.x[:4]
     turns = abs(turn) * (count - 1) / (2 * np.pi)
-    if turns < _LEAST_TURNS:
+    if turns < _LEAST_TURNS or 2 * abs(radius) < _NARROWEST:
         return None
     pitch = abs(2 * np.pi * climb / turn)
     hand = None if pitch < _FLAT else ("right" if climb * turn > 0 else "left")
