@@ -24,6 +24,7 @@ from tessera.version import __version__
 COMMANDS = {
     "prepare": ("tessera.commands.prepare:prepare", "Make a system file from CHARMM, AMBER, GROMACS or OpenMM inputs."),
     "make": ("tessera.commands.make:make", "Make a system file without input files: water boxes, crystals."),
+    "build": ("tessera.commands.build:build", "Build double helices of DNA, and measure them."),
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
@@ -58,7 +59,8 @@ OTHER_WORDS = {
     "trjconv": "`traj convert` writes trajectories in segments in other formats, `export RUN --frame N` writes a frame",
     "trjcat": "`traj combine` joins trajectories in segments",
     "trajectory": "`traj info` says what a trajectory in segments holds, `traj convert` writes other formats",
-    "analyse": "`plot` draws what a run has written; trajectories are DCD or H5MD, which analysis programs read",
+    "analyse": "`plot` draws what a run has written; trajectories are DCD or H5MD, which analysis programs read; "
+    "`build analyse` measures double helices",
     "check": "`verify` checks the files of a run; `explain` says what a run would do",
     "fsck": "`verify` checks the files of a run",
     "benchmark": "`run` prints ns/day in its report, `explain` predicts it",

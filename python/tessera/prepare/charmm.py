@@ -18,7 +18,7 @@ from tessera.errors import InputError
 from tessera.prepare.assemble import Origin, assemble, check_coordinates
 from tessera.prepare.charmm_duplicates import Key
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
-from tessera.prepare.coordinates import read_coordinates
+from tessera.prepare.coordinates import Coordinates, read_coordinates
 from tessera.prepare.flat import FlatTopology, split
 from tessera.prepare.molecule import neighbour_pairs, sorted_pairs
 from tessera.prepare.numbering import selection_of
@@ -60,11 +60,34 @@ def prepare_charmm(
     table = read_parameters(parameters)
     report("reading the PSF")
     topology = read_psf(psf)
-    flat = _flat(topology, table)
+    flat = flat_of(topology, table)
     report("reading coordinates")
     found = read_coordinates(coordinates)
     check_coordinates(flat, found)
     notes = pair_by_name(flat, found, coordinates, trust_order=trust_order)
+    names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
+    origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}", coordinates=Path(coordinates).name)
+    system = system_of(flat, table, found, origin, box, vacuum, [*topology.notes, *notes], report)
+    if len(topology.fixed):
+        held = selection_of(topology.fixed)
+        system.warnings.append(f'the PSF fixes atoms (IMOVE is 1): set fixed = "{held}" in [dynamics] of the run file')
+    return system
+
+
+def system_of(
+    flat: FlatTopology,
+    table: CharmmParameters,
+    found: Coordinates,
+    origin: Origin,
+    box: FloatArray | None = None,
+    vacuum: bool = False,
+    notes: Sequence[str] = (),
+    report: Callable[[str], None] = lambda _: None,
+) -> System:
+    """Splits a topology into templates, looks their parameters up and joins them with coordinates.
+
+    Raises `InputError` that lists missing parameters.
+    """
     report("finding molecules")
     pieces = split(flat)
     report("looking parameters up")
@@ -72,20 +95,23 @@ def prepare_charmm(
     for template, raw, first in zip(pieces.templates, pieces.raw, pieces.first_atom):
         lookup.fill(template, raw, first)
     lookup.raise_missing()
-    names = " ".join(Path(p).name for p in (psf, coordinates, *parameters))
-    origin = Origin("charmm", table.lj_rule, f"prepare charmm: {names}", coordinates=Path(coordinates).name)
-    notes = [*topology.notes, *notes, *table.notes()]
     system = assemble(
-        flat, pieces.templates, pieces.runs, lookup.force_field(), found, origin, box, vacuum, notes, report
+        flat,
+        pieces.templates,
+        pieces.runs,
+        lookup.force_field(),
+        found,
+        origin,
+        box,
+        vacuum,
+        [*notes, *table.notes()],
+        report,
     )
     system.warnings += table.warnings()
-    if len(topology.fixed):
-        held = selection_of(topology.fixed)
-        system.warnings.append(f'the PSF fixes atoms (IMOVE is 1): set fixed = "{held}" in [dynamics] of the run file')
     return system
 
 
-def _flat(psf: Psf, table: CharmmParameters) -> FlatTopology:
+def flat_of(psf: Psf, table: CharmmParameters) -> FlatTopology:
     """Returns the PSF's atoms and terms. Types that the PSF gives as numbers get their names here."""
     unique, first, codes = np.unique(psf.type, return_index=True, return_inverse=True)
     names = [table.type_name(t.decode(), float(psf.mass[i])) for t, i in zip(unique, first)]

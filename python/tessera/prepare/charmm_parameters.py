@@ -283,6 +283,13 @@ class CharmmParameters:
             out[first, second] = (rmin * RMIN_TO_SIGMA, abs(epsilon), rmin_14 * RMIN_TO_SIGMA, abs(epsilon_14))
         return dict(sorted(out.items(), key=lambda item: [wanted[n] for n in item[0]]))
 
+    def mass(self, name: str) -> float:
+        """Returns the mass (amu) that a topology's last MASS line has for a type. Raises `InputError` for none."""
+        found = [mass for (other, _), mass in self._mass.items() if other == name]
+        if not found:
+            raise InputError(f"no MASS line of the files given has the atom type {name}: add the topology that has it")
+        return found[-1]
+
     def bond(self, key: Key) -> tuple[float, float] | None:
         row = self._bonds.get(key, self._used)
         return None if row is None else (row[0], row[1])

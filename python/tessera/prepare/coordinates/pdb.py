@@ -19,7 +19,7 @@ def read_pdb(source: Source) -> Coordinates:
     """Reads the atoms of the first model."""
     text = source.text
     head = text.columns(np.arange(len(text)), 0, 6)
-    atoms = _first_model(head)
+    atoms = first_model(head)
     if not len(atoms):
         raise InputError(f"{source.name} holds no atoms: no line begins with ATOM or HETATM")
     box, has_angles = _cryst1(text, head, atoms)
@@ -27,7 +27,7 @@ def read_pdb(source: Source) -> Coordinates:
     return found.label(text.columns(atoms, 12, 16), text.columns(atoms, 22, 27), 4)
 
 
-def _first_model(head: np.ndarray) -> IdArray:
+def first_model(head: np.ndarray) -> IdArray:
     """Returns the lines of atoms up to the end of the first model; `head` (lines,) has the first six characters of
     each."""
     atoms = np.flatnonzero((head == b"ATOM  ") | (head == b"HETATM") | (head.astype("S5") == b"ATOM "))
@@ -55,7 +55,7 @@ _TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
 def read_mmcif(source: Source) -> Coordinates:
     """Reads the atoms of the first model in the first block that has atoms."""
     lines = source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
-    columns, rows = _atom_sites(lines, source.name)
+    columns, rows = atom_sites(lines, source.name)
 
     def column(*names: str) -> list[str]:
         for name in names:
@@ -85,7 +85,7 @@ def _texts(words: list[str]) -> np.ndarray:
     return np.array([word.encode("latin-1") for word in words], "S8")
 
 
-def _atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
+def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
     """Returns the names of the columns, and the rows."""
     begin = next((i for i, line in enumerate(lines) if line.startswith("_atom_site.")), None)
     if begin is None:

@@ -1,0 +1,1 @@
+"""Builds molecules from the residues and patches of CHARMM's topologies."""

@@ -1,0 +1,1 @@
+"""Builds and analyses double helices of DNA."""

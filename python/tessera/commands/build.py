@@ -1,0 +1,142 @@
+"""`tessera build` builds molecules from sequences and shapes, and measures those that are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tessera.commands.options import SeveralValues, output_option, run
+from tessera.errors import InputError
+from tessera.machine.quantities import Finite
+from tessera.printing import echo, end
+
+if TYPE_CHECKING:
+    from tessera.build.dna.paths import Course
+    from tessera.system import System
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def build() -> None:
+    """Build double helices of DNA, and measure them."""
+
+
+@build.command(cls=SeveralValues, name="dna")
+@click.argument("sequence", metavar="SEQ.fa", type=FILE)
+@click.option(
+    "--path",
+    default="straight",
+    show_default=True,
+    metavar="straight|circle|superhelix|FILE",
+    help="Where base pairs lie: on a line; on a closed circle; on the superhelix of the nucleosome 1KX5, or of --pitch "
+    "and --diameter; or every 3.4 Å along the smooth curve through the points of a file, three numbers in Å a line, or "
+    "four with the twist there.",
+)
+@click.option(
+    "--twist", type=Finite(min=0, min_open=True), help="Degrees from pair to pair [34.29, which is 10.5 pairs a turn]."
+)
+@click.option(
+    "--pitch",
+    type=Finite(min=0, min_open=True),
+    help="Pitch of a uniform left-handed superhelix, Å [28 with --diameter].",
+)
+@click.option(
+    "--diameter", type=Finite(min=0, min_open=True), help="Its diameter outside the DNA, Å [106 with --pitch]."
+)
+@click.option(
+    "--toppar",
+    multiple=True,
+    required=True,
+    type=FILE,
+    help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable.",
+)
+@output_option
+def dna_command(
+    sequence: Path,
+    path: str,
+    twist: float | None,
+    pitch: float | None,
+    diameter: float | None,
+    toppar: tuple[Path, ...],
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Build a double helix of DNA with all atoms, without a box, from the sequence of one strand in SEQ.fa.
+
+    Bases are put into their frames and stay there. Sugars and phosphates move until the force field's bonds, angles,
+    torsions and contacts are met. `tessera export` writes a PSF and coordinates of what is built.
+
+    \b
+    Examples:
+      tessera build dna dna.fa --toppar top_all36_na.rtf par_all36_na.prm -o dna.tsr
+      tessera build dna dna.fa --path superhelix --toppar top_all36_na.rtf par_all36_na.prm -o dna.tsr
+      tessera build dna dna.fa --path points.txt --twist 35 --toppar na.rtf na.prm -o dna.tsr
+    """
+
+    def made(report: Callable[[str], None]) -> System:
+        from tessera.build.dna.helix import build_helix, read_field
+        from tessera.build.dna.sequence import read_sequence
+
+        letters = read_sequence(sequence)
+        course = _course(len(letters), path, twist, pitch, diameter)
+        report("reading the force field")
+        names = " ".join(file.name for file in (sequence, *toppar))
+        return build_helix(letters, course, read_field(toppar), f"build dna: {names}", report)
+
+    run(made, output, as_json)
+
+
+def _course(n: int, path: str, twist: float | None, pitch: float | None, diameter: float | None) -> Course:
+    """Returns where n pairs lie. Raises `InputError` for options that have no meaning there."""
+    from tessera.build.dna import paths
+
+    is_uniform = pitch is not None or diameter is not None
+    if is_uniform and path != "superhelix":
+        raise InputError("--pitch and --diameter are of --path superhelix")
+    if path == "superhelix" and not is_uniform:
+        if twist is not None:
+            raise InputError(
+                "the superhelix of 1KX5 has its own twist: leave --twist out, or add --pitch and --diameter"
+            )
+        return paths.nucleosome(n)
+    degrees = paths.TWIST if twist is None else twist
+    if path == "superhelix":
+        return paths.superhelix(n, pitch or paths.PITCH, diameter or paths.OUTER_DIAMETER, degrees)
+    if path == "straight":
+        return paths.straight(n, degrees)
+    if path == "circle":
+        return paths.circle(n, degrees)
+    return paths.curve(n, Path(path), twist)
+
+
+@build.command(name="analyse")
+@click.argument("file", type=FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print the parameters of every step and pair as one JSON object.")
+def analyse_command(file: Path, as_json: bool) -> None:
+    """Measure the double helix in FILE: a PDB, mmCIF or system file. Proteins, water and ions beside it do not count.
+
+    Steps between base pairs have shift, slide, rise, tilt, roll and twist, and pairs shear, stretch, stagger, buckle,
+    propeller and opening, in Å and degrees, by the convention of 3DNA. The superhelix is the one nearest to the path of
+    the pairs; there is none where it makes less than a quarter of a turn, or is narrower than the DNA.
+
+    \b
+    Examples:
+      tessera build analyse 1kx5.pdb
+      tessera build analyse dna.tsr --json
+    """
+    from tessera.build.dna.analyse import analyse
+
+    try:
+        found = analyse(file)
+    except (InputError, OSError) as error:
+        raise end(error) from None
+    echo(json.dumps(found.facts()) if as_json else found.text())
+
+
+if __name__ == "__main__":
+    build()
