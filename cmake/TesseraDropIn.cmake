@@ -40,7 +40,7 @@ function(tessera_drop_in flavour)
     string(REPLACE "_" "-" file ${target})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} CXX_VISIBILITY_PRESET hidden
                                                LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/tessera)
-    install(TARGETS ${target} LIBRARY DESTINATION ${TESSERA_INSTALL_PROGRAMS}/../lib/tessera)
+    install(TARGETS ${target} LIBRARY DESTINATION ${TESSERA_INSTALL_DROP_IN})
   endforeach()
   add_dependencies(engines ${plans} ${preload})
 endfunction()
