@@ -14,7 +14,7 @@ function(tessera_drop_in flavour)
   list(REMOVE_DUPLICATES names)
   list(SORT names)
   list(FILTER names EXCLUDE REGEX
-       "_function$|_c$|^MPI_(Aint|Comm|Count|Datatype|File|Fint|Group|Info|Offset|Op|Request|Status)$")
+       "_function$|_c$|^MPI_(Aint|Comm|Count|Datatype|Errhandler|File|Fint|Group|Info|Offset|Op|Request|Status)$")
   set(header "#include <mpi.h>\n")
   foreach(name IN LISTS names)
     foreach(end IN ITEMS "" "_c")
