@@ -10,6 +10,7 @@ from statistics import median
 import click
 
 from bench.cluster.measured import LEAST_GAIN
+from bench.cluster.neighbours import LEAST as LEAST_OF_NEIGHBOURS
 from bench.cluster.overlap import LEAST, NEAR
 from bench.cluster.stencils import CHOICE, ORDER
 from bench.common.records import Table, link_to, measured, table_of, text_of, value
@@ -303,6 +304,8 @@ def of_clusters() -> Iterator[Promise]:
         if row["network"] != "one host" and 1 / NEAR <= ratio <= NEAR:
             shares.append(float(row["overlap"][:-1]) / 100 if row["overlap"].endswith("%") else 0.0)
     yield each("grid_overlap", "Messages of stencils between hosts: share that computing hides", shares, least=LEAST)
+    yield each("neighbours", "Exchanges between neighbours along the map: gain over ranks as numbered",
+               [value(row["gain"]) for row in cells("neighbours", "gain")], least=LEAST_OF_NEIGHBOURS)  # fmt: skip
     claims = [row["agrees"] == "yes" for row in cells("scale_grid", "agrees")]
     yield Promise("scale_grid", "Stencils on 16,384 cores: claims of Kristensen et al. (2011)", str(sum(claims)),
                   "all agree", sum(claims), len(claims))  # fmt: skip

@@ -251,14 +251,24 @@ Decision Collectives::price_latest() const {
   return decision;
 }
 
-/// Makes the communicator that carries the messages of plans, unless there is one. It is not a duplicate, as attributes
-/// that users attach to theirs must not be copied. Collective.
+/// Makes the communicator that carries the messages of plans, unless there is one. Throws std::length_error, on all
+/// ranks, where MPI has no more. It is not a duplicate, as attributes that users attach to theirs must not be copied.
+/// Collective.
 void Collectives::make_private() {
   if (private_ != MPI_COMM_NULL) return;
   MPI_Group group = MPI_GROUP_NULL;
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_group(comm_, &group);
-  MPI_Comm_create(comm_, group, &private_);
+  MPI_Comm_get_errhandler(comm_, &handler);
+  MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);  // the user's would perhaps end the program
+  const int code = MPI_Comm_create(comm_, group, &private_);
+  MPI_Comm_set_errhandler(comm_, handler);
+  MPI_Errhandler_free(&handler);
   MPI_Group_free(&group);
+  if (code != MPI_SUCCESS) {
+    private_ = MPI_COMM_NULL;
+    throw std::length_error("there is no communicator left for the messages of plans");
+  }
   MPI_Comm_set_errhandler(private_, MPI_ERRORS_RETURN);
   executor_.emplace(private_, settings_.limits);
 }

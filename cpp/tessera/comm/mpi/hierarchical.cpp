@@ -2,6 +2,7 @@
 #include "tessera/collectives/hierarchical/hierarchical.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "tessera/comm/mpi/collectives.h"
 #include "tessera/comm/mpi/native.h"
@@ -12,7 +13,10 @@ namespace tessera::comm::mpi {
 std::optional<Collectives::Inside> Collectives::make_inside(const CollectiveProblem& problem) {
   const int host = wires_->host_of(rank_);
   if (inside_ == MPI_COMM_NULL) {
-    MPI_Comm_split(private_, host, rank_, &inside_);
+    if (MPI_Comm_split(private_, host, rank_, &inside_) != MPI_SUCCESS) {
+      inside_ = MPI_COMM_NULL;
+      throw std::length_error("there is no communicator left for the ranks of a host");
+    }
     MPI_Comm_set_errhandler(inside_, MPI_ERRORS_RETURN);
   }
   const auto ranks = wires_->ranks_on(host);
