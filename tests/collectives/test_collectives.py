@@ -337,8 +337,12 @@ def test_a_class_of_sizes_is_chosen_for_once(run_program: Run, tmp_path: Path) -
             assert found["choices"] == choices, (operation, found)
             assert sum(found["plans"].values()) == 21
     case = {"operation": "all_reduce", "network": "racks", "counts": [40_000], "groups": 2, "entry": "subnets"}
-    found = check(run_program, tmp_path, [case, {**case, "order": "ranks", "entry": "ring"}], "mpich", 5)
-    assert found["choices"] == 2
+    by_hosts = {"operation": "all_reduce", "network": "racks", "counts": [40_000], "entry": "hierarchical"}
+    in_order = [{**case, "order": "ranks", "entry": "ring"}, {**by_hosts, "order": "ranks"}]
+    found = check(run_program, tmp_path, [case, *in_order, by_hosts], "mpich", 5)
+    assert found["choices"] == 4
+    assert sum(found["plans"][plan] for plan in found["plans"] if "hierarchical" in plan) == 1
+    assert found["plans"]["all_reduce: native"] == 1, "in the order of ranks there are no hosts"
     assert any("in the order of ranks" in plan for plan in found["plans"]), found["plans"]
 
 
