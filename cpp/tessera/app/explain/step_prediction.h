@@ -40,6 +40,9 @@ struct PlannedMachine {
   double transform_exchange_seconds = 0;  // of all transforms of a step, on these wires
 };
 
+/// Says which vectors ranks with replicated data gather and sum in a step.
+std::string describe_vectors(const md::Plan& plan, std::int64_t n_atoms);
+
 /// Predicts a step of `n_atoms` atoms by the plan. Atoms are taken to be as dense everywhere, so that work grows with
 /// cells; that of a transform grows with n log n of its points. Migration between cells, sums over all ranks and output
 /// are left out. Of more than 1,024 ranks the halos of 256 are counted.
