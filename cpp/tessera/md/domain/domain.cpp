@@ -115,7 +115,7 @@ void Domain::enter(const Index3& c) {
   cells_.push_back(c);
 }
 
-/// Enters the cells that a neighbour fills. This rank's own are there already.
+/// Gives the next local indices to the cells that a neighbour fills. This rank's own have theirs already.
 void Domain::enter_halo(Neighbour& neighbour, std::span<const Index3> cells) {
   const bool is_own = neighbour.rank == comm_.rank();
   neighbour.first_receive_cell = is_own ? 0 : n_cells();
