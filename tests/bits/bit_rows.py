@@ -4,7 +4,7 @@ is a system with settings; which ranks it runs on follows from its place in the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -98,6 +98,11 @@ def _baths(thermostat: str, barostat: str, coupling: str) -> Row:
     times = 2 if barostat == "monte-carlo" else 5
     settings: Settings = {**BATHS, **{f"dynamics.{key}": value for key, value in keys.items()}}
     return Row("peptide", settings, (21,), acts=lambda run: _box_moves(run, times))
+
+
+def _replicated(row: Row) -> Row:
+    """Returns the row with all atoms on every rank: one rank has them anyway."""
+    return replace(row, settings={**row.settings, "parallel.mode": "replicated"})
 
 
 def _triclinic(system: str, coupling: str) -> Row:
@@ -231,4 +236,8 @@ ROWS: dict[str, Row] = {
         "ions_in_vacuum", THROUGH_DOUBLINGS, (10, 300), acts=lambda run: bool(run.table["coulomb_real"][-1] < 4.0)
     ),
     "a mesh for Lennard-Jones": Row("peptide", {**ON_MESH, "dynamics.ensemble": "npt", "dynamics.coupling_every": 5}),
+    "replicated data": _replicated(_baths("langevin", "monte-carlo", "isotropic")),
+    "replicated restraints": _replicated(Row("lattice", RESTRAINED, (20,), RESTRAINTS, _restraint_acts)),
+    "replicated in three time steps": _replicated(Row("peptide", THREE_STEPS, (24,))),
+    "replicated vacuum": _replicated(Row("ions_in_vacuum", {**THROUGH_DOUBLINGS, "dynamics.steps": 350}, (10, 300))),
 }  # fmt: skip

@@ -175,6 +175,18 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
     assert (found.folder / "energy.csv").read_text() == (expected.folder / "energy.csv").read_text()
 
 
+@pytest.mark.mpi
+def test_each_mode_goes_on_from_the_other(runs: Runs) -> None:
+    """Replicated data change no bit, and a checkpoint does not tell which mode has left it."""
+    path = runs.run_file(sample("peptide"), SHORT)
+    legs = [("cells", 10, 3, "mpich"), ("replicated", 25, 5, "openmpi"), ("cells", 40, 2, "openmpi")]
+    for leg, (mode, last, ranks, mpi) in enumerate(legs):
+        words = [*(["--restart"] if leg else []), "--set", f"parallel.mode={mode}", "--set", f"dynamics.steps={last}"]
+        found = runs.start(path, *words, mpi=mpi, ranks=ranks)
+        assert "bit for bit" not in found.process.stderr
+    assert found.hash == runs.hash_of_one_rank(sample("peptide"), SHORT)
+
+
 def test_the_table_has_all_combinations() -> None:
     assert len({combination(turn) for turn in range(len(TABLE))}) == 2 * len(FLAVOURS) * len(RANKS)
 

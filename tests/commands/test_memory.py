@@ -24,10 +24,11 @@ def planned(runs: Runs, name: str, ranks: int, *more: str) -> dict[str, float]:
     return {**said["memory"], "bytes": total}
 
 
-def check(runs: Runs, name: str, mpi: str, ranks: int, threads: int) -> None:
+def check(runs: Runs, name: str, mpi: str, ranks: int, threads: int, mode: str = "cells") -> None:
     """The report sums over ranks, whose mean is a little less than the largest one."""
-    measured = runs.run(sample(name), FULL, mpi=mpi, ranks=ranks, threads=threads).report["memory"]
-    found = planned(runs, name, ranks, "--threads", str(threads))
+    settings: Settings = {**FULL, "parallel.mode": mode}
+    measured = runs.run(sample(name), settings, mpi=mpi, ranks=ranks, threads=threads).report["memory"]
+    found = planned(runs, name, ranks, f"parallel.mode={mode}", "--threads", str(threads))
     assert ranks * found["bytes"] == pytest.approx(measured["bytes"], rel=0.1)
     assert set(measured["by_owner"]) == set(found) - {"bytes"}
     for owner, bytes_held in measured["by_owner"].items():
@@ -43,6 +44,16 @@ def test_dhfr_on_one_rank(runs: Runs, threads: int) -> None:
 @in_turns(4)
 def test_dhfr_on_ranks(runs: Runs, mpi: str, ranks: int) -> None:
     check(runs, "dhfr", mpi, ranks, 1)
+
+
+@in_turns(3)
+def test_replicated_data(runs: Runs, mpi: str, ranks: int) -> None:
+    """All atoms are on each rank, and `tessera explain` says how many bytes of them travel in a step."""
+    check(runs, "dhfr", mpi, ranks, 1, "replicated")
+    words = ["--explain", runs.run_file(sample("dhfr"), FULL), "--ranks", str(ranks), "--measured-steps", "0"]
+    text = runs.run_engine(*words, "--set", "parallel.mode=replicated").stdout
+    assert "replicated: every rank has all atoms" in text
+    assert "all ranks gather 0.3 MB of positions, and sum 0.6 MB of forces" in text
 
 
 def test_many_ranks_need_less_each(runs: Runs) -> None:

@@ -139,6 +139,13 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
     else
       for (std::size_t d = 0; d < 3; ++d) settings.pme_grid[d] = config.pme.grid[d];
   }
+  settings.is_replicated = config.parallel.mode == DataMode::replicated;
+  constexpr std::int64_t most_replicated = 200'000'000;  // that a rank can number, with what pads cells
+  if (settings.is_replicated && system.n_atoms() > most_replicated)
+    throw InputError(fmt::format(
+        "parallel.mode is \"replicated\", by which each rank has all atoms, at most {}; this system has {}: "
+        "take parallel.mode = \"cells\"",
+        most_replicated, system.n_atoms()));
   settings.reorder = config.parallel.reorder;
   settings.machine_file = config.parallel.machine;
   if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())

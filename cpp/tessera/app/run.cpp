@@ -99,7 +99,9 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   simulation.attach(box_guard);
   outputs.attach_to(simulation);
   std::optional<CellBalancer> balancer;
-  if (config.parallel.balance && comm.size() > 1) simulation.attach(balancer.emplace(simulation));
+  // Pairs of replicated data are shared evenly whatever cells a rank owns.
+  if (config.parallel.balance && config.parallel.mode == DataMode::cells && comm.size() > 1)
+    simulation.attach(balancer.emplace(simulation));
   simulation.run();
 
   RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time()};

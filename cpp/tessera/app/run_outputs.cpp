@@ -26,8 +26,10 @@ std::int64_t peak_bytes() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-/// Counts the cells that halos take from other hosts; returns nothing where there is one host. Collective.
+/// Counts the cells that halos take from other hosts; returns nothing where there is one host, or where collective
+/// operations move the atoms. Collective.
 std::optional<HaloTraffic> halo_traffic(const md::domain::Decomposition& bricks, const comm::Communicator& comm) {
+  if (bricks.is_replicated()) return std::nullopt;
   const auto host = comm::agree_on_line(comm, "").line.host_of_rank();  // hosts have names without a map, too
   const int hosts = *std::max_element(host.begin(), host.end()) + 1;
   if (hosts == 1) return std::nullopt;

@@ -37,6 +37,7 @@ class Check {
       }
       all_gather(count);
       all_gather_any(count);
+      reduce_scatter(count);
       all_to_all(count);
       all_to_all_any(count);
       all_to_all_at_offsets(count);
@@ -142,6 +143,20 @@ class Check {
     Values all(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) / 8));
     comm_.all_gather(bytes_of(values_from(rank_, count_of(rank_))), sizes, writable_bytes_of(all));
     expect(all == side_by_side(count_of), "all_gather of blocks of known sizes");
+  }
+
+  void reduce_scatter(std::int64_t count) {
+    Values sizes, offsets{0};
+    for (int rank = 0; rank < n_; ++rank) {
+      sizes.push_back(uneven(rank, count));
+      offsets.push_back(offsets.back() + sizes.back());
+    }
+    auto sum = values_from(rank_, offsets.back());
+    Values own(static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank_)]));
+    comm_.reduce_scatter_sum(sum, sizes, own);
+    comm_.all_reduce_sum(sum);
+    expect(std::equal(own.begin(), own.end(), sum.begin() + offsets[static_cast<std::size_t>(rank_)]),
+           "reduce_scatter_sum");
   }
 
   void all_gather_any(std::int64_t count) {

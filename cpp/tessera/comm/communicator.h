@@ -118,6 +118,10 @@ class Communicator {
   /// Gathers blocks, whose sizes all ranks know, in rank order into `all` on every rank.
   void all_gather(std::span<const std::byte> block, std::span<const std::int64_t> sizes,
                   std::span<std::byte> all) const;
+  /// Sums vectors of blocks, one for each rank, whose sizes (numbers of values) all ranks know: `own` holds this rank's
+  /// block of the sum, which wraps around.
+  void reduce_scatter_sum(std::span<const std::int64_t> values, std::span<const std::int64_t> sizes,
+                          std::span<std::int64_t> own) const;
   /// Exchanges blocks of one size: block r of `outgoing` goes to rank r, block r of `incoming` comes from it.
   void all_to_all(std::span<const std::byte> outgoing, std::span<std::byte> incoming) const;
 

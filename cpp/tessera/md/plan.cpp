@@ -69,6 +69,7 @@ Plan make_plan(const SystemSummary& system, const EngineSettings& settings, cons
   Plan plan;
   plan.cells = plan_cells(system, settings, box);
   plan.bricks = bricks ? std::move(*bricks) : domain::plan_decomposition(plan.cells.grid, line);
+  plan.bricks.set_replicated(settings.is_replicated);
   if (!system.is_periodic) plan.cells.grid = plan.bricks.grid();  // which may reach further
   if (has_mesh(settings))
     plan.mesh = pme::plan_pme({settings.pme_order, settings.pair.alpha, settings.pme_grid}, box.heights(),
@@ -82,7 +83,7 @@ Plan plan_for_ranks(const model::System& system, const EngineSettings& settings,
   const auto summary = summary_of(system, atoms);
   const auto cells = plan_cells(summary, settings, box);
   comm::on_each_rank(comm, [&] {
-    check_room_for_cells(cells.grid, comm.size());
+    check_room_for_cells(cells.grid, settings.is_replicated ? 1 : comm.size());
     check_room_for_mesh(settings, comm.size());
   });
   const auto line = bricks             ? bricks->line()

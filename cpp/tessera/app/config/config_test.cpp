@@ -44,7 +44,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 92U);
+  EXPECT_EQ(names.size(), 93U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

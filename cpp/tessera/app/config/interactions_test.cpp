@@ -70,6 +70,16 @@ std::string message_of(const model::System& system, const std::string& text) {
   return "";
 }
 
+TEST(Parallel, RefusesToReplicateMoreAtomsThanARankCanNumber) {
+  const std::string replicated = "[parallel]\nmode = \"replicated\"\n";
+  auto system = atoms_from("charmm");
+  EXPECT_EQ(message_of(system, replicated), "");
+  system.set_instances({{0, 200'000'001}});
+  EXPECT_EQ(message_of(system, ""), "");
+  expect_says(message_of(system, replicated),
+              "at most 200000000; this system has 200000001: take parallel.mode = \"cells\"");
+}
+
 TEST(Interactions, DefaultsFollowTheSource) {
   EXPECT_EQ(text_resolved("charmm", ""), "force-switch from 10 to 12 Å, no tail");
   EXPECT_EQ(text_resolved("amber", ""), "cut at 9 Å, with tail");

@@ -193,7 +193,13 @@ struct OutputConfig : FrameContents {
   std::vector<SelectionConfig> selections;
 };
 
+/// Which atoms a rank has: those of its cells and of the cells around them, or all.
+enum class DataMode { cells, replicated };
+inline constexpr std::array<std::string_view, 2> data_mode_names = {"cells", "replicated"};
+constexpr const auto& names_of(DataMode) { return data_mode_names; }
+
 struct ParallelConfig {
+  DataMode mode = DataMode::cells;
   std::int64_t threads = 1;
   std::int64_t pair_search_every = 40;
   double buffer = 2.8;  // Å

@@ -443,6 +443,10 @@ Schema make_run_schema() {
 
   auto parallel = add_section(schema, "parallel", "How the work is done; results do not depend on threads or ranks.",
                               &RunConfig::parallel);
+  parallel.key(
+      "mode", &ParallelConfig::mode,
+      "cells: a rank has the atoms of its cells and of those around; replicated: it has all atoms, and sums an "
+      "even share of the pairs; the result is the same");
   parallel.key("threads", &ParallelConfig::threads, "threads of each rank").range(1, 4096);
   parallel
       .key("pair_search_every", &ParallelConfig::pair_search_every,
@@ -460,8 +464,9 @@ Schema make_run_schema() {
            "about how many steps a list of near pairs lasts; few: shorter lists, made more often; the result is the "
            "same")
       .range(0, 100);
-  parallel.key("balance", &ParallelConfig::balance,
-               "give cells to other ranks where some have more to do than others; the result is the same");
+  parallel.key(
+      "balance", &ParallelConfig::balance,
+      "give cells to other ranks where some have more to do than others, in mode \"cells\"; the result is the same");
   parallel.key(
       "reorder", &ParallelConfig::reorder,
       "give neighbouring cells to ranks of one host, then of one subnet of the map, whatever their numbers; the "

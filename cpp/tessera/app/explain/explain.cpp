@@ -110,17 +110,19 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
   layout.frame = system.box;
   const auto extent = fit_frame(layout.frame, config, system, settings);
   const auto summary = md::summary_of(system, extent);
-  md::check_room_for_cells(md::plan_cells(summary, settings, layout.frame).grid, ranks);  // all are gone through below
+  md::check_room_for_cells(md::plan_cells(summary, settings, layout.frame).grid,
+                           settings.is_replicated ? 1 : ranks);  // all are gone through below
   layout.plan = md::make_plan(summary, settings, layout.frame, line, plan_transform);
   const auto& plan = *layout.plan;
   layout.cells = plan.cells;
   layout.order = {"cells of ranks", settings.reorder ? "neighbours on one host, then in one subnet" : "as numbered",
                   settings.reorder ? network : "asked for"};
   layout.least_cells = layout.cells.grid.size();
-  for (const auto& brick : plan.bricks.bricks()) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto& brick = plan.bricks.brick(rank);
     layout.least_cells = std::min(layout.least_cells, brick.size());
     layout.most_cells = std::max(layout.most_cells, brick.size());
-    layout.most_halo_cells = std::max(layout.most_halo_cells, md::domain::n_halo_cells(layout.cells.grid, brick));
+    layout.most_halo_cells = std::max(layout.most_halo_cells, md::domain::n_halo_cells(plan.bricks, rank));
   }
   // The neighbours of the ranks with the largest bricks; a few stand for all on large machines.
   int looked_at = 0;
@@ -226,6 +228,9 @@ std::vector<Decision> list_choices(const RunConfig& config, const model::System&
                                  layout.cells.range + layout.cells.buffer, system.is_periodic ? "cut-off" : "range",
                                  system.is_periodic ? "the box and the cut-off" : "where atoms are and the cut-off")});
   choices.push_back(layout.order);
+  if (layout.plan->bricks.is_replicated())
+    choices.push_back({"data", "replicated: every rank has all atoms, and an even share of the pairs",
+                       describe_vectors(*layout.plan, system.n_atoms())});
   choices.push_back({"pair scheme", std::string(md::pair::scheme_name(settings.precision)),
                      "follows from parallel.precision, never from timing"});
   choices.push_back({"instruction set", instruction_set(), "the best this machine has; bits are the same with any"});

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <initializer_list>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "tessera/app/numbers_text.h"
 #include "tessera/collectives/choose.h"
@@ -40,8 +42,25 @@ double largest_share(const fft::TransformPlan& plan) {
   return most;
 }
 
+/// Returns the time in which all ranks get the positions of all, and each the sum of the forces on its own.
+double vector_seconds(const md::domain::Decomposition& bricks, double atoms_per_cell, const machine::Wires& wires) {
+  using collectives::Operation;
+  constexpr std::int64_t integer_bytes = 8;
+  const auto seconds_of = [&](Operation operation, double elements_of_atom, std::int64_t element_bytes) {
+    std::vector<std::int64_t> blocks;
+    for (const auto& brick : bricks.bricks())
+      blocks.push_back(std::llround(elements_of_atom * atoms_per_cell * static_cast<double>(brick.size())));
+    const auto choice =
+        collectives::choose({operation, bricks.ranks(), 0, std::move(blocks), element_bytes, true}, wires);
+    return choice.ours ? choice.ours->seconds : choice.native_seconds;
+  };
+  return seconds_of(Operation::all_gather, position_bytes, 1) +
+         seconds_of(Operation::reduce_scatter, force_bytes / integer_bytes, integer_bytes);
+}
+
 /// Returns the time in which positions go to the halo and forces come back.
 double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_cell, const machine::Wires& wires) {
+  if (bricks.is_replicated()) return vector_seconds(bricks, atoms_per_cell, wires);
   const int counted = std::min(bricks.ranks(), machine::most_halos_to_count);
   machine::ExchangeLoad positions(wires), forces(wires);
   for (int rank = 0; rank < counted; ++rank)
@@ -83,6 +102,14 @@ std::string StepPrediction::text() const {
       text += fmt::format("{}{} {:.3g} ms ({:.0f} %)", text.empty() ? "" : ", ", part.name, 1e3 * part.seconds,
                           100 * part.seconds / seconds());
   return text;
+}
+
+std::string describe_vectors(const md::Plan& plan, std::int64_t n_atoms) {
+  constexpr double padding_of_cell = 1.5;  // what the last cluster of a cell lacks
+  const auto cells = std::min(plan.cells.grid.size(), n_atoms);
+  const double slots = static_cast<double>(n_atoms) + padding_of_cell * static_cast<double>(cells);
+  return fmt::format("parallel.mode; in a step all ranks gather {} of positions, and sum {} of forces",
+                     size_text(std::llround(position_bytes * slots)), size_text(std::llround(force_bytes * slots)));
 }
 
 StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, std::int64_t n_atoms,

@@ -48,6 +48,9 @@ struct PlannedSum {
 /// Plans a sum of so many integers over all ranks as a run on a map does, with the trials of this MPI library.
 PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const std::string& machine_file);
 
+/// Says which vectors ranks with replicated data gather and sum in a step.
+std::string describe_vectors(const md::Plan& plan, std::int64_t n_atoms);
+
 /// Predicts a step of `n_atoms` atoms by the plan. Atoms are taken to be as dense everywhere, so that work grows with
 /// cells; that of a transform grows with n log n of its points. Migration between cells, sums over all ranks and output
 /// are left out. Of more than 1,024 ranks the halos of 256 are counted.

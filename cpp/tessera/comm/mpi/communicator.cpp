@@ -228,6 +228,11 @@ void Communicator::all_gather(std::span<const std::byte> block, std::span<const 
                                                   offsets.data(), MPI_BYTE));
 }
 
+void Communicator::reduce_scatter_sum(std::span<const std::int64_t> values, std::span<const std::int64_t> sizes,
+                                      std::span<std::int64_t> own) const {
+  check(implementation_->collectives->reduce_scatter(values.data(), own.data(), sizes.data(), MPI_UINT64_T, MPI_SUM));
+}
+
 void Communicator::all_to_all(std::span<const std::byte> outgoing, std::span<std::byte> incoming) const {
   const auto block = size_of(outgoing) / implementation_->size;
   check(implementation_->collectives->all_to_all(outgoing.data(), block, MPI_BYTE, incoming.data(), block, MPI_BYTE));

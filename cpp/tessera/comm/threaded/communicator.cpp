@@ -43,11 +43,12 @@ std::optional<collectives::MessagePlan> plan_for(const Communicator::Implementat
   return collectives::plan_of(*chosen->entry, problem, *self.wires, chosen->parameters);
 }
 
+/// Combines the values of all ranks; where plans leave `blocks` of the result on one rank each, the others' are not
+/// defined.
 template <class Value, class CombineTwo>
 void reduce(const Communicator& comm, const Communicator::Implementation& self, std::span<Value> values,
-            CombineTwo&& combine) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  if (const auto plan = plan_for(self, collectives::Operation::all_reduce, {count}, 0, sizeof(Value))) {
+            CombineTwo&& combine, collectives::Operation operation, std::vector<std::int64_t> blocks) {
+  if (const auto plan = plan_for(self, operation, std::move(blocks), 0, sizeof(Value))) {
     const auto combine_bytes = [&](const std::byte* elements, std::byte* target, std::int64_t n) {
       const auto* from = reinterpret_cast<const Value*>(elements);
       auto* to = reinterpret_cast<Value*>(target);
@@ -63,6 +64,17 @@ void reduce(const Communicator& comm, const Communicator::Implementation& self, 
     TESSERA_CHECK(other.size() == values.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = rank == 0 ? other[i] : combine(values[i], other[i]);
   }
+}
+
+template <class Value, class CombineTwo>
+void reduce(const Communicator& comm, const Communicator::Implementation& self, std::span<Value> values,
+            CombineTwo&& combine) {
+  reduce(comm, self, values, combine, collectives::Operation::all_reduce, {std::ssize(values)});
+}
+
+/// Adds without a sign, so that the sum wraps around.
+std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
 void copy_in_order(const std::vector<std::vector<std::byte>>& blocks, std::span<std::byte> all) {
@@ -191,9 +203,7 @@ void Communicator::broadcast(std::span<std::byte> data, int root) const {
 }
 
 void Communicator::all_reduce_sum(std::span<std::int64_t> values) const {
-  reduce(*this, *implementation_, values, [](std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-  });
+  reduce(*this, *implementation_, values, wrapping_sum);
 }
 void Communicator::all_reduce_max(std::span<std::int64_t> values) const {
   reduce(*this, *implementation_, values, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
@@ -276,6 +286,14 @@ void Communicator::all_gather(std::span<const std::byte> block, std::span<const 
   }
   std::copy(block.begin(), block.end(), all.begin() + std::accumulate(sizes.begin(), sizes.begin() + rank(), 0L));
   execute(*plan, *this, 1, nullptr, all.data());
+}
+
+void Communicator::reduce_scatter_sum(std::span<const std::int64_t> values, std::span<const std::int64_t> sizes,
+                                      std::span<std::int64_t> own) const {
+  std::vector<std::int64_t> sum(values.begin(), values.end());
+  reduce(*this, *implementation_, std::span(sum), wrapping_sum, collectives::Operation::reduce_scatter,
+         {sizes.begin(), sizes.end()});
+  std::copy_n(sum.begin() + std::accumulate(sizes.begin(), sizes.begin() + rank(), 0L), own.size(), own.begin());
 }
 
 void Communicator::all_to_all(std::span<const std::byte> outgoing, std::span<std::byte> incoming) const {

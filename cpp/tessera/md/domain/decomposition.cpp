@@ -251,6 +251,12 @@ IndexBox with_halo(const CellGrid& grid, const IndexBox& brick) {
 
 std::vector<HaloPeer> find_halo_peers(const Decomposition& decomposition, int rank) {
   std::vector<HaloPeer> peers;
+  if (decomposition.is_replicated()) {
+    for (int peer = 0; peer < decomposition.ranks(); ++peer)
+      if (peer != rank) peers.push_back({peer, decomposition.brick(rank).size(), decomposition.brick(peer).size()});
+    put_in_turn(peers, decomposition, rank);
+    return peers;
+  }
   if (decomposition.grid().is_periodic) {
     for (const auto& peer : plan_halo(decomposition, rank).peers)
       peers.push_back({peer.rank, std::ssize(peer.send), std::ssize(peer.receive)});
@@ -267,7 +273,10 @@ std::vector<HaloPeer> find_halo_peers(const Decomposition& decomposition, int ra
   return peers;
 }
 
-std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick) {
+std::int64_t n_halo_cells(const Decomposition& decomposition, int rank) {
+  const auto& grid = decomposition.grid();
+  const auto& brick = decomposition.brick(rank);
+  if (decomposition.is_replicated()) return grid.size() - brick.size();
   std::int64_t with_halo = 1;
   for (int d = 0; d < 3; ++d) with_halo *= std::min(brick.extent(d) + 2, grid.n[static_cast<std::size_t>(d)]);
   return brick.is_empty() ? 0 : with_halo - brick.size();

@@ -29,6 +29,9 @@ class Decomposition {
   /// Returns the host of each rank, according to the line.
   const std::vector<int>& host_of_rank() const { return host_of_rank_; }
   int ranks() const { return static_cast<int>(bricks_.size()); }
+  /// Tells whether each rank has the atoms of all cells, those of other ranks as its halo.
+  bool is_replicated() const { return is_replicated_; }
+  void set_replicated(bool is_replicated) { is_replicated_ = is_replicated; }
   const IndexBox& brick(int rank) const { return bricks_[static_cast<std::size_t>(rank)]; }
   const std::vector<IndexBox>& bricks() const { return bricks_; }
   /// Returns the rank that owns a cell (of the grid, not wrapped) in O(log ranks).
@@ -49,6 +52,7 @@ class Decomposition {
   std::vector<int> host_of_rank_;
   std::vector<IndexBox> bricks_;
   std::vector<Cut> tree_;
+  bool is_replicated_ = false;
 };
 
 /// Halves bricks recursively, with ranks in proportion to costs, for any number of ranks up to the number of cells. The
@@ -64,8 +68,8 @@ Decomposition plan_decomposition(const CellGrid& grid, int ranks);
 /// Returns the cost of the cells of a box.
 double cost_of(const IndexBox& box, std::span<const BrickCost> costs);
 
-/// Lists the ranks that own cells in the layer around a rank's brick, those of other hosts, which take longest, first;
-/// each rank starts with a different one.
+/// Lists the ranks that own cells of a rank's halo, those of other hosts, which take longest, first; each rank starts
+/// with a different one.
 struct HaloPeer {
   int rank;
   std::int64_t send, receive;  // cells
@@ -86,8 +90,8 @@ struct HaloPlan {
 };
 
 HaloPlan plan_halo(const Decomposition& decomposition, int rank);
-/// Counts the cells in that layer, whoever owns them. O(1).
-std::int64_t n_halo_cells(const CellGrid& grid, const IndexBox& brick);
+/// Counts the cells in a rank's halo, whoever owns them. O(1).
+std::int64_t n_halo_cells(const Decomposition& decomposition, int rank);
 
 /// Counts the cells in a rank's halo, and those of them that ranks of other hosts own.
 struct HaloCells {

@@ -263,7 +263,7 @@ TEST(PlanHalo, OtherHostsComeFirst) {
     EXPECT_TRUE(was_near);
     const auto counted = count_halo(plan, rank, host);
     EXPECT_EQ(counted.all, all);
-    EXPECT_EQ(n_halo_cells(plan.grid(), plan.brick(rank)), all);
+    EXPECT_EQ(n_halo_cells(plan, rank), all);
     EXPECT_EQ(counted.from_other_hosts, from_others);
   }
 }
@@ -280,7 +280,7 @@ TEST(Decomposition, OneCellARank) {
     const auto plan = plan_decomposition(grid, static_cast<int>(grid.size()));
     for (int rank = 0; rank < plan.ranks(); ++rank) {
       EXPECT_EQ(plan.brick(rank).size(), 1);
-      EXPECT_EQ(n_halo_cells(grid, plan.brick(rank)), count_halo(plan, rank, plan.host_of_rank()).all);
+      EXPECT_EQ(n_halo_cells(plan, rank), count_halo(plan, rank, plan.host_of_rank()).all);
     }
   }
 }

@@ -71,23 +71,28 @@ Domain::Domain(const model::System& system, Decomposition decomposition, State& 
                ThreadPool& threads)
     : system_(system), state_(state), decomposition_(std::move(decomposition)), comm_(comm), threads_(threads) {
   brick_ = decomposition_.brick(comm.rank());
-  if (is_sparse()) {
-    for (const auto& peer : find_halo_peers(decomposition_, comm.rank())) neighbours_.push_back({peer.rank, {}, 0, 0});
-  } else {
+  if (is_replicated()) {
+    for (int rank = 0; rank < comm.size(); ++rank) neighbours_.push_back({.rank = rank});
+  } else if (is_sparse()) {
+    for (const auto& peer : find_halo_peers(decomposition_, comm.rank())) neighbours_.push_back({.rank = peer.rank});
+  }
+  if (!is_sparse()) {
     for (int d = 0; d < 3; ++d) {
       table_lower_[at(d)] = brick_.lower[at(d)] - 1;
-      table_extent_[at(d)] = std::min(brick_.extent(d) + 2, grid().n[at(d)]);
+      table_extent_[at(d)] = is_replicated() ? grid().n[at(d)] : std::min(brick_.extent(d) + 2, grid().n[at(d)]);
     }
     cell_table_.assign(at(table_extent_[0] * table_extent_[1] * table_extent_[2]), -1);
     for (const auto& c : in_columns(brick_)) enter(c);
     n_owned_cells_ = n_cells();
-    for (const auto& peer : plan_halo(decomposition_, comm.rank()).peers) {
-      auto& neighbour = neighbours_.emplace_back();
-      neighbour.rank = peer.rank;
-      neighbour.first_receive_cell = n_cells();
-      neighbour.n_receive_cells = static_cast<std::int32_t>(peer.receive.size());
-      for (const auto& c : peer.receive) enter(c);
-      for (const auto& c : peer.send) neighbour.send.push_back(local_cell(c));
+    if (is_replicated()) {
+      for (auto& neighbour : neighbours_) enter_halo(neighbour, in_columns(decomposition_.brick(neighbour.rank)));
+    } else {
+      for (const auto& peer : plan_halo(decomposition_, comm.rank()).peers) {
+        auto& neighbour = neighbours_.emplace_back();
+        neighbour.rank = peer.rank;
+        enter_halo(neighbour, peer.receive);
+        for (const auto& c : peer.send) neighbour.send.push_back(local_cell(c));
+      }
     }
   }
   send_buffers_.resize(neighbours_.size());
@@ -108,6 +113,15 @@ void Domain::enter(const Index3& c) {
     cell_table_[index] = n_cells();
   }
   cells_.push_back(c);
+}
+
+/// Gives the next local indices to the cells that a neighbour fills. This rank's own have theirs already.
+void Domain::enter_halo(Neighbour& neighbour, std::span<const Index3> cells) {
+  const bool is_own = neighbour.rank == comm_.rank();
+  neighbour.first_receive_cell = is_own ? 0 : n_cells();
+  neighbour.n_receive_cells = static_cast<std::int32_t>(cells.size());
+  if (is_own) return;
+  for (const auto& c : cells) enter(c);
 }
 
 /// Returns the local index of a cell of the brick, −1 for any other; a vacuum's cell is entered by the first atom in
@@ -143,6 +157,10 @@ void Domain::put_cells_in_order(std::vector<std::int32_t>& cell_of) {
 /// Tells neighbours which cells with atoms they need, and enters those of theirs that this rank needs.
 void Domain::exchange_halo_cells() {
   if (!is_sparse()) return;
+  const auto enter_arriving = [&](const std::vector<std::vector<std::byte>>& cells) {
+    for (std::size_t n = 0; n < neighbours_.size(); ++n) enter_halo(neighbours_[n], comm::values_of<Index3>(cells[n]));
+  };
+  if (is_replicated()) return enter_arriving(comm_.all_gather(comm::bytes_of(cells_)));
   std::vector<std::vector<std::byte>> leaving(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     auto& neighbour = neighbours_[n];
@@ -157,12 +175,7 @@ void Domain::exchange_halo_cells() {
     const auto bytes = comm::bytes_of(cells);
     leaving[n].assign(bytes.begin(), bytes.end());
   }
-  const auto arriving = exchange_bytes(leaving);
-  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
-    neighbours_[n].first_receive_cell = n_cells();
-    for (const auto& c : comm::values_of<Index3>(arriving[n])) enter(c);
-    neighbours_[n].n_receive_cells = n_cells() - neighbours_[n].first_receive_cell;
-  }
+  enter_arriving(exchange_bytes(leaving));
 }
 
 std::int32_t Domain::local_cell(const Index3& wrapped) const {
@@ -288,6 +301,7 @@ Particles Domain::exchange(const std::vector<std::vector<std::byte>>& leaving) c
 
 /// Sends bytes to each neighbour and returns those received from it.
 std::vector<std::vector<std::byte>> Domain::exchange_bytes(const std::vector<std::vector<std::byte>>& leaving) const {
+  if (is_replicated()) return comm_.all_to_all(leaving);
   std::vector<comm::Request> requests;
   std::vector<std::int64_t> send_bytes(neighbours_.size()), receive_bytes(neighbours_.size());
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
@@ -427,16 +441,20 @@ void Domain::exchange_halo_structure() {
   exchange_halo_cells();
   cell_begin_.resize(at(n_cells()) + 1);
   // The number of clusters of each halo cell is sent first, then the contents of whole cells.
-  std::vector<comm::Request> requests;
   std::vector<std::vector<std::int32_t>> sent(neighbours_.size()), received(neighbours_.size());
-  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
-    const auto& neighbour = neighbours_[n];
-    received[n].resize(at(neighbour.n_receive_cells));
-    for (const auto c : neighbour.send) sent[n].push_back(cell_begin_[at(c) + 1] - cell_begin_[at(c)]);
-    requests.push_back(comm_.start_receive(comm::writable_bytes_of(received[n]), neighbour.rank, count_tag));
-    requests.push_back(comm_.start_send(comm::bytes_of(sent[n]), neighbour.rank, count_tag));
+  if (is_replicated()) {
+    received = clusters_of_all();
+  } else {
+    std::vector<comm::Request> requests;
+    for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+      const auto& neighbour = neighbours_[n];
+      received[n].resize(at(neighbour.n_receive_cells));
+      for (const auto c : neighbour.send) sent[n].push_back(cell_begin_[at(c) + 1] - cell_begin_[at(c)]);
+      requests.push_back(comm_.start_receive(comm::writable_bytes_of(received[n]), neighbour.rank, count_tag));
+      requests.push_back(comm_.start_send(comm::bytes_of(sent[n]), neighbour.rank, count_tag));
+    }
+    comm_.wait_all(requests);
   }
-  comm_.wait_all(requests);
   for (std::size_t n = 0; n < neighbours_.size(); ++n)
     for (std::int32_t k = 0; k < neighbours_[n].n_receive_cells; ++k) {
       const auto c = neighbours_[n].first_receive_cell + k;
@@ -468,6 +486,7 @@ void Domain::apply_displacements() {
 /// Fetches values of halo slots from their owners.
 template <class Value>
 void Domain::start_halo(std::vector<Value>& values, int tag) {
+  if (is_replicated()) return gather_blocks(std::as_writable_bytes(std::span(values)), sizeof(Value));
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     auto& buffer = send_buffers_[n];
@@ -495,6 +514,7 @@ void Domain::start_halo_positions() { start_halo(state_.position, position_tag);
 void Domain::finish_halo_positions() { finish(); }
 
 void Domain::start_return_of_forces(std::span<const std::int64_t> force) {
+  if (is_replicated()) return sum_blocks(force);
   for (std::size_t n = 0; n < neighbours_.size(); ++n) {
     const auto& neighbour = neighbours_[n];
     std::size_t expected = 0;
@@ -509,11 +529,15 @@ void Domain::start_return_of_forces(std::span<const std::int64_t> force) {
 
 void Domain::finish_return_of_forces(std::span<std::int64_t> force) {
   finish();
-  for (std::size_t n = 0; n < neighbours_.size(); ++n) {
-    const std::int64_t* next = receive_forces_[n].data();
-    for (const auto c : neighbours_[n].send)
-      for (auto i = at(cell_begin_[at(c)]) * 3 * cluster_size; i < at(cell_begin_[at(c) + 1]) * 3 * cluster_size; ++i)
-        add_fixed(force[i], *next++);
+  if (is_replicated()) {
+    for (std::size_t i = 0; i < receive_forces_.front().size(); ++i) add_fixed(force[i], receive_forces_.front()[i]);
+  } else {
+    for (std::size_t n = 0; n < neighbours_.size(); ++n) {
+      const std::int64_t* next = receive_forces_[n].data();
+      for (const auto c : neighbours_[n].send)
+        for (auto i = at(cell_begin_[at(c)]) * 3 * cluster_size; i < at(cell_begin_[at(c) + 1]) * 3 * cluster_size; ++i)
+          add_fixed(force[i], *next++);
+    }
   }
   std::fill(force.begin() + std::ptrdiff_t{3} * n_owned_slots_, force.end(), 0);
 }

@@ -1,9 +1,11 @@
-// Holds a rank's atoms: those of the cells it owns, then those of the halo cells around them.
+// Holds a rank's atoms: those of the cells it owns, then those of the halo cells around them, or of all other cells.
 //
 // Atoms are stored in slots, four to a cluster, and clusters in cells; a cell's last cluster is padded. Within a cell
 // the order depends only on positions and ids, so that a cell looks the same on the rank that owns it and on every rank
-// that has it in its halo. Of a vacuum only cells with atoms are there, found anew at every search, as most may be
-// empty. Hydrogen groups (and waters) belong to the cell of their key atom, so constraints never cross ranks.
+// that has it in its halo. With replicated data all other cells are halo, in blocks by owner; positions are gathered
+// from all, and forces summed so that each keeps its block (U. Borštnik et al. 2004, doi:10.1021/ci034261e). Of a
+// vacuum only cells with atoms are there, found anew at every search, as most may be empty. Hydrogen groups (and
+// waters) belong to the cell of their key atom, so constraints never cross ranks.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +42,7 @@ class Domain {
   void apply_displacements();
 
   /// Starts to fetch halo positions from their owners; those of owned atoms must not change until that has finished.
-  /// Collective.
+  /// Replicated data arrive before it returns, as plans of collectives progress only within calls. Collective.
   void start_halo_positions();
   /// Progresses the messages of MPI libraries that only do so within calls. Only the thread that started them may call
   /// this.
@@ -49,7 +51,8 @@ class Domain {
   void finish_halo_positions();
 
   /// Starts to send the forces on halo atoms, (3·slots) in units of force_unit, to their owners. They must not change
-  /// until they have arrived; those on owned atoms may. Collective.
+  /// until they have arrived; those on owned atoms may. With replicated data all ranks wait for each other here.
+  /// Collective.
   void start_return_of_forces(std::span<const std::int64_t> force);
   /// Adds the received forces to those on owned atoms and zeroes those on halo atoms.
   void finish_return_of_forces(std::span<std::int64_t> force);
@@ -62,6 +65,7 @@ class Domain {
   const CellGrid& grid() const { return decomposition_.grid(); }
   /// Returns a cell of the current box, Å.
   Box cell_box() const { return state_.box.divided(grid().whole()); }
+  int rank() const { return comm_.rank(); }
   const Decomposition& decomposition() const { return decomposition_; }
   const IndexBox& brick() const { return brick_; }
 
@@ -78,6 +82,8 @@ class Domain {
   bool is_padding(std::int32_t slot) const { return state_.id[static_cast<std::size_t>(slot)] < 0; }
   /// Returns whether cells are found anew at every search.
   bool is_sparse() const { return !grid().is_periodic; }
+  /// Tells whether the halo is all other cells, in blocks by owner; one rank has no halo.
+  bool is_replicated() const { return decomposition_.is_replicated() && comm_.size() > 1; }
   /// Returns the local index of a cell of the grid (wrapped), or −1.
   std::int32_t local_cell(const Index3& wrapped) const;
   std::int32_t slot_of(std::int64_t atom) const {
@@ -94,7 +100,7 @@ class Domain {
     return system_.templates[static_cast<std::size_t>(state_.molecule[static_cast<std::size_t>(slot)])];
   }
   /// Counts the memory beside that of the state.
-  std::size_t bytes() const { return slots_.bytes(); }
+  std::size_t bytes() const { return slots_.bytes() + blocks_.capacity() * sizeof(std::int64_t); }
 
  private:
   struct Neighbour {
@@ -104,6 +110,7 @@ class Domain {
   };
 
   void enter(const Index3& c);
+  void enter_halo(Neighbour& neighbour, std::span<const Index3> cells);
   std::int32_t own_cell(const Index3& c);
   void forget_cells();
   void put_cells_in_order(std::vector<std::int32_t>& cell_of);
@@ -118,6 +125,10 @@ class Domain {
   void exchange_halo_structure();
   template <class Value>
   void start_halo(std::vector<Value>& values, int tag);
+  std::vector<std::int64_t> block_sizes(std::int64_t values_of_slot) const;
+  std::vector<std::vector<std::int32_t>> clusters_of_all() const;
+  void gather_blocks(std::span<std::byte> values, std::int64_t bytes_of_slot);
+  void sum_blocks(std::span<const std::int64_t> force);
   void finish();
   void look_up_atoms(std::int32_t begin, std::int32_t end);
   std::int64_t group_key(std::int64_t atom) const;
@@ -130,8 +141,8 @@ class Domain {
   IndexBox brick_;
   std::vector<Index3> cells_;             // by local index
   std::vector<std::int32_t> cell_begin_;  // (cells+1) first cluster of each
-  std::vector<Neighbour> neighbours_;
-  std::vector<std::int32_t> cell_table_;                         // over the brick grown by one layer; not of a vacuum
+  std::vector<Neighbour> neighbours_;     // with replicated data all ranks by number, this one too
+  std::vector<std::int32_t> cell_table_;  // over brick and halo; not of a vacuum
   std::unordered_map<std::int64_t, std::int32_t> sparse_cells_;  // by flat index; of a vacuum
   Index3 table_lower_{}, table_extent_{};
   SlotMap slots_;
@@ -139,6 +150,7 @@ class Domain {
   std::vector<Fraction> displacement_;   // by owned slot, until applied
   std::vector<comm::Request> requests_;  // in progress
   std::vector<std::vector<std::byte>> send_buffers_;
+  std::vector<std::int64_t> blocks_;  // of replicated data, in the order of ranks
   std::vector<std::vector<std::int64_t>> receive_forces_;
 };
 }  // namespace tessera::md::domain

@@ -47,8 +47,9 @@ struct RankCounts {
   std::int64_t owned_atoms, owned_slots, slots;
 };
 
-RankCounts count_on_rank(const MeanCell& cell, const domain::CellGrid& grid, const IndexBox& brick) {
-  const auto owned = brick.size(), all = owned + domain::n_halo_cells(grid, brick);
+RankCounts count_on_rank(const MeanCell& cell, const domain::Decomposition& bricks, int rank) {
+  const auto& grid = bricks.grid();
+  const auto owned = bricks.brick(rank).size(), all = owned + domain::n_halo_cells(bricks, rank);
   // Slots are whole clusters.
   const auto slots = [&](std::int64_t cells) {
     return domain::cluster_size * rounded(cell.clusters * static_cast<double>(cells));
@@ -97,10 +98,12 @@ double cells_of_rows(const domain::CellGrid& grid, const IndexBox& brick, double
 ///
 /// Two clusters are listed where an atom of one may come near an atom of the other: where their centres are closer than
 /// the list's range and what both reach. Half of the clusters around each are in its row. The rank owns as many pairs
-/// as cells, by their midpoints.
+/// as cells, by their midpoints; of replicated data each rank has an even share.
 pair::PairCounts count_pairs(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
                              const MeanCell& cell, const RankCounts& rank, const IndexBox& brick, int threads) {
-  const double owned_cells = static_cast<double>(rank.owned_cells);
+  const bool is_replicated = plan.bricks.is_replicated();
+  const double owned_cells =
+      is_replicated ? static_cast<double>(rank.cells) / plan.bricks.ranks() : static_cast<double>(rank.owned_cells);
   const double reach = std::min(0.5 * plan.cells.buffer, system.reach_speed * settings.timestep * settings.list_steps);
   const double range = plan.cells.range + pair::list_rounding + 2 * reach;
   const double owned_clusters = cell.clusters * owned_cells;
@@ -109,7 +112,7 @@ pair::PairCounts count_pairs(const SystemContents& system, const EngineSettings&
   counts.slots = static_cast<double>(rank.slots);
   counts.cells = static_cast<double>(rank.cells);
   const double centres = range + 2 * cluster_reach(cell);
-  counts.rows = cell.clusters * cells_of_rows(plan.cells.grid, brick, centres);
+  counts.rows = cell.clusters * (is_replicated ? owned_cells : cells_of_rows(plan.cells.grid, brick, centres));
   counts.cluster_pairs = owned_clusters * 0.5 * (1 + cell.clusters / cell.volume * sphere(centres));
   // A cluster with itself, and each that it has excluded partners in, once.
   const double by_exclusion = owned_clusters + 0.5 * system.excluded_clusters * cell.atoms * owned_cells;
@@ -146,7 +149,7 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
                                       int rank, int threads) {
   const auto& brick = plan.bricks.brick(rank);
   const auto cell = mean_cell(system, plan.cells.grid);
-  const auto counts = count_on_rank(cell, plan.cells.grid, brick);
+  const auto counts = count_on_rank(cell, plan.bricks, rank);
   const auto pairs =
       pair::plan_cluster_sum(count_pairs(system, settings, plan, cell, counts, brick, threads), settings.precision);
 
@@ -154,7 +157,9 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
   const double excluded = system.is_excluding * slots / cluster_size + system.excluded_clusters * atoms;
   const auto state = State::planned_bytes(counts.slots, counts.owned_slots) +
                      domain::SlotMap::planned_bytes(static_cast<std::size_t>(counts.slots)) +
-                     static_cast<std::size_t>(counts.owned_slots) * sizeof(double);  // inverse masses
+                     static_cast<std::size_t>(counts.owned_slots) * sizeof(double) +  // inverse masses
+                     (plan.bricks.is_replicated() ? 3 * sizeof(std::int64_t) * static_cast<std::size_t>(counts.slots)
+                                                  : 0);  // forces in the order of ranks
   return {
       {memory_owners::atoms, static_cast<std::int64_t>(state)},
       {memory_owners::templates, system.template_bytes},
@@ -178,8 +183,7 @@ std::int64_t total_bytes(const std::vector<MemoryUse>& uses) {
 int find_largest_rank(const SystemContents& system, const EngineSettings& settings, const Plan& plan, int threads) {
   constexpr std::size_t least_planned = 16, most_work = std::size_t{1} << 20;  // work: ranks planned × all ranks
   const auto cells_of = [&](int rank) {
-    const auto& brick = plan.bricks.brick(rank);
-    return static_cast<double>(brick.size() + domain::n_halo_cells(plan.bricks.grid(), brick));
+    return static_cast<double>(plan.bricks.brick(rank).size() + domain::n_halo_cells(plan.bricks, rank));
   };
   // All but the mesh goes about with cells; the transform with the boxes of its stages, whose rows fill cache lines.
   const auto first = planned_memory(system, settings, plan, 0, threads);

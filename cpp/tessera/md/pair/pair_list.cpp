@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
@@ -25,7 +27,8 @@ std::vector<CellOffset> make_half_shell() {
   return offsets;
 }
 
-constexpr float nowhere = 1e30f;  // lower face of an empty box; the upper face is its negative
+constexpr std::int64_t nothing = -1;  // of a cell is in this rank's share
+constexpr float nowhere = 1e30f;      // lower face of an empty box; the upper face is its negative
 
 }  // namespace
 
@@ -42,6 +45,31 @@ std::vector<Vec3> half_shell_vectors(const domain::Domain& domain) {
                       static_cast<double>(offset[2]) * cell.c());
   return vectors;
 }
+
+namespace {
+
+/// Returns how many of a thousand pairs of clusters in a cell and the one at each offset may be within range.
+std::vector<std::int64_t> thousandths_within(const domain::Domain& domain, double range) {
+  constexpr int points = 6;                 // along each vector of a cell
+  constexpr double reach_of_cluster = 2.9;  // Å
+  const auto cell = domain.cell_box();
+  std::vector<std::int64_t> within;
+  for (const auto& between : half_shell_vectors(domain)) {
+    double near = 0, all = 0;
+    for (int p = 0; p < points * points * points; ++p) {
+      // Differences of two places in a cell are the less frequent the larger they are.
+      const auto difference = [&](int k) { return 2 * (k % points + 0.5) / points - 1; };
+      const double x = difference(p), y = difference(p / points), z = difference(p / points / points);
+      const double weight = (1 - std::abs(x)) * (1 - std::abs(y)) * (1 - std::abs(z));
+      all += weight;
+      if (norm(between + x * cell.a() + y * cell.b() + z * cell.c()) < range + reach_of_cluster) near += weight;
+    }
+    within.push_back(1 + std::llround(999 * near / all));
+  }
+  return within;
+}
+
+}  // namespace
 
 std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain) {
   std::vector<std::array<float, 3>> shifts;
@@ -63,7 +91,7 @@ std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, 
     }
     return place;
   };
-  if (!domain.brick().contains(cell_at(offset.midpoint))) return -1;
+  if (!domain.is_replicated() && !domain.brick().contains(cell_at(offset.midpoint))) return -1;
   const auto partner = domain.local_cell(cell_at(offset.cell));
   TESSERA_ASSERT(partner >= 0 || domain.is_sparse());
   return partner;
@@ -222,12 +250,48 @@ PairLister::PairLister(const domain::Domain& domain, ThreadPool& threads) : doma
   if (!domain.is_sparse()) find_inner_cells();
 }
 
-void PairLister::rebuild() {
+void PairLister::rebuild(double range) {
   if (domain_.is_sparse()) find_inner_cells();
+  if (domain_.is_replicated()) share_pairs(range);
+}
+
+/// Returns about how many entries the pairs of a cell and its partner make, in thousandths.
+std::int64_t PairLister::n_entries(std::int32_t cell, std::size_t offset, std::int32_t partner) const {
+  const std::int64_t n = domain_.first_cluster(cell + 1) - domain_.first_cluster(cell);
+  const auto n_pairs =
+      offset == 0 ? n * (n + 1) / 2 : n * (domain_.first_cluster(partner + 1) - domain_.first_cluster(partner));
+  return n_pairs * near_[offset];
+}
+
+/// Adds up the entries of all cells with their partner cells, in an order of cells that all ranks have, and takes an
+/// even share of them.
+void PairLister::share_pairs(double range) {
+  near_ = thousandths_within(domain_, range);
+  std::vector<std::int32_t> order(at(domain_.n_cells()));
+  std::iota(order.begin(), order.end(), 0);
+  const auto place = [&](std::int32_t cell) { return domain_.grid().flat(domain_.cell(cell)); };
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return place(a) < place(b); });
+  std::vector<std::int64_t> end;  // by place in the order
+  std::int64_t all = 0;
+  for (const auto cell : order) {
+    for (std::size_t o = 0; o < half_shell().size(); ++o)
+      if (const auto partner = find_partner_cell(domain_, cell, half_shell()[o]); partner >= 0)
+        all += n_entries(cell, o, partner);
+    end.push_back(all);
+  }
+  const std::int64_t ranks = domain_.decomposition().ranks();
+  share_begin_ = all * domain_.rank() / ranks;
+  share_end_ = all * (domain_.rank() + 1) / ranks;
+  entries_before_.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto begin = i == 0 ? 0 : end[i - 1];
+    entries_before_[at(order[i])] = begin < share_end_ && end[i] > share_begin_ ? begin : nothing;
+  }
 }
 
 void PairLister::find_inner_cells() {
   is_inner_.assign(at(domain_.n_cells()), 0);
+  if (domain_.is_replicated()) return;  // positions arrive before anything is summed
   std::int64_t n_inner = 0;
   for (std::int32_t cell = 0; cell < domain_.n_owned_cells(); ++cell) {
     const auto is_ours = [&](const CellOffset& offset) {
@@ -294,9 +358,14 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
     cells.lower[d].fill(nowhere);
     cells.upper[d].fill(-nowhere);
   }
+  auto before = domain_.is_replicated() ? entries_before_[at(cell)] : 0;
   for (std::size_t o = 0; o < offsets.size(); ++o) {
     const auto j = find_partner_cell(domain_, cell, offsets[o]);
     if (j < 0) continue;
+    if (domain_.is_replicated()) {
+      const auto first = std::exchange(before, before + n_entries(cell, o, j));
+      if (first < share_begin_ || first >= share_end_) continue;
+    }
     cells.begin[o] = domain_.first_cluster(j);
     cells.end[o] = domain_.first_cluster(j + 1);
     cells.reach[o] = cell_box_[at(j)].reach;
@@ -326,8 +395,11 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
   const double sphere =
       std::min(half_of_all, 4.0 / 3 * 3.1416 * math::pow(cutoff + 2.9, 3) * density / (2 * cluster_size));
   const auto n_threads = list.inner.size();
-  const double promised = sphere * domain_.n_owned_atoms() / cluster_size *
-                          static_cast<double>(std::min<std::size_t>(2, n_threads)) / static_cast<double>(n_threads);
+  const double own_atoms = domain_.is_replicated()
+                               ? static_cast<double>(domain_.system().n_atoms()) / domain_.decomposition().ranks()
+                               : domain_.n_owned_atoms();
+  const double promised = sphere * own_atoms / cluster_size * static_cast<double>(std::min<std::size_t>(2, n_threads)) /
+                          static_cast<double>(n_threads);
   // Memory that a thread has written stays in use, so it is freed if the thread got much more than its share by chance.
   for (auto* parts : {&list.inner, &list.outer}) {
     std::size_t written = 0;
@@ -351,6 +423,7 @@ void PairLister::build(std::span<const ClusterData> clusters, std::span<const fl
     cells_of_threads.work(thread, 4, [&](std::int64_t first, std::int64_t last) {
       for (auto cell = static_cast<std::int32_t>(first); cell < last; ++cell) {
         if (domain_.first_cluster(cell) == domain_.first_cluster(cell + 1)) continue;
+        if (domain_.is_replicated() && entries_before_[at(cell)] == nothing) continue;
         find_neighbour_cells(cell, list, cells);
         (is_inner_[at(cell)] ? inner : outer).add_cell(cell, cell_box_[at(cell)], cells);
       }

@@ -1,8 +1,8 @@
 // Lists which clusters of four atoms are near each other, from which pairs are summed.
 //
-// A rank lists the cell pairs whose midpoint cell it owns (midpoint cell method, cell_grid.h), so each pair of atoms is
-// listed on one rank. A *row* is one i-cluster with all clusters near it, in any order, because sums over entries are
-// in fixed point.
+// A rank lists the cell pairs whose midpoint cell it owns (midpoint cell method, cell_grid.h), or of replicated data an
+// even share of all, so each pair of atoms is listed on one rank. A *row* is one i-cluster with all clusters near it, in
+// any order, because sums over entries are in fixed point.
 #pragma once
 
 #include <array>
@@ -94,7 +94,8 @@ const std::vector<CellOffset>& half_shell();
 std::vector<Vec3> half_shell_vectors(const domain::Domain& domain);
 /// Returns the same as kernels take them.
 std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain);
-/// Returns the local cell at an offset from a cell, or −1 if another rank computes the pair.
+/// Returns the local cell at an offset from a cell, or −1 if another rank computes the pair by midpoint cells. Of
+/// replicated data it returns the cell whoever does.
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset);
 
 /// Makes lists of cluster pairs and keeps what they share.
@@ -102,15 +103,18 @@ class PairLister {
  public:
   PairLister(const domain::Domain& domain, ThreadPool& threads);
 
-  /// Follows the domain's cells after a search.
-  void rebuild();
+  /// Follows the domain's cells after a search. `range` (Å) is that of the pairs that will be listed, about.
+  void rebuild(double range);
 
   /// Lists all cluster pairs with a pair of atoms closer than cutoff + reach_i + reach_j (Å; `reach` by slot), which
   /// may interact as long as no atom moves further than its reach. No such pair is missing.
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
-  std::size_t bytes() const { return bounds_.bytes() + cell_box_.capacity() * sizeof(CellBox) + is_inner_.capacity(); }
+  std::size_t bytes() const {
+    return bounds_.bytes() + cell_box_.capacity() * sizeof(CellBox) + is_inner_.capacity() +
+           entries_before_.capacity() * sizeof(std::int64_t);
+  }
   /// Returns what bytes() would be with so many clusters and cells.
   static double planned_bytes(double clusters, double cells) {
     return ClusterBounds::planned_bytes(clusters) + cells * static_cast<double>(sizeof(CellBox) + sizeof(char));
@@ -118,6 +122,8 @@ class PairLister {
 
  private:
   void find_inner_cells();
+  void share_pairs(double range);
+  std::int64_t n_entries(std::int32_t cell, std::size_t offset, std::int32_t partner) const;
   void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
   void find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const;
 
@@ -127,6 +133,10 @@ class PairLister {
   std::vector<CellBox> cell_box_;
   std::vector<char> is_inner_;  // by local cell: whether it and all its partners are owned
   double inner_share_ = 0;      // fraction of owned cells
+  // Of replicated data: entries that are expected, added up over all cells in an order that all ranks have.
+  std::vector<std::int64_t> near_;                // thousandths of the pairs of clusters, by neighbour cell
+  std::vector<std::int64_t> entries_before_;      // by local cell
+  std::int64_t share_begin_ = 0, share_end_ = 0;  // of this rank
 };
 
 }  // namespace tessera::md::pair

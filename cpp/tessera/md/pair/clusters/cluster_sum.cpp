@@ -21,7 +21,7 @@ ClusterSum::ClusterSum(const PairData& data, Precision precision)
       clashes_(at(data.threads.size())) {}
 
 void ClusterSum::rebuild() {
-  lister_.rebuild();
+  lister_.rebuild(data_.settings.range());
   has_inner_ = false;
 }
 
