@@ -140,7 +140,7 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
       for (std::size_t d = 0; d < 3; ++d) settings.pme_grid[d] = config.pme.grid[d];
   }
   settings.is_replicated = config.parallel.mode == DataMode::replicated;
-  constexpr std::int64_t most_replicated = 200'000'000;  // that a rank can number, with what pads cells
+  constexpr std::int64_t most_replicated = 150'000'000;  // with what pads cells their bytes fit an int
   if (settings.is_replicated && system.n_atoms() > most_replicated)
     throw InputError(fmt::format(
         "parallel.mode is \"replicated\", by which each rank has all atoms, at most {}; this system has {}: "

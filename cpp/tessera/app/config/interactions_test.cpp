@@ -74,10 +74,10 @@ TEST(Parallel, RefusesToReplicateMoreAtomsThanARankCanNumber) {
   const std::string replicated = "[parallel]\nmode = \"replicated\"\n";
   auto system = atoms_from("charmm");
   EXPECT_EQ(message_of(system, replicated), "");
-  system.set_instances({{0, 200'000'001}});
+  system.set_instances({{0, 150'000'001}});
   EXPECT_EQ(message_of(system, ""), "");
   expect_says(message_of(system, replicated),
-              "at most 200000000; this system has 200000001: take parallel.mode = \"cells\"");
+              "at most 150000000; this system has 150000001: take parallel.mode = \"cells\"");
 }
 
 TEST(Interactions, DefaultsFollowTheSource) {
