@@ -37,6 +37,8 @@ def test_the_engine_runs_under_its_mpi(installed: Path, mpi: str, run_program: C
     assert ("Open MPI" in done.stdout) == (mpi == "openmpi")
     for program in ("tessera-probe", "tessera-collectives"):
         run_program([installed / "bin" / f"{program}-{mpi}", "--help"], env=bare(installed))
+    drop_in = run_program(["tessera", "mpi", "--library", mpi], env=bare(installed)).stdout.strip()
+    assert drop_in == str(installed / "lib" / "tessera" / f"libtessera-collectives-{mpi}.so")
 
 
 def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Path, run_program: Callable) -> None:
