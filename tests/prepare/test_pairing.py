@@ -52,13 +52,6 @@ def test_every_order_within_residues_gives_the_same_system(tmp_path: Path) -> No
     assert np.array_equal(found.fraction, alanine_tripeptide().fraction)
 
 
-def test_the_summary_says_so(tmp_path: Path) -> None:
-    words = ["charmm", "--psf", PSF, "--coords", PDB, "--params", *ALA3_PARAMETERS, "-o", tmp_path / "a.tsr"]
-    done = CliRunner().invoke(prepare, [str(word) for word in [*words, "--vacuum"]])
-    assert done.exit_code == 0, done.output
-    assert "note    11 atoms reordered by name" in done.output
-
-
 @pytest.mark.parametrize(
     "change",
     [
