@@ -153,7 +153,10 @@ class Figure:
         some and they are asked for."""
         self.notes += [f"Failed: {text}." for text in self.failures]
         self.write(common.results, as_json=common.as_json, docs=common.docs)
-        sys.exit(1 if (check or common.check) and self.failures else 0)
+        if not (self.failures and (check or common.check)):
+            sys.exit(0)
+        click.echo("\n".join(self.failures), err=True)
+        sys.exit(1)
 
     def write(self, folder: Path, *, as_json: bool, docs: bool) -> None:
         """Writes NAME.json and NAME.md, prints one of them, and puts the latter into its record in docs if asked to."""
