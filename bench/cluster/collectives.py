@@ -181,7 +181,7 @@ def figure_of(timings: list[Timing]) -> Figure:
     places = Counter(one.where for one in timings)
     figure.notes.append("Measured on " + "; ".join(f"{where} ({n})" for where, n in places.most_common()) + ".")
     figure.failures = measured.broken_promises(timings)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
+    figure.note_failures()
     return figure
 
 

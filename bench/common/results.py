@@ -148,10 +148,15 @@ class Figure:
         )
         return "\n\n".join([*self.tables, *self.notes, where]) + "\n"
 
+    def note_failures(self) -> None:
+        """Lists what failed below the tables, as bench.promises counts it."""
+        if self.failures:
+            self.notes.append("\n".join(f"- Failed: {text}." for text in self.failures))
+
     def finish(self, common: Common, *, check: bool = False) -> NoReturn:
         """Writes the figure with the promises that were missed, and ends the program; with status 1 where there are
         some and they are asked for."""
-        self.notes += [f"Failed: {text}." for text in self.failures]
+        self.note_failures()
         self.write(common.results, as_json=common.as_json, docs=common.docs)
         if not (self.failures and (check or common.check)):
             sys.exit(0)
