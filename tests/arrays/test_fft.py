@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tessera import fft
 from tessera.cli import cli
 from tests.arrays import one_launch
+from tests.support.drawn import Case, examples
 from tests.support.fft_cases import run
 from tests.support.programs import ENGINES, LIBRARIES, RANKS, Run, in_turns, mpirun
-
-Case = dict[str, Any]
 
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
 EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
@@ -39,16 +37,7 @@ case = st.fixed_dictionaries(
 
 def cases() -> list[Case]:
     """Returns cases with every scheme."""
-    found: list[Case] = []
-
-    @seed(4)
-    @settings(max_examples=10, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(case)
-    def add(one: Case) -> None:
-        found.extend({**one, "scheme": scheme} for scheme in SCHEMES)
-
-    add()
+    found = [{**one, "scheme": scheme} for one in examples(case, 10, 4) for scheme in SCHEMES]
     # One trial is enough, because it runs all schemes and exchanges many times.
     return [*found, {**found[0], "scheme": "trial", "exchange": "auto"}]
 

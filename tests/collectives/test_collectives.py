@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.support.drawn import Case, examples
 from tests.support.programs import (
     ENGINES,
     FLAVOURS,
@@ -35,7 +35,6 @@ from tests.support.programs import (
 #: odd and even numbers and a power of two, each for one of the MPIs; all up to 16 under both are slow tests
 ON_RANKS = in_turns(2, 3, 5, 8, also=range(1, 17))
 
-Case = dict[str, Any]
 MOVES = ["broadcast", "scatter", "scatterv", "gather", "gatherv", "all_gather", "all_gatherv", "all_to_all"]
 MOVES += ["all_to_allv"]
 REDUCTIONS = ["reduce", "all_reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"]
@@ -122,26 +121,6 @@ def complete(draw: st.DrawFn, operation: str, *, commutative: bool = True) -> Ca
         case["type"], case["op"] = draw(REDUCED if commutative else NOT_COMMUTATIVE)
         case["fractions"] = case["op"] == "sum" and case["type"] == "double" and draw(st.booleans())
     return case
-
-
-def examples(strategy: st.SearchStrategy[Case], count: int, start: int) -> list[Case]:
-    """Draws `count` different cases. They run in one launch, because launches take most of the time."""
-    found: list[Case] = []
-
-    @seed(start)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def add(case: Case) -> None:
-        found.append(case)
-
-    add()
-    return found
 
 
 @cache
