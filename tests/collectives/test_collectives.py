@@ -395,8 +395,7 @@ def test_an_unknown_entry(run_program: Run, tmp_path: Path) -> None:
     """All ranks end with one message, which suggests a known entry."""
     program = ENGINES / "tessera-collectives-openmpi"
     command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]
-    found = run_program(command, check=False)
-    assert found.returncode == 2
+    found = run_program(command, status=2)
     assert found.stderr.count("tessera-collectives: error") == 1
     assert 'did you mean "ring"?' in found.stderr
 
@@ -470,8 +469,7 @@ def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
     file.write_text(json.dumps(machine_map()))
     before = file.read_text()
     command = [*mpirun("openmpi", 3), ENGINES / "tessera-collectives-openmpi", "tune", file]
-    found = run_program(command, check=False)
-    assert found.returncode == 2
+    found = run_program(command, status=2)
     assert found.stderr.count("tessera-collectives: error") == 1 and "of another cluster" in found.stderr
     assert file.read_text() == before
 
@@ -480,8 +478,7 @@ def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Pa
     file = tmp_path / "map.json"
     file.write_text(json.dumps(machine_map()))
     command = [*mpirun("openmpi", 2), ENGINES / "tessera-collectives-openmpi", "tune", file, "-o", "/no/such/map.json"]
-    found = run_program(command, check=False)
-    assert found.returncode == 2
+    found = run_program(command, status=2)
     assert found.stderr.count("/no/such/map.json: there is no folder /no/such") == 1
 
 

@@ -257,8 +257,8 @@ def test_a_damaged_file_is_refused(runs: Runs, tmp_path: Path, dataset: str, val
         file[name] = np.array(values, dtype)
         if dataset == "parameter" and not np.isnan(values).any():
             file[name][:, 0] = 1.0
-    found = runs.run(path, PAIRS, check=False)
-    assert found.process.returncode == 2 and message in found.process.stderr
+    found = runs.run(path, PAIRS, status=2)
+    assert message in found.process.stderr
 
 
 RUN: Settings = {**MESH, "dynamics.steps": 40, "dynamics.timestep": 2.0, "output.energy_every": 10}
