@@ -45,8 +45,6 @@ def pair_schemes(
       python -m papers.pair_schemes --data DATA --docs
       python -m papers.pair_schemes --system dhfr --function table --steps 10 --repeats 1
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     functions = functions or ("analytic", "table")
     figure = common.figure("pair_schemes", "Pair schemes")
     kinds = [(scheme, f) for f in functions for scheme, _, _ in ENTRIES if f == "analytic" or scheme != "cluster"]

@@ -83,7 +83,8 @@ def script(
     if check:
         known.append(option("--check", is_flag=True, help=f"End with status 1 where {check}."))
     if steps is not None:
-        known.append(option("--steps", type=click.IntRange(0), default=steps, show_default=True, help=steps_help))
+        least = min(steps, 1)  # 0 has a meaning where it is the default
+        known.append(option("--steps", type=click.IntRange(least), default=steps, show_default=True, help=steps_help))
     if repeats is not None:
         times = "Number of times that each run is done."
         known.append(option("--repeats", type=click.IntRange(1), default=repeats, show_default=True, help=times))

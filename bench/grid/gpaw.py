@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -12,7 +10,7 @@ from statistics import median
 import click
 
 from bench.common.options import Common, script
-from bench.common.process import ENVIRONMENT, measure
+from bench.common.process import on_ranks
 from bench.common.results import table
 
 OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation", "poisson-fast", "poisson-fd")
@@ -49,16 +47,8 @@ def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int
 
 
 def measured(common: Common, ranks: int, words: Sequence[str], repeats: int) -> Times:
-    launcher = ["mpirun.openmpi", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
     backend = {"GPAW_MPI_BACKEND": "cgpaw"} if ranks > 1 else {}
-    outcome = measure(
-        [*launcher, sys.executable, "-m", "bench.grid.gpaw_child", *words, str(repeats)],
-        folder=common.work / "runs" / "gpaw",
-        launcher=len(launcher),
-        environment={**ENVIRONMENT, "OPENBLAS_NUM_THREADS": "1", **backend},
-        timeout=1800,
-    )
-    found: Times = json.loads(outcome.stdout.splitlines()[-1])
+    found: Times = on_ranks(ranks, "bench.grid.gpaw_child", *words, repeats, OPENBLAS_NUM_THREADS="1", **backend)
     common.say(f"{ranks} ranks, {' '.join(words)}: {ratio(found):.2f}")
     return found
 

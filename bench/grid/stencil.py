@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from statistics import median
 
 import click
@@ -11,7 +9,7 @@ import numpy as np
 
 from bench.common import limits
 from bench.common.options import Common, script
-from bench.common.process import ENVIRONMENT, measure
+from bench.common.process import on_ranks
 from bench.common.results import table
 
 # Points along an edge and fields.
@@ -22,18 +20,9 @@ PROMISED_FLOAT = 1.9  # times as fast as double precision there
 PROMISED_HALO = 1.1  # times the time on two ranks over that of two threads, from 144³ on
 
 
-def seconds(common: Common, ranks: int, threads: int, words: tuple[object, ...]) -> float:
+def seconds(ranks: int, threads: int, words: tuple[object, ...]) -> float:
     """Returns the median time of a call."""
-    launcher = ["mpirun.openmpi", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
-    program = [sys.executable, "-m", "bench.grid.stencil_child", *map(str, words), str(threads), "9"]
-    run = measure(
-        [*launcher, *program],
-        folder=common.work / "runs" / "grid",
-        launcher=len(launcher),
-        environment={**ENVIRONMENT, "MPI4PY_LIBMPI": "libmpi.so.40", "OPENBLAS_NUM_THREADS": "1"},
-        timeout=600,
-    )
-    return median(json.loads(run.stdout.splitlines()[-1]))
+    return median(on_ranks(ranks, "bench.grid.stencil_child", *words, threads, 9, OPENBLAS_NUM_THREADS="1"))
 
 
 def missed(n: int, share: float, halo: float, gain: float) -> list[str]:
@@ -69,7 +58,7 @@ def stencil(common: Common, order: str, repeats: int) -> None:
             triads.append(limits.triad(common, 2, 3 * 8 * 2 * 192**3))
             for dtype in DTYPES:
                 for ranks in (1, 2) if dtype == "float64" else (1,):
-                    one = seconds(common, ranks, 2 if ranks == 1 else 1, (n, fields, dtype, order))
+                    one = seconds(ranks, 2 if ranks == 1 else 1, (n, fields, dtype, order))
                     times.setdefault((n, fields, dtype, ranks), []).append(one / fields)
     triad = median(triads)
     figure = common.figure("stencil", "Stencils")

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from bench.common.options import Common, script
+from bench.common.process import on_ranks
 from bench.common.results import ROOT, table
-from bench.io.raw import BUFFERED, DIRECT, in_turns, on_ranks, rows_of
+from bench.io.raw import BUFFERED, DIRECT, in_turns, rows_of
 
 sys.path.insert(0, str(ROOT / "python"))
 

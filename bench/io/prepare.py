@@ -52,7 +52,7 @@ def prepare(common: Common, layout: str, steps: int, repeats: int) -> None:
     if steps:
         run = engine.run(
             folder / "apoa1_1m.tsr",
-            engine.merge(engine.interactions(12.0), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}),
+            engine.without_frames(12.0, steps),
             common.work / "runs" / "million",
             where,
         )

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
-
-from bench.common.process import ENVIRONMENT, measure
-from bench.common.results import ROOT
 
 BLOCK = 8 << 20  # bytes that a writer hands over at once
 PAGE = 4096  # bytes, of which direct I/O takes whole ones
@@ -58,16 +53,6 @@ def can_write_directly(folder: Path) -> bool:
     finally:
         path.unlink(missing_ok=True)
     return True
-
-
-def on_ranks(ranks: int, module: str, *words: object) -> dict[str, Any]:
-    """Runs a module of this package on ranks of Open MPI, also more than there are cores, and returns the JSON object
-    that the root prints last."""
-    launcher = ["mpirun.openmpi", "-n", str(ranks)]
-    awake = {"OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1"}
-    command = [*launcher, sys.executable, "-m", module, *map(str, words)]
-    done = measure(command, folder=ROOT, launcher=3, environment={**ENVIRONMENT, **awake}, timeout=900)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def in_turns(comm: Any, ours: Callable[[], None], folder: Path, content: bytes, repeats: int) -> dict[str, Any]:

@@ -18,8 +18,8 @@ import click
 import numpy as np
 
 from bench.common.options import Common, script
+from bench.common.process import on_ranks
 from bench.common.results import table
-from bench.io.raw import on_ranks
 from tessera import launch
 
 PROMISE = 400e6  # bytes/s of text, or

@@ -11,9 +11,10 @@ from pathlib import Path
 import click
 
 from bench.common.options import Common, script
+from bench.common.process import on_ranks
 from bench.common.results import table
 from bench.io.checkpoint import WRITERS
-from bench.io.raw import BUFFERED, in_turns, on_ranks, rows_of
+from bench.io.raw import BUFFERED, in_turns, rows_of
 from bench.io.trajectory import BOX, ENCODINGS, waters
 
 PROMISE = 0.9  # of the speed of one writer through the system's memory, as segments go

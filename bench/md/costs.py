@@ -114,8 +114,6 @@ def measure(
     """Times the simulations of each system, the first of which is without anything, and writes the figure. `steps_of`
     says how many of its steps make a simulated time of one without."""
     steps, repeats = figure.settings["steps"], figure.settings["repeats"]
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     figure.data["systems"], columns = {}, {}
     for name in names or ("dhfr", "apoa1"):
         common.say(name)
@@ -207,8 +205,6 @@ def hooks(common: Common, names: tuple[str, ...], threads: int, cutoff: float, *
 @click.option("--waters", default=8000, show_default=True, help="Molecules.")
 def four_site_water(common: Common, waters: int, threads: int, cutoff: float, steps: int, repeats: int) -> None:
     """Time of a step of waters with virtual sites over that of TIP3P."""
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     figure = common.figure("four_site_water", "Waters with virtual sites")
     simulations = {}
     for name in WATERS:

@@ -82,8 +82,6 @@ def growth(
       python -m bench.md growth --check --docs
       python -m bench.md growth --copies 1,4 --steps 50 --repeats 1
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     where = engine.Layout.parse(layout, mpi)
     figure = common.figure("growth", "Time of a step by size")
     start = equilibrated(common, "water24k", engine.interactions(cutoff), EQUILIBRATION, where)

@@ -49,9 +49,7 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, st
     try:
         made = systems.tessera(["make", "water", "--atoms", str(atoms), "-o", str(system), "--json"], folder)
         common.say(f"made in {made.wall_seconds:.3g} s")
-        settings = engine.merge(
-            engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-        )
+        settings = engine.without_frames(cutoff, steps)
         done = engine.run(system, settings, folder / "run", chosen)
         sizes = [path.stat().st_size for path in (system, done.folder / "checkpoint.tck")]
     finally:

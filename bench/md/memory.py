@@ -53,12 +53,8 @@ def memory(
       python -m bench.md memory --check --docs
       python -m bench.md memory --system water24k --steps 5
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     chosen = engine.Layout.parse(layout, mpi)
-    settings = engine.merge(
-        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
+    settings = engine.without_frames(cutoff, steps)
     figure = common.figure("memory", "Memory by size and owner")
     smallest = engine.run(systems.system(common, "water3k"), settings, common.work / "runs" / "memory", chosen)
     program = smallest.outcome.peak_bytes - smallest.report["memory"]["bytes"]  # over all ranks

@@ -124,8 +124,6 @@ def peers(
       python -m bench.md.peers --data DATA --cutoff 12 --cutoff 9 --docs
       python -m bench.md.peers --data DATA --instruction-set AVX2
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     names, cutoffs = names or ("dhfr", "apoa1"), cutoffs or (12.0,)
     chosen = choose_instruction_set(instruction_set)
     short_steps = short_steps or max(1, steps // 8)
@@ -189,10 +187,7 @@ def tessera_series(
         else:
             figure.failures.append(f"no MPI is installed: {threads} × 1 was not measured (apt-get install openmpi-bin)")
     path = systems.system(common, name)
-    settings = engine.merge(
-        engine.interactions(cutoff, lj),
-        {"dynamics": {"steps": steps}, "output": {"trajectory": "none", "trajectory_every": 0}},
-    )
+    settings = engine.without_frames(cutoff, steps, lj)
 
     def start(layout: engine.Layout) -> TimedRun:
         done = engine.run(path, settings, common.work / "runs" / f"peers_{name}_{cutoff:g}", layout)

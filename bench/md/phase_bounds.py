@@ -105,9 +105,7 @@ def run(
     common: Common, cutoff: float, steps: int, *, under: Sequence[str] = (), timeout: float | None = None
 ) -> dict[str, Any]:
     """Runs DHFR on one thread and returns the report."""
-    settings = engine.merge(
-        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
+    settings = engine.without_frames(cutoff, steps)
     folder = common.work / "runs" / "phase_bounds"
     system = systems.system(common, "dhfr")
     return engine.run(system, settings, folder, engine.Layout(1, 1, "auto"), under=under, timeout=timeout).report

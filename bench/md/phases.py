@@ -56,12 +56,8 @@ def phases(
       python -m bench.md phases --data DATA
       python -m bench.md phases --system dhfr --layout 1x1 --layout 1x2 --steps 50 --repeats 1
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     chosen = [engine.Layout.parse(text, mpi) for text in layouts or ("1x1", "1x2", "2x1")]
-    settings = engine.merge(
-        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
+    settings = engine.without_frames(cutoff, steps)
     figure = common.figure("phases", "Phases of a step")
     reports: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for turn in range(repeats):

@@ -247,9 +247,7 @@ def draw(steps: list[dict[str, Any]], path: Path) -> None:
 @click.option("--system", "name", default="apoa1", show_default=True, type=click.Choice(systems.NAMES))
 def main(common: Common, ranks: int, cores: int, name: str, steps: int, repeats: int) -> None:
     """Estimate the phases of a step of the paper's systems from plans, link loads and a core's rates."""
-    settings = engine.merge(
-        engine.interactions(CUTOFF), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
+    settings = engine.without_frames(CUTOFF, steps)
     reports = []
     for _ in range(repeats):
         done = engine.run(systems.system(common, name), settings, common.work / "runs" / "md_step", engine.Layout(1, 1))
