@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import strategies as st
 
 from tessera import fft
-from tessera.cli import cli
 from tests.arrays import one_launch
+from tests.support.commands import said
 from tests.support.drawn import Case, examples
 from tests.support.fft_cases import run
 from tests.support.programs import ENGINES, LIBRARIES, RANKS, Run, in_turns, mpirun
@@ -191,20 +190,16 @@ def test_what_can_not_be_made(arguments: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("words", [["0", "-n", "4"], ["2000000", "-n", "4"], ["1" + 20 * "0", "-n", "4"]])
 def test_meshes_that_no_memory_holds_are_not_planned(words: list[str]) -> None:
-    result = CliRunner().invoke(cli, ["fft", "plan", *words])
-    assert result.exit_code == 2
-    assert "has no points, or more than memory has addresses" in result.output
+    assert "has no points, or more than memory has addresses" in said("fft", "plan", *words, status=2)
 
 
 def test_plans_of_many_ranks_are_estimated() -> None:
     """Counting all messages would take minutes. The number of ranks is prime, so boxes overlap in many pieces; no host
     has so many cores."""
-    result = CliRunner().invoke(cli, ["fft", "plan", "4096", "-n", "65537"])
-    assert result.exit_code == 0
-    assert "chosen: " in result.output and "estimated by some ranks" in result.output
-    result = CliRunner().invoke(cli, ["fft", "plan", "65536", "-n", "1000003"])
-    assert result.exit_code == 2
-    assert "1000003 ranks: plans of more than 262144 take minutes; give fewer (-n)" in result.output
+    result = said("fft", "plan", "4096", "-n", "65537")
+    assert "chosen: " in result and "estimated by some ranks" in result
+    result = said("fft", "plan", "65536", "-n", "1000003", status=2)
+    assert "1000003 ranks: plans of more than 262144 take minutes; give fewer (-n)" in result
 
 
 def test_arrays_of_any_kind() -> None:

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tessera.commands.make import make
 from tessera.commands.prepare import prepare
-from tessera.commands.replicate import replicate
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import box_from_lengths, read_coordinates
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read
+from tests.support.commands import said
 from tests.support.inputs import ALA3_PARAMETERS, DHFR, DHFR_PARAMETERS, SMALL
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
@@ -267,11 +266,8 @@ def test_output_folder_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_make_and_replicate_commands(tmp_path: Path) -> None:
     one, two = tmp_path / "one.tsr", tmp_path / "two.tsr"
-    done = CliRunner().invoke(make, ["water", "--atoms", "1000", "-o", str(one)])
-    assert done.exit_code == 0 and "1,000 atoms rounded to 999" in done.output
-    done = CliRunner().invoke(replicate, [str(one), "--nx", "2", "--nz", "3", "-o", str(two), "--json"])
-    assert done.exit_code == 0 and json.loads(done.output)["atoms"] == 5994
-    done = CliRunner().invoke(make, ["nacl", "--ions", "64", "-o", str(one)])
-    assert done.exit_code == 0 and read(one).n_atoms == 64
-    done = CliRunner().invoke(replicate, [str(tmp_path / "no.tsr"), "-o", str(two)])
-    assert done.exit_code == 2 and "no system file" in done.output
+    assert "1,000 atoms rounded to 999" in said("make", "water", "--atoms", "1000", "-o", one)
+    assert json.loads(said("replicate", one, "--nx", "2", "--nz", "3", "-o", two, "--json"))["atoms"] == 5994
+    said("make", "nacl", "--ions", "64", "-o", one)
+    assert read(one).n_atoms == 64
+    assert "no system file" in said("replicate", tmp_path / "no.tsr", "-o", two, status=2)

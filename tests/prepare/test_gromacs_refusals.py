@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.gromacs.mdp import read_mdp
 from tessera.system import USUAL_LENNARD_JONES, LennardJones, System, read
 from tests.prepare.gromacs_cases import ATOMS, PAIRS, Case
+from tests.support.commands import said
 
 BONDED = "[ dihedraltypes ]\nA B B C 9 0 1 1\nB B C A 9 0 1 1\nA B B C 9 0 2 1\n"
 NESTED = "".join(f"#define M{i} M{i + 1} M{i + 1}\n" for i in range(40)) + "#define M40 1\nM0\n"
@@ -186,8 +185,7 @@ def test_macros_from_the_command_line_and_the_run_parameters(tmp_path: Path) -> 
     (tmp_path / "run.mdp").write_text("define = -DSOFT\nrvdw = 1.1\n")
     files = ["--top", str(tmp_path / "case.top"), "--coords", str(tmp_path / "case.gro"), "--vacuum"]
     options = ["-D", "K=2e5", "--mdp", str(tmp_path / "run.mdp"), "-o", str(tmp_path / "case.tsr")]
-    done = CliRunner().invoke(prepare, ["gromacs", *files, *options])
-    assert done.exit_code == 0, done.output
+    said("prepare", "gromacs", *files, *options)
     system = read(tmp_path / "case.tsr")
     assert system.force_field.table("bond")[:, 0].tolist() == pytest.approx([2e5 / 836.8, 1e5 / 836.8])
     assert system.lennard_jones.cutoff == 11.0
