@@ -134,7 +134,7 @@ def of_transforms() -> Iterator[Promise]:
     found = transforms("FFTW-MPI", "fft_avx2")
     yield Promise("fft_avx2", "AVX2, transforms on 2 ranks: speed over FFTW-MPI", spread(found),
                   f"≥ {PROMISES['FFTW-MPI']}, at 64³ {PROMISE_OF_SMALL_WITH_AVX2}",
-                  len(found) - text_of("fft_avx2").count("\nFailed: "), len(found))  # fmt: skip
+                  len(found) - text_of("fft_avx2").count("\n- Failed: "), len(found))  # fmt: skip
     right, cases = re.findall(r"The choice is the quickest in (\d+) of the (\d+) cases", text_of("scale_fft"))[0]
     yield one("scale_fft", f"Transforms simulated at scale: the model's choice is the quickest, of {cases} cases",
               right, f"≥ {LEAST_RIGHT:.0%}", int(right) >= LEAST_RIGHT * int(cases))  # fmt: skip
@@ -210,7 +210,7 @@ def of_physics() -> Iterator[Promise]:
         ("bilayer", "A bilayer keeps its area and thickness, the virial is right: exceptions"),
     ):
         text = measured(record)
-        n = len(re.findall(r"^(?:Failed|Not as \w+): ", text, flags=re.M))
+        n = len(re.findall(r"^(?:- Failed|Not as \w+): ", text, flags=re.M))
         yield one(record, claim, str(n) if text else "not measured", "none", bool(text) and n == 0)
 
 

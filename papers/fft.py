@@ -14,7 +14,6 @@ Results are kept, so the simulation can be done in pieces; --kept puts them toge
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field
@@ -26,7 +25,8 @@ import click
 import numpy as np
 
 import tessera._core as core
-from bench.common.results import ROOT, Figure, commit
+from bench.common.options import Common, script
+from bench.common.results import ROOT, commit
 from bench.common.results import table as table_of
 from bench.scale import smpi
 from bench.scale.platforms import AT_ONCE, Exchange, Platform, platforms, torus_shape
@@ -281,30 +281,18 @@ def kept(folder: Path) -> list[Case]:
     return [Case(**json.loads(path.read_text())) for path in (folder / "scale_fft").glob("*.json")]
 
 
-@click.command()
+@script(check="the quickest is chosen too rarely")
 @click.option("--ranks", default="64,256,1024,4096,16384,65536", show_default=True, help="Powers of two from 64 up.")
 @click.option("--smpi-ranks", default=1024, show_default=True, help="Most ranks that SMPI simulates too.")
 @click.option("--grids", default="1024,2048", show_default=True, help="Points along an edge.")
 @click.option("--per-node", default="1,32", show_default=True, help="Ranks of a node.")
 @click.option("--networks", default="torus,fat tree", show_default=True, help="Networks to simulate.")
 @click.option("--kept", "only_kept", is_flag=True, help="Simulate nothing; choose for the results of earlier runs.")
-@click.option("--check", is_flag=True, help="End with status 1 where the quickest is chosen too rarely.")
-@click.option("--results", type=click.Path(path_type=Path), default=ROOT / "build" / "bench" / "results")
-@click.option("--docs", is_flag=True, help="Put tables and plots into docs.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def main(
-    ranks: str,
-    smpi_ranks: int,
-    grids: str,
-    per_node: str,
-    networks: str,
-    only_kept: bool,
-    check: bool,
-    results: Path,
-    docs: bool,
-    as_json: bool,
+    common: Common, ranks: str, smpi_ranks: int, grids: str, per_node: str, networks: str, only_kept: bool
 ) -> None:
     """Simulate the times of exchanges, forward and backward from bricks to bricks, and choose a scheme."""
+    results = common.results
     cases = kept(results) if only_kept else _simulated(ranks, smpi_ranks, grids, per_node, networks, results)
     if not cases:
         raise click.ClickException(f"nothing was simulated yet in {results}")
@@ -313,19 +301,16 @@ def main(
         choose(case, next(p for p in platforms(case.ranks) if (p.name, p.node.ranks) == case.where))
     tables, notes = report(cases)
     settings: dict[str, Any] = {p.name: asdict(p.node) for p in platforms(64)[:2]}
-    figure = Figure("scale_fft", "Transforms at scale, simulated", {**settings, "smpi": list(smpi.SETTINGS)}, {})
+    figure = common.figure("scale_fft", "Transforms at scale, simulated", **settings, smpi=list(smpi.SETTINGS))
     figure.data = {"cases": [{**asdict(c), "judge": c.judge, "winner": c.winner} for c in cases]}
     figure.tables = tables
     figure.notes = notes
     figure.failures = failures(cases)
     results.mkdir(parents=True, exist_ok=True)
-    images = ROOT / "docs" / "images" if docs else results
+    images = ROOT / "docs" / "images" if common.docs else results
     draw(cases, images / "scale_fft_time.png", speed_up=False)
     draw(cases, images / "scale_fft_speedup.png", speed_up=True)
-    figure.write(results, as_json=as_json, docs=docs)
-    if figure.failures and check:
-        click.echo("\n".join(figure.failures), err=True)
-        sys.exit(1)
+    figure.finish(common)
 
 
 def _simulated(ranks: str, smpi_ranks: int, grids: str, per_node: str, networks: str, results: Path) -> list[Case]:

@@ -12,14 +12,12 @@ does.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import click
-
-from bench.common.results import ROOT, Figure, number, table
+from bench.common.options import Common, script
+from bench.common.results import ROOT, number, table
 from bench.scale import smpi
 from papers import grid_claims, grid_smpi, grid_timeline
 from papers.blue_gene import (
@@ -225,12 +223,8 @@ def draw(runs: list[Run], gustafson: list[dict[str, Any]], strong: list[Run], pa
         plt.close(figure)
 
 
-@click.command()
-@click.option("--check", is_flag=True, help="End with status 1 where other claims of the paper are missed than known.")
-@click.option("--results", type=click.Path(path_type=Path), default=ROOT / "build" / "bench" / "results")
-@click.option("--docs", is_flag=True, help="Put tables and plots into docs.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def main(check: bool, results: Path, docs: bool, as_json: bool) -> None:
+@script(check="other claims of the paper are missed than known")
+def main(common: Common) -> None:
     """Compute the figures of Kristensen et al. (2011) from the paper's own parameters."""
     in_step = run("hybrid-multiple", 1024, 192, 1024)
     pattern, ripples = grid_timeline.table_of(in_step.layout, in_step.batch)
@@ -251,9 +245,8 @@ def main(check: bool, results: Path, docs: bool, as_json: bool) -> None:
         point=needed_point(),
     )
     claims = grid_claims.claims(computed)
-    figure = Figure(
-        "scale_grid", "Stencils at scale, computed", {"costs": {k: asdict(v) for k, v in STEPS.items()}}, {}
-    )
+    results, costs = common.results, {k: asdict(v) for k, v in STEPS.items()}
+    figure = common.figure("scale_grid", "Stencils at scale, computed", costs=costs)
     figure.tables = [conclusions, grid_claims.table_of(claims), *grid_claims.explained(claims, computed)]
     figure.tables += [figure_3_1(), pattern, speed_up, *gustafson, strong]
     if smpi.is_there():
@@ -267,15 +260,11 @@ def main(check: bool, results: Path, docs: bool, as_json: bool) -> None:
     }
     figure.notes = notes(ripples)
     figure.failures = grid_claims.failures(claims)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
     results.mkdir(parents=True, exist_ok=True)
-    images = ROOT / "docs" / "images" if docs else results
+    images = ROOT / "docs" / "images" if common.docs else results
     draw(runs, bytes_a_node, scaled, images / "scale_grid.png")
     grid_timeline.draw(in_step.layout, in_step.batch, images / "scale_grid_timeline.png")
-    figure.write(results, as_json=as_json, docs=docs)
-    if figure.failures and check:
-        click.echo("\n".join(figure.failures), err=True)
-        sys.exit(1)
+    figure.finish(common)
 
 
 def notes(ripples: dict[str, Any]) -> list[str]:

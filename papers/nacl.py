@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from bench.common import systems
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from bench.io.setup import read_share
 from bench.scale.platforms import FatTree, Node, Platform, Torus
 
@@ -70,11 +70,10 @@ def parts_of(plan: dict[str, Any]) -> dict[str, float]:
     return dict(sorted(parts.items(), key=lambda item: -item[1]))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script()
 @click.option("--ions", default=300_763_000, show_default=True, type=int, help="Ions of the crystal.")
 @click.option("--potential", default="dlpoly", show_default=True, type=click.Choice(list(IONS)), help="Whose ions.")
 @click.option("--ranks", default=1024, show_default=True, type=int, help="Ranks that are planned for.")
-@common_options()
 def main(common: Common, ions: int, potential: str, ranks: int) -> None:
     """Plan the run of Todorov et al. on 1,024 cores and say where a step's time goes.
 
@@ -119,8 +118,7 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
         [f"read one rank's share of {ranks:,} ({atoms:,} ions), here", seconds],
         ["the whole start, the paper", PAPER["start"]],
     ]
-    settings = {"ions": ions, "potential": potential, "ranks": ranks}
-    figure = Figure("scale_nacl", "300,763,000 ions on 1,024 cores, planned", settings, {})
+    figure = common.figure("scale_nacl", "300,763,000 ions on 1,024 cores, planned")
     figure.data = {"plans": plans, "make_seconds": made.wall_seconds, "share_seconds": seconds}
     figure.tables = [
         table(["seconds of a step", "Todorov et al.", *(p.name for p in where)], rows),

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from tessera import launch
 
 PAPER_STEPS, PAPER_LIST_EVERY = 2000, 10
@@ -27,12 +27,11 @@ ENTRIES: list[tuple[str, str, tuple[float, int, float, float] | None]] = [
 ]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(steps=30, repeats=3, steps_help="Steps of each run.")
 @click.option("--system", "name", type=click.Choice(systems.NAMES), default="apoa1", show_default=True)
 @click.option("-t", "--threads", default=2, show_default=True, help="Threads of the one rank.")
 @click.option("--function", "functions", multiple=True, help="analytic or table; repeatable; default: both.")
 @click.option("--buffer", default=0.75, show_default=True, help="parallel.buffer, Å; cells of ApoA1 widen it to 1.1.")
-@common_options(steps=30, repeats=3, steps_help="Steps of each run.")
 def pair_schemes(
     common: Common, name: str, threads: int, functions: tuple[str, ...], buffer: float, steps: int, repeats: int
 ) -> None:
@@ -46,16 +45,8 @@ def pair_schemes(
       python -m papers.pair_schemes --data DATA --docs
       python -m papers.pair_schemes --system dhfr --function table --steps 10 --repeats 1
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
-    where = f"1 × {threads}"
     functions = functions or ("analytic", "table")
-    figure = Figure(
-        "pair_schemes",
-        "Pair schemes",
-        {"system": name, "steps": steps, "repeats": repeats, "layout": where, "buffer": buffer},
-        {},
-    )
+    figure = common.figure("pair_schemes", "Pair schemes")
     kinds = [(scheme, f) for f in functions for scheme, _, _ in ENTRIES if f == "analytic" or scheme != "cluster"]
     runs: dict[tuple[str, str], list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for turn in range(repeats):
@@ -82,13 +73,13 @@ def pair_schemes(
     figure.data["entries"] = entries
     figure.tables += [table_1(entries), *(table_2(entries, f) for f in functions)]
     figure.notes.append(
-        f"{systems.TITLES[name]}, {where} ranks × threads, medians of {repeats}; lists reach "
+        f"{systems.TITLES[name]}, 1 × {threads} ranks × threads, medians of {repeats}; lists reach "
         f"{figure.data['list_range']:.2f} Å. The paper's figures are of 32 ranks of 8 threads on a Xeon Phi 7250. Its "
         "lists have room for all atoms of two cells, ours for what is found; its flags are words, ours bits. The time "
         f"of a list holds the conversion of coordinates in the steps between; seconds are of {PAPER_STEPS:,} steps "
         f"with a list every {PAPER_LIST_EVERY}."
     )
-    figure.write(common.results, as_json=common.as_json, docs=common.docs)
+    figure.finish(common)
 
 
 def measure(*words: object) -> dict[str, Any]:
@@ -137,35 +128,13 @@ def table_2(entries: list[dict[str, Any]], function: str) -> str:
     for scheme, title, paper in ENTRIES:
         found = next((e for e in entries if (e["scheme"], e["function"]) == (scheme, function)), None)
         if found is not None:
-            listing, kernel = found["list_s"], found["kernel_s"]
+            ours = found["list_s"], found["kernel_s"], found["list_s"] + found["kernel_s"]
             theirs: list[Any] = [paper[2], paper[3], paper[2] + paper[3]] if paper else [None] * 3
-            rows.append(
-                [
-                    title,
-                    found["ms_per_list"],
-                    found["ms_per_kernel"],
-                    1e6 * found["ms_per_kernel"] / found["pairs"],
-                    listing,
-                    kernel,
-                    listing + kernel,
-                    *theirs,
-                ]
-            )
-    return f"**Table 2**, interaction functions: {function}\n\n" + table(
-        [
-            "",
-            "ms a list",
-            "ms a step",
-            "ns a pair",
-            f"lists, s for {PAPER_STEPS:,} steps",
-            "kernels, s",
-            "sum, s",
-            "paper: lists, s",
-            "kernels, s",
-            "sum, s",
-        ],
-        rows,
-    )
+            ns_a_pair = 1e6 * found["ms_per_kernel"] / found["pairs"]
+            rows.append([title, found["ms_per_list"], found["ms_per_kernel"], ns_a_pair, *ours, *theirs])
+    seconds = ["kernels, s", "sum, s"]
+    header = ["", "ms a list", "ms a step", "ns a pair", f"lists, s for {PAPER_STEPS:,} steps", *seconds]
+    return f"**Table 2**, interaction functions: {function}\n\n" + table([*header, "paper: lists, s", *seconds], rows)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from typing import Any
 import click
 
 from bench.common import systems
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, number, table
+from bench.common.options import Common, script
+from bench.common.results import number, table
 from bench.io.reader import forget
 from tessera.build.nacl import POTENTIALS, TOSI_FUMI
 from tessera.io.bench import rate, raw_rate_of
@@ -172,7 +172,7 @@ def tables(results: Mapping[str, Any], large: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="ratios differ or promises are not kept", repeats=3)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -181,11 +181,7 @@ def tables(results: Mapping[str, Any], large: Mapping[str, Any]) -> list[str]:
 @click.option("--atoms", type=click.IntRange(1, 2**32), default=15_000_000, show_default=True, help="Of the ratios.")
 @click.option("--ions", type=click.IntRange(1, 2**32), default=15_000_000, show_default=True, help="Of the commands.")
 @click.option("--ranks", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--check", is_flag=True, help="End with status 1 where ratios differ or promises are not kept.")
-@common_options(repeats=3)
-def write_methods(
-    common: Common, folder: Path | None, atoms: int, ions: int, ranks: int, check: bool, repeats: int
-) -> None:
+def write_methods(common: Common, folder: Path | None, atoms: int, ions: int, ranks: int, repeats: int) -> None:
     """Ratios of Todorov et al. by `tessera io bench`, and 15 million atoms by `tessera export` and `prepare dlpoly`.
 
     Methods and a raw writer take turns; times end when all is on the disk. Files that are read have been forgotten by
@@ -197,8 +193,7 @@ def write_methods(
       python -m papers.write_methods --atoms 100000 --ions 100000 --repeats 1
     """
     place = (folder or common.work) / "write_methods"
-    settings = {"atoms": atoms, "ions": ions, "ranks": ranks, "repeats": repeats}
-    figure = Figure("write_methods", "Ways to write a configuration", settings, {})
+    figure = common.figure("write_methods", "Ways to write a configuration")
     place.mkdir(parents=True, exist_ok=True)
     common.say("tessera io bench")
     words = ["io", "bench", str(place), "-n", str(ranks), "--atoms", str(atoms), "--methods", ",".join(METHODS)]
@@ -212,7 +207,7 @@ def write_methods(
     if reasons := why(results):
         figure.notes.append("Why ratios differ from the paper's: " + " ".join(reasons))
     figure.failures += missed(results, {kind: one["seconds"] for kind, one in large["commands"].items()})
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

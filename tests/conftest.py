@@ -119,12 +119,13 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
         env: dict[str, str] | None = None,
         timeout: float = HANGS,
         check: bool = True,
+        status: int = 0,
     ) -> subprocess.CompletedProcess[str]:
         engine = ENGINES / f"tessera-md-{mpi}"
         if not engine.exists():
             pytest.fail(f"{engine} is missing: make build")
         command = [*mpirun(mpi, ranks), engine, *arguments, *(["--threads", str(threads)] if threads > 1 else [])]
-        return run_program(command, cwd=cwd, env=env, timeout=timeout, check=check)
+        return run_program(command, cwd=cwd, env=env, timeout=timeout, check=check, status=status)
 
     return run
 

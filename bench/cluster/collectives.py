@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -13,20 +14,20 @@ from typing import Any
 import click
 
 from bench.cluster import measured
-from bench.cluster.bounds import OPERATIONS, Bound, bound, processors_bound
+from bench.cluster.bounds import OPERATIONS, bound, processors_bound
 from bench.cluster.emulated import (
     LIBRARIES,
     Job,
     check_place,
-    file_options,
     places,
     take_priority,
+    timeout_option,
     trial_options,
     version_of,
 )
 from bench.cluster.measured import Timing, title
 from bench.cluster.plot import draw
-from bench.common.options import Common
+from bench.common.options import FOLDER, Common, script
 from bench.common.results import ROOT, Figure, commit, machine, number, table
 from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
@@ -37,17 +38,11 @@ EVERYTHING = (*measured.TARGETS, *measured.UNTUNED)
 ENTRIES = ("auto", "native", "predicted")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a promise is not kept")
 @click.option(
     "--spec", "names", multiple=True, help="Network; repeatable; default: all with a promise, and those not tuned for."
 )
-@click.option(
-    "--operation",
-    "chosen",
-    multiple=True,
-    type=click.Choice([o.name for o in OPERATIONS]),
-    help="Repeatable; default: all.",
-)
+@click.option("--operation", "chosen", multiple=True, type=click.Choice(NAMES), help="Repeatable; default: all.")
 @click.option("--mpi", "mpis", multiple=True, type=click.Choice(launch.MPIS), help="Repeatable; default: both.")
 @click.option("--shuffle", type=int, metavar="SEED", help="Scatter ranks over hosts, as a batch system does.")
 @click.option("--map", "map_file", type=click.Path(path_type=Path, exists=True), help="Use this map; default: measure.")
@@ -59,17 +54,12 @@ ENTRIES = ("auto", "native", "predicted")
     show_default=True,
     help="Repeats of each; twenty times as many of short operations.",
 )
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
 @click.option("--kept", is_flag=True, help="Measure nothing; make the tables from earlier runs.")
-@click.option(
-    "--pieces",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=PIECES,
-    help="Folder of the runs' results; default: bench/cluster/pieces.",
-)
+@click.option("--pieces", type=FOLDER, default=PIECES, help="Folder of results by run; default: bench/cluster/pieces.")
 @trial_options
-@file_options
+@timeout_option
 def collectives(
+    common: Common,
     names: tuple[str, ...],
     chosen: tuple[str, ...],
     mpis: tuple[str, ...],
@@ -77,16 +67,11 @@ def collectives(
     map_file: Path | None,
     measure: bool,
     repeats: int,
-    check: bool,
     kept: bool,
     pieces: Path,
     tune: bool,
     candidates: int,
     timeout: float,
-    work: Path,
-    results: Path,
-    docs: bool,
-    as_json: bool,
 ) -> None:
     """Measure broadcast, all-reduce and others on emulated clusters, Tessera's choice and the MPI library's in turn.
 
@@ -99,94 +84,64 @@ def collectives(
       python -m bench.cluster.collectives --spec fat-and-slow --operation allreduce --shuffle 1
       python -m bench.cluster.collectives --kept --check --docs
     """
-    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     if not kept:
         if map_file and len(names) != 1:
             raise click.UsageError("--map is of one network; name it with --spec")
         check_place()
         take_priority()
-        trials = candidates if tune else 0
-        for name in names or EVERYTHING:
-            campaign(
-                common, pieces, name, chosen, mpis or launch.MPIS, shuffle, map_file, measure, repeats, trials, timeout
-            )
+        for spec in map(cluster_spec.read, names or EVERYTHING):
+            with launch.cluster_of(spec) as cluster:
+                for mpi in mpis or launch.MPIS:
+                    job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
+                    found = job.find_map(common, map_file, again=measure)
+                    trials = {"shuffle": shuffle, "candidates": candidates if tune else 0, "repeats": repeats}
+                    campaign(common, pieces, job, found, chosen or NAMES, trials)
     timings = measured.kept(pieces)
     if not timings:
         raise click.ClickException(f"nothing was measured yet in {pieces}")
     figure = figure_of(timings)
     draw(timings, (ROOT / "docs" / "images" if common.docs else common.results) / "collectives.png")
     figure.write(common.results, as_json=common.as_json, docs=common.docs)
-    figure.failures += measured.missing(timings, names or EVERYTHING) if check else []
-    if figure.failures and check:
+    figure.failures += measured.missing(timings, names or EVERYTHING) if common.check else []
+    if figure.failures and common.check:
         click.echo("\n".join(figure.failures), err=True)
         sys.exit(1)
 
 
 def campaign(
-    common: Common,
-    pieces: Path,
-    name: str,
-    chosen: tuple[str, ...],
-    mpis: tuple[str, ...],
-    shuffle: int | None,
-    map_file: Path | None,
-    measure: bool,
-    repeats: int,
-    candidates: int,
-    timeout: float,
+    common: Common, pieces: Path, job: Job, map_file: Path, chosen: Sequence[str], trials: dict[str, Any]
 ) -> None:
-    """Measures all operations on one network, under each MPI. After a failure, says so and continues with the rest."""
-    spec = cluster_spec.read(name)
-    here = machine()
+    """Measures operations on one network under one MPI. After a failure, says so and continues with the rest."""
+    here, shuffle = machine(), trials["shuffle"]
     where = f"{here['processor']}, {here['cores']} cores, {datetime.date.today()}, commit {commit()}"
-    with launch.cluster_of(spec) as cluster:
-        for mpi in mpis:
-            job = Job(spec, cluster, mpi, places(spec, shuffle), timeout)
-            found = job.find_map(common, map_file, again=measure)
-            for operation in OPERATIONS:
-                if chosen and operation.name not in chosen:
-                    continue
-                try:
-                    said = job.compare(
-                        common, operation, found, ENTRIES, shuffle=shuffle, candidates=candidates, repeats=repeats
-                    )
-                except click.ClickException as error:
-                    common.say(f"{title(spec.name, shuffle)}, {operation.name}, {mpi} failed: {error.message}")
-                    continue
-                least = bound(spec, operation, root=job.order[0])
-                work = processors_bound(spec, operation, found, root=job.order[0])
-                timing = timing_of(job, operation.name, shuffle, said, least, work, where)
-                measured.keep(pieces, [timing])
-                common.say(line_of(timing))
-
-
-def timing_of(
-    job: Job,
-    name: str,
-    shuffle: int | None,
-    said: dict[str, Any],
-    least: Bound | None,
-    processors: Bound | None,
-    where: str,
-) -> Timing:
-    ours, library, predicted = said["entries"]
-    return Timing(
-        spec=job.spec.name,
-        ranks=said["ranks"],
-        shuffle=shuffle,
-        mpi=job.mpi,
-        operation=name,
-        bound=least.seconds if least else None,
-        ours=ours["times"],
-        library=library["times"],
-        plan=ours["plan"],
-        predicted=ours.get("predicted"),
-        version=version_of(said["library"]),
-        untried=predicted["times"],
-        untried_plan=predicted["plan"],
-        processors=processors.seconds if processors else None,
-        where=where,
-    )
+    for operation in (one for one in OPERATIONS if one.name in chosen):
+        try:
+            said = job.compare(common, operation, map_file, ENTRIES, **trials)
+        except click.ClickException as error:
+            common.say(f"{title(job.spec.name, shuffle)}, {operation.name}, {job.mpi} failed: {error.message}")
+            continue
+        least = bound(job.spec, operation, root=job.order[0])
+        work = processors_bound(job.spec, operation, map_file, root=job.order[0])
+        ours, library, predicted = said["entries"]
+        timing = Timing(
+            spec=job.spec.name,
+            ranks=said["ranks"],
+            shuffle=shuffle,
+            mpi=job.mpi,
+            operation=operation.name,
+            bound=least.seconds if least else None,
+            ours=ours["times"],
+            library=library["times"],
+            plan=ours["plan"],
+            predicted=ours.get("predicted"),
+            version=version_of(said["library"]),
+            untried=predicted["times"],
+            untried_plan=predicted["plan"],
+            processors=work.seconds if work else None,
+            where=where,
+        )
+        measured.keep(pieces, [timing])
+        common.say(line_of(timing))
 
 
 def line_of(one: Timing) -> str:
@@ -226,7 +181,7 @@ def figure_of(timings: list[Timing]) -> Figure:
     places = Counter(one.where for one in timings)
     figure.notes.append("Measured on " + "; ".join(f"{where} ({n})" for where, n in places.most_common()) + ".")
     figure.failures = measured.broken_promises(timings)
-    figure.notes += [f"Failed: {text}." for text in figure.failures]
+    figure.note_failures()
     return figure
 
 
@@ -249,41 +204,25 @@ def summary(timings: list[Timing]) -> str:
 
 
 def details(timings: list[Timing]) -> str:
-    header = ["network", "operation", "under", "bound, ms", "with processors", "ours, ms", "over", "promised"]
-    return table(
-        [
-            *header,
-            "over both",
-            "library, ms",
-            "over",
-            "library / ours",
-            "at least",
-            "plan",
-            "by the model alone, ms",
-            "plan",
-        ],
-        [
-            [
-                title(one.spec, one.shuffle),
-                one.operation,
-                LIBRARIES[one.mpi],
-                one.bound and one.bound * 1e3,
-                one.reachable and one.reachable * 1e3,
-                one.seconds * 1e3,
-                one.over_bound,
-                f"≤ {one.target:.3g}" if one.target else "–",
-                one.over_reachable,
-                one.library_seconds * 1e3,
-                one.library_over_bound,
-                one.gain,
-                one.least_gain,
-                one.plan,
-                one.untried_seconds and one.untried_seconds * 1e3,
-                one.untried_plan,
-            ]
-            for one in timings
-        ],
-    )
+    cells: list[tuple[str, Callable[[Timing], Any]]] = [
+        ("network", lambda one: title(one.spec, one.shuffle)),
+        ("operation", lambda one: one.operation),
+        ("under", lambda one: LIBRARIES[one.mpi]),
+        ("bound, ms", lambda one: one.bound and one.bound * 1e3),
+        ("with processors", lambda one: one.reachable and one.reachable * 1e3),
+        ("ours, ms", lambda one: one.seconds * 1e3),
+        ("over", lambda one: one.over_bound),
+        ("promised", lambda one: f"≤ {one.target:.3g}" if one.target else "–"),
+        ("over both", lambda one: one.over_reachable),
+        ("library, ms", lambda one: one.library_seconds * 1e3),
+        ("over", lambda one: one.library_over_bound),
+        ("library / ours", lambda one: one.gain),
+        ("at least", lambda one: one.least_gain),
+        ("plan", lambda one: one.plan),
+        ("by the model alone, ms", lambda one: one.untried_seconds and one.untried_seconds * 1e3),
+        ("plan", lambda one: one.untried_plan),
+    ]
+    return table([name for name, _ in cells], [[cell(one) for _, cell in cells] for one in timings])
 
 
 if __name__ == "__main__":

@@ -168,6 +168,10 @@ def trial_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
+#: of scripts whose other options are those of bench.common.options.script
+timeout_option = click.option("--timeout", default=900.0, show_default=True, help="Most seconds of one start.")
+
+
 def file_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options that the scripts of this folder share: folders for files, and what is printed."""
     folder = click.Path(path_type=Path, file_okay=False)
@@ -181,7 +185,7 @@ def file_options(function: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--work", type=folder, default=ROOT / "build" / "bench", help="Folder of maps; default: build/bench."
         ),
-        click.option("--timeout", default=900.0, show_default=True, help="Most seconds of one start."),
+        timeout_option,
     ):
         function = option(function)
     return function

@@ -11,16 +11,15 @@ predicts where all is hidden, and with the overlap that was measured.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, take_priority
+from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option
 from bench.cluster.stencils import joined, measure
-from bench.common.options import Common
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from tessera.grid import bench
 from tessera.grid.bench import Request
 from tests.cluster import launch
@@ -134,30 +133,18 @@ def conclusions(rows: list[Row]) -> list[str]:
     return found
 
 
-@click.command()
+@script(check="a promise is not kept")
 @click.option(
     "--network", "networks", multiple=True, default=NETWORKS, show_default=True, help="Of tests/cluster/specs."
 )
 @click.option("--mpi", "mpis", multiple=True, type=click.Choice(launch.MPIS), default=launch.MPIS, show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=6, show_default=True, help="Turns; the least times count.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@file_options
-def overlap(
-    networks: tuple[str, ...],
-    mpis: tuple[str, ...],
-    repeats: int,
-    check: bool,
-    timeout: float,
-    work: Path,
-    results: Path,
-    docs: bool,
-    as_json: bool,
-) -> None:
+@timeout_option
+def overlap(common: Common, networks: tuple[str, ...], mpis: tuple[str, ...], repeats: int, timeout: float) -> None:
     """Measure the overlap of messages and computing for 12 grids on two ranks."""
-    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     check_place()
     take_priority()
-    figure = Figure("grid_overlap", "Messages behind computing", {"repeats": repeats}, {})
+    figure = common.figure("grid_overlap", "Messages behind computing")
     rows: list[Row] = []
     for name in networks:
         spec = cluster_spec.read(name)
@@ -181,7 +168,7 @@ def overlap(
     ]
     figure.notes.append(" ".join(conclusions(rows)))
     figure.failures = broken_promises(rows)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import json
 import statistics
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, take_priority
-from bench.common.options import Common
-from bench.common.results import Figure, number, table
+from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option
+from bench.common.options import Common, script
+from bench.common.results import number, table
 from tessera.commands.grid import overlap_text
 from tessera.grid import approaches
 from tessera.grid.bench import ALIKE, Request, judged
@@ -77,33 +76,21 @@ def joined(starts: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-@click.command()
+@script(check="a promise is not kept")
 @click.option(
     "--network", "networks", multiple=True, default=NETWORKS, show_default=True, help="Of tests/cluster/specs."
 )
 @click.option("--mpi", type=click.Choice(launch.MPIS), default="openmpi", show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=4, show_default=True, help="Starts; the least times count.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@file_options
-def stencils(
-    networks: tuple[str, ...],
-    mpi: str,
-    repeats: int,
-    check: bool,
-    timeout: float,
-    work: Path,
-    results: Path,
-    docs: bool,
-    as_json: bool,
-) -> None:
+@timeout_option
+def stencils(common: Common, networks: tuple[str, ...], mpi: str, repeats: int, timeout: float) -> None:
     """Time Laplacians of 32 grids of 48³ on emulated clusters. Promised are the order of approaches that Kristensen et
     al. (2011) found and good choices of the model.
 
     A promise is missed where every start contradicts it, and can't be told where only some do."""
-    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     check_place()
     take_priority()
-    figure = Figure("grid_cluster", "Stencils on emulated clusters", {"mpi": mpi, "repeats": repeats}, {})
+    figure = common.figure("grid_cluster", "Stencils on emulated clusters")
     choices: list[list[object]] = []
     gains: list[list[object]] = []
     promises: list[list[object]] = []
@@ -142,7 +129,7 @@ def stencils(
     figure.notes.append(
         f"32 grids of 48³, {LIBRARIES[mpi]}; the least times of {repeats} starts, flat and hybrid ones in turns."
     )
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def trials_of(jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:

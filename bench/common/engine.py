@@ -66,6 +66,11 @@ def merge(*parts: Settings) -> Settings:
     return result
 
 
+def without_frames(cutoff: float, steps: int, lj: str = "force-switch") -> Settings:
+    """Returns the settings of the comparisons for so many steps that leave no trajectory."""
+    return merge(interactions(cutoff, lj), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}})
+
+
 def run_file(settings: Settings) -> str:
     """Returns the settings as the text of a TOML file."""
     lines = []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 
 #: GROMACS' names of Tessera's instruction sets
 SETS = {"AVX3": "AVX_512", "AVX2": "AVX2_256"}
@@ -100,10 +100,9 @@ def _run(words: Sequence[str | Path], folder: Path) -> None:
         raise click.ClickException(f"{words[0]} failed; the end of {log}:\n{tail}")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script()
 @click.argument("instruction_sets", nargs=-1, type=click.Choice(list(SETS)), required=True)
-@common_options(steps=0, repeats=1, steps_help="Of no effect.")
-def command(common: Common, instruction_sets: tuple[str, ...], steps: int, repeats: int) -> None:
+def command(common: Common, instruction_sets: tuple[str, ...]) -> None:
     """Build GROMACS for each of these instruction sets, which the benchmarks then find.
 
     \b

@@ -2,104 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bench.common.results import ROOT
+from bench.common.results import ROOT, Figure
 
 
 @dataclass(frozen=True)
 class Common:
-    """The values of options that all scripts have: folders of inputs and of files to write, and what is printed."""
+    """The values of options that all scripts have: folders of inputs and of files to write, what is printed, and
+    whether missed promises are a failure. `settings`: all options by name, for the figure."""
 
     work: Path
     results: Path
     data: Path | None
     as_json: bool
     docs: bool
+    check: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def say(self, text: str) -> None:
         """Prints progress to standard error, so that --json stays readable."""
         click.echo(text, err=True)
 
-
-def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds --layout, --mpi and --cutoff, which are the same for all runs of a script."""
-    for option in (
-        click.option("--cutoff", default=12.0, show_default=True, help="Å."),
-        click.option("--mpi", default="openmpi", show_default=True, help="MPI of a layout with several ranks."),
-        click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS."),
-    ):
-        command = option(command)
-    return command
+    def figure(self, name: str, title: str, versions: Mapping[str, str] | None = None, **more: Any) -> Figure:
+        """Returns a figure of this script, with its options and `more` as the settings."""
+        return Figure(name, title, {**self.settings, **more}, dict(versions or {}))
 
 
-def common_options(
-    *, steps: int | None = None, repeats: int | None = None, steps_help: str = ""
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Adds --steps and --repeats with these defaults, unless there is none; the other common options arrive as one
-    argument `common`."""
+FOLDER = click.Path(path_type=Path, file_okay=False)
+HELP = {"help_option_names": ["-h", "--help"]}
 
-    def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        def command(**given: Any) -> None:
-            common = Common(
-                work=given.pop("work").resolve(),
-                results=given.pop("results").resolve(),
-                data=given.pop("data"),
-                as_json=given.pop("as_json"),
-                docs=given.pop("docs"),
-            )
-            function(common=common, **given)
 
-        command.__name__, command.__doc__ = function.__name__, function.__doc__
-        command.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-        folder = click.Path(path_type=Path, file_okay=False)
-        of_runs = []
-        if steps is not None:
-            of_runs.append(
-                click.option("--steps", type=click.IntRange(0), default=steps, show_default=True, help=steps_help)
-            )
-        if repeats is not None:
-            times = "Number of times that each run is done."
-            of_runs.append(
-                click.option("--repeats", type=click.IntRange(1), default=repeats, show_default=True, help=times)
-            )
-        for option in reversed(
-            [
-                *of_runs,
-                click.option(
-                    "--data",
-                    type=folder,
-                    envvar="TESSERA_DATA",
-                    help="Folder of the data sets; default: $TESSERA_DATA.",
-                ),
-                click.option(
-                    "--work",
-                    type=folder,
-                    default=ROOT / "build" / "bench",
-                    help="Folder for prepared systems and runs; default: build/bench.",
-                ),
-                click.option(
-                    "--results",
-                    type=folder,
-                    default=ROOT / "build" / "bench" / "results",
-                    help="Folder for NAME.json and NAME.md; default: build/bench/results.",
-                ),
-                click.option("--docs", is_flag=True, help="Put the tables into docs/records."),
-                click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
-            ]
-        ):
-            command = option(command)
-        return command
+def option(*names: str, **keys: Any) -> click.Option:
+    return click.Option(names, **keys)
+
+
+#: of all runs of a script
+OF_RUNS = (
+    option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS."),
+    option("--mpi", default="openmpi", show_default=True, help="MPI of a layout with several ranks."),
+    option("--cutoff", default=12.0, show_default=True, help="Å."),
+)
+OF_ALL = (
+    option("--data", type=FOLDER, envvar="TESSERA_DATA", help="Folder of the data sets; default: $TESSERA_DATA."),
+    option(
+        "--work",
+        type=FOLDER,
+        default=ROOT / "build" / "bench",
+        help="Folder for prepared systems and runs; default: build/bench.",
+    ),
+    option(
+        "--results",
+        type=FOLDER,
+        default=ROOT / "build" / "bench" / "results",
+        help="Folder for NAME.json and NAME.md; default: build/bench/results.",
+    ),
+    option("--docs", is_flag=True, help="Put the tables into docs/records."),
+    option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
+)
+
+
+def script(
+    *,
+    check: str = "",
+    steps: int | None = None,
+    repeats: int | None = None,
+    steps_help: str = "",
+    of_runs: bool = False,
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Makes a command of a function and its own options. It has --steps and --repeats where they have a default,
+    --check where `check` says what is a failure, and --layout, --mpi and --cutoff if it is `of_runs`. The options that
+    all scripts have arrive as one argument `common`."""
+    known = list(OF_RUNS if of_runs else ())
+    if check:
+        known.append(option("--check", is_flag=True, help=f"End with status 1 where {check}."))
+    if steps is not None:
+        least = min(steps, 1)  # 0 has a meaning where it is the default
+        known.append(option("--steps", type=click.IntRange(least), default=steps, show_default=True, help=steps_help))
+    if repeats is not None:
+        times = "Number of times that each run is done."
+        known.append(option("--repeats", type=click.IntRange(1), default=repeats, show_default=True, help=times))
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        own: list[click.Option] = list(reversed(getattr(function, "__click_params__", [])))
+
+        def command(
+            work: Path, results: Path, data: Path | None, as_json: bool, docs: bool, check: bool = False, **given: Any
+        ) -> None:
+            function(Common(work.resolve(), results.resolve(), data, as_json, docs, check, given), **given)
+
+        name = function.__name__.replace("_", "-")
+        text = inspect.cleandoc(function.__doc__ or "")
+        return click.Command(name, HELP, command, [*own, *known, *OF_ALL], help=text)
 
     return decorate
 
 
 def questions(text: str | None, *commands: click.Command) -> click.Group:
     """Returns a script whose first word is the question that it answers."""
-    options = {"help_option_names": ["-h", "--help"]}
-    return click.Group(commands={one.name or "": one for one in commands}, help=text, context_settings=options)
+    return click.Group(commands={one.name or "": one for one in commands}, help=text, context_settings=HELP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -84,3 +86,13 @@ def measure(
         tail = "\n".join((result.stdout + result.stderr).strip().splitlines()[-25:])
         raise click.ClickException(f"{' '.join(words)}\nended with status {result.returncode}:\n{tail}")
     return Outcome(result.stdout, result.stderr, wall, tuple(found))
+
+
+def on_ranks(ranks: int, module: str, *words: object, **environment: str) -> Any:
+    """Runs a module of this package on ranks of Open MPI that are bound to no cores, and returns what the root prints
+    last, as JSON. A single rank is started without mpirun."""
+    launcher = ["mpirun.openmpi", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    command = [*launcher, sys.executable, "-m", module, *map(str, words)]
+    of_ranks = {**ENVIRONMENT, "OMPI_MCA_mpi_yield_when_idle": "1", **environment}
+    done = measure(command, folder=ROOT, launcher=len(launcher), environment=of_ranks, timeout=1800)
+    return json.loads(done.stdout.splitlines()[-1])

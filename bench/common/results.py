@@ -10,10 +10,10 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "docs" / "records"
+Row = TypeVar("Row")
 
 
 def machine() -> dict[str, Any]:
@@ -71,6 +72,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def columns(rows: Iterable[Row], of: Mapping[str, Callable[[Row], Any]]) -> str:
+    """Returns a table with a row for each of `rows`: what each column, by its title, shows of it."""
+    return table(list(of), [[cell(row) for cell in of.values()] for row in rows])
 
 
 def _cell(value: Any) -> str:
@@ -142,21 +148,30 @@ class Figure:
         )
         return "\n\n".join([*self.tables, *self.notes, where]) + "\n"
 
+    def note_failures(self) -> None:
+        """Lists what failed below the tables, as bench.promises counts it."""
+        if self.failures:
+            self.notes.append("\n".join(f"- Failed: {text}." for text in self.failures))
+
     def finish(self, common: Common, *, check: bool = False) -> NoReturn:
         """Writes the figure with the promises that were missed, and ends the program; with status 1 where there are
         some and they are asked for."""
-        self.notes += [f"Failed: {text}." for text in self.failures]
+        self.note_failures()
         self.write(common.results, as_json=common.as_json, docs=common.docs)
-        sys.exit(1 if check and self.failures else 0)
+        if not (self.failures and (check or common.check)):
+            sys.exit(0)
+        click.echo("\n".join(self.failures), err=True)
+        sys.exit(1)
 
     def write(self, folder: Path, *, as_json: bool, docs: bool) -> None:
         """Writes NAME.json and NAME.md, prints one of them, and puts the latter into its record in docs if asked to."""
         folder.mkdir(parents=True, exist_ok=True)
         found = self.as_json()
         text = self.markdown(found)
-        (folder / f"{self.name}.json").write_text(json.dumps(found, indent=2) + "\n")
+        as_text = json.dumps(found, indent=2, default=str)
+        (folder / f"{self.name}.json").write_text(as_text + "\n")
         (folder / f"{self.name}.md").write_text(text)
-        click.echo(json.dumps(found, indent=2) if as_json else f"\n{self.title}\n\n{text}")
+        click.echo(as_text if as_json else f"\n{self.title}\n\n{text}")
         if docs:
             insert(page_of(self.name), self.name, text)
 

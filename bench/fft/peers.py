@@ -13,9 +13,9 @@ from statistics import median
 
 import click
 
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.process import ENVIRONMENT, measure
-from bench.common.results import Figure, table
+from bench.common.results import table
 
 MESHES = ("64x64x64", "100x100x72", "108x108x108", "128x128x128", "144x144x144", "256x256x256")
 KINDS = ("c2c:float64", "r2c:float64", "c2c:float32")
@@ -120,7 +120,12 @@ def broken_promises(
     return broken
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(
+    check="a promise is not kept",
+    steps=0,
+    repeats=3,
+    steps_help="Transforms of each mesh in a run; 0: as many as take about a second.",
+)
 @click.option("--ranks", "rank_counts", multiple=True, type=int, help="Repeatable; default: 2 and 4.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Repeatable; default: all.")
 @click.option("--mesh", "meshes", multiple=True, type=click.Choice(MESHES), help="Repeatable; default: all.")
@@ -128,8 +133,6 @@ def broken_promises(
     "--instruction-set", type=click.Choice(["AVX2"]), help="Limit Tessera to it, and write a record of its own."
 )
 @click.option("--mpi4py-fft", "other_python", default=sys.executable, help="Python with mpi4py-fft.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options(steps=0, repeats=3, steps_help="Transforms of each mesh in a run; 0: as many as take about a second.")
 def compare(
     common: Common,
     rank_counts: tuple[int, ...],
@@ -137,7 +140,6 @@ def compare(
     meshes: tuple[str, ...],
     instruction_set: str | None,
     other_python: str,
-    check: bool,
     steps: int,
     repeats: int,
 ) -> None:
@@ -161,10 +163,9 @@ def compare(
     if has_mpi4py_fft(other_python):
         programs["mpi4py-fft"] = [other_python, *child, "mpi4py_fft"]
     peers = list(PROMISES) if instruction_set is None else ["FFTW-MPI"]
-    figure = Figure(
+    figure = common.figure(
         "fft" if instruction_set is None else f"fft_{instruction_set.lower()}",
         "Distributed transforms",
-        {"steps": steps, "repeats": repeats, "instruction_set": instruction_set},
         versions(other_python),
     )
     figure.notes += [f"{peer} is not installed, and left out." for peer in peers if peer not in programs]
@@ -196,7 +197,7 @@ def compare(
     figure.data = {str(case): times for case, times in measured.items()}
     figure.tables.append(table(header, rows))
     figure.failures += broken_promises(measured, peers, instruction_set)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

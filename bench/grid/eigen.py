@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter
 from scipy.sparse import linalg as sparse
 from threadpoolctl import threadpool_limits
 
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.results import Figure, table
 from bench.grid import eigen_gpaw
 from tessera.grid import Grid
@@ -115,11 +115,10 @@ def rows_of_gpaw(common: Common, figure: Figure, points: int, counts: tuple[int,
     return rows
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(repeats=3)
 @click.option("--points", default=47, show_default=True, help="Along an edge; one more where it is periodic.")
 @click.option("--gpaw/--no-gpaw", "with_gpaw", default=True, help="Measure GPAW's solvers, if it is installed.")
 @click.option("--states", "counts", multiple=True, type=int, help="Repeatable; default: 1 and 10.")
-@common_options(repeats=3)
 def eigen(common: Common, points: int, with_gpaw: bool, counts: tuple[int, ...], repeats: int) -> None:
     """Measure lowest eigenstates in s, as medians, beside SciPy's Lanczos method (eigsh) and GPAW's solvers.
 
@@ -128,8 +127,7 @@ def eigen(common: Common, points: int, with_gpaw: bool, counts: tuple[int, ...],
       python -m bench.grid eigen --docs
       python -m bench.grid eigen --points 31 --states 10 --repeats 1
     """
-    settings = {"order": ORDER, "tolerance": TOLERANCE, "repeats": repeats}
-    figure = Figure("eigen", "Eigenstates on grids", settings, {})
+    figure = common.figure("eigen", "Eigenstates on grids", order=ORDER, tolerance=TOLERANCE)
     rows: list[list[Any]] = []
     with threadpool_limits(1, "blas"):
         for name, (periodic, make) in POTENTIALS.items():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -11,9 +9,9 @@ from statistics import median
 
 import click
 
-from bench.common.options import Common, common_options
-from bench.common.process import ENVIRONMENT, measure
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.process import on_ranks
+from bench.common.results import table
 
 OPERATIONS = ("stencil", "restriction", "interpolation", "preconditioner", "relaxation", "poisson-fast", "poisson-fd")
 #: On one field of real numbers.
@@ -49,21 +47,13 @@ def cases(operations: Sequence[str], sizes: Sequence[int], batches: Sequence[int
 
 
 def measured(common: Common, ranks: int, words: Sequence[str], repeats: int) -> Times:
-    launcher = ["mpirun.openmpi", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
     backend = {"GPAW_MPI_BACKEND": "cgpaw"} if ranks > 1 else {}
-    outcome = measure(
-        [*launcher, sys.executable, "-m", "bench.grid.gpaw_child", *words, str(repeats)],
-        folder=common.work / "runs" / "gpaw",
-        launcher=len(launcher),
-        environment={**ENVIRONMENT, "OPENBLAS_NUM_THREADS": "1", **backend},
-        timeout=1800,
-    )
-    found: Times = json.loads(outcome.stdout.splitlines()[-1])
+    found: Times = on_ranks(ranks, "bench.grid.gpaw_child", *words, repeats, OPENBLAS_NUM_THREADS="1", **backend)
     common.say(f"{ranks} ranks, {' '.join(words)}: {ratio(found):.2f}")
     return found
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(repeats=7)
 @click.option("--ranks", "rank_counts", multiple=True, type=int, help="Repeatable; default: 1 and 2.")
 @click.option(
     "--operation", "operations", multiple=True, type=click.Choice(OPERATIONS), help="Repeatable; default: all."
@@ -72,7 +62,6 @@ def measured(common: Common, ranks: int, words: Sequence[str], repeats: int) -> 
 @click.option("--batch", "batches", multiple=True, type=int, help="Fields. Repeatable; default: 1, 8, 32.")
 @click.option("--system", "systems", multiple=True, type=click.Choice([*SYSTEMS, "none"]), help="Default: all.")
 @click.option("--memory", default=6.0, show_default=True, help="GiB that one measurement may need.")
-@common_options(repeats=7)
 def gpaw(
     common: Common,
     rank_counts: tuple[int, ...],
@@ -94,7 +83,7 @@ def gpaw(
     """
     if find_spec("_gpaw") is None:
         raise click.ClickException("GPAW is not installed: scripts/setup --gpaw")
-    figure = Figure("gpaw", "Under GPAW", {"repeats": repeats}, {"GPAW": version("gpaw")})
+    figure = common.figure("gpaw", "Under GPAW", {"GPAW": version("gpaw")})
     rows = []
     for ranks in rank_counts or (1, 2):
         for words in cases(operations or OPERATIONS, sizes or SIZES, batches or BATCHES, memory):

@@ -10,9 +10,9 @@ from statistics import median
 
 import click
 
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.process import ENVIRONMENT, measure
-from bench.common.results import Figure, table
+from bench.common.results import table
 
 # By kind of edges our methods, GPAW's solver of the same equations, and how many times faster ours are to be at 128³ on
 # two ranks. At orders above 2 the Laplacian of FastPoissonSolver ("fast") sees odd mirror images beyond isolated faces.
@@ -67,15 +67,13 @@ def broken_promises(measured: Mapping[Case, Mapping[tuple[str, str], Times]]) ->
     return broken
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a promise is not kept, or GPAW is missing", repeats=3)
 @click.option("--ranks", "rank_counts", multiple=True, type=int, help="Repeatable; default: 1 and 2.")
 @click.option("--edges", "kinds", multiple=True, type=click.Choice(list(POINTS)), help="Repeatable; default: both.")
 @click.option("--order", type=click.Choice(["2", "4", "6", "8"]), default="6", show_default=True)
 @click.option("--tolerance", type=float, default=1e-10, show_default=True)
 @click.option("--gpaw", "other_python", default=sys.executable, help="Python with GPAW and mpi4py.")
 @click.option("--mpi", type=click.Choice(list(LIBRARIES)), default="openmpi", help="MPI that GPAW was built with.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept, or GPAW is missing.")
-@common_options(repeats=3)
 def poisson(
     common: Common,
     rank_counts: tuple[int, ...],
@@ -84,7 +82,6 @@ def poisson(
     tolerance: float,
     other_python: str,
     mpi: str,
-    check: bool,
     repeats: int,
 ) -> None:
     """Measure the potential of four Gaussian charges in ms, as medians over turns of five solutions each.
@@ -101,7 +98,7 @@ def poisson(
     launcher = {"openmpi": "mpirun.openmpi", "mpich": "mpiexec"}[mpi]
     environment = {**ENVIRONMENT, "MPI4PY_LIBMPI": LIBRARIES[mpi], "OMP_NUM_THREADS": "1", "GPAW_MPI_BACKEND": "cgpaw"}
     peer = [("gpaw", "fast"), ("gpaw", "fd")]
-    figure = Figure("poisson", "Potentials on grids", {"order": order, "tolerance": tolerance, "repeats": repeats}, {})
+    figure = common.figure("poisson", "Potentials on grids")
     if has_gpaw(other_python):
         asked = subprocess.run(
             [other_python, "-c", "import gpaw; print(gpaw.__version__)"], capture_output=True, text=True
@@ -144,7 +141,7 @@ def poisson(
         "fft-images see mirror images there."
     )
     figure.failures += broken_promises(measured)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def rows_of(

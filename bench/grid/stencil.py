@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from statistics import median
 
 import click
 import numpy as np
 
 from bench.common import limits
-from bench.common.options import Common, common_options
-from bench.common.process import ENVIRONMENT, measure
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.process import on_ranks
+from bench.common.results import table
 
 # Points along an edge and fields.
 CASES = ((192, 1), (144, 4), (96, 8), (96, 32), (64, 8), (64, 32))
@@ -22,18 +20,9 @@ PROMISED_FLOAT = 1.9  # times as fast as double precision there
 PROMISED_HALO = 1.1  # times the time on two ranks over that of two threads, from 144³ on
 
 
-def seconds(common: Common, ranks: int, threads: int, words: tuple[object, ...]) -> float:
+def seconds(ranks: int, threads: int, words: tuple[object, ...]) -> float:
     """Returns the median time of a call."""
-    launcher = ["mpirun.openmpi", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
-    program = [sys.executable, "-m", "bench.grid.stencil_child", *map(str, words), str(threads), "9"]
-    run = measure(
-        [*launcher, *program],
-        folder=common.work / "runs" / "grid",
-        launcher=len(launcher),
-        environment={**ENVIRONMENT, "MPI4PY_LIBMPI": "libmpi.so.40", "OPENBLAS_NUM_THREADS": "1"},
-        timeout=600,
-    )
-    return median(json.loads(run.stdout.splitlines()[-1]))
+    return median(on_ranks(ranks, "bench.grid.stencil_child", *words, threads, 9, OPENBLAS_NUM_THREADS="1"))
 
 
 def missed(n: int, share: float, halo: float, gain: float) -> list[str]:
@@ -49,11 +38,9 @@ def missed(n: int, share: float, halo: float, gain: float) -> list[str]:
     return found if n >= 144 else []
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a promise is not kept", repeats=5)
 @click.option("--order", type=click.Choice(["2", "4", "6", "8"]), default="4", show_default=True)
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options(repeats=5)
-def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
+def stencil(common: Common, order: str, repeats: int) -> None:
     """Measure million points/s on two cores, beside STREAM's triad in the same turns.
 
     A point counts as one read and one write. The triad has plain stores and counts three arrays.
@@ -71,10 +58,10 @@ def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
             triads.append(limits.triad(common, 2, 3 * 8 * 2 * 192**3))
             for dtype in DTYPES:
                 for ranks in (1, 2) if dtype == "float64" else (1,):
-                    one = seconds(common, ranks, 2 if ranks == 1 else 1, (n, fields, dtype, order))
+                    one = seconds(ranks, 2 if ranks == 1 else 1, (n, fields, dtype, order))
                     times.setdefault((n, fields, dtype, ranks), []).append(one / fields)
     triad = median(triads)
-    figure = Figure("stencil", "Stencils", {"order": order, "repeats": repeats}, {})
+    figure = common.figure("stencil", "Stencils")
     figure.data = {"triad": triads, "seconds": {" ".join(map(str, case)): of for case, of in times.items()}}
     rows: list[list[object]] = []
     for n, fields in CASES:
@@ -97,4 +84,4 @@ def stencil(common: Common, order: str, check: bool, repeats: int) -> None:
         f"STREAM's triad moves {triad / 1e9:.1f} GB/s with plain stores, three arrays counted (medians of {repeats} "
         "turns). Two threads of one rank; the last column: two ranks of one thread over the time of two threads."
     )
-    figure.finish(common, check=check)
+    figure.finish(common)

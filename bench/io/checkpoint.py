@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from bench.common import process
-from bench.common.options import Common, common_options
-from bench.common.process import measure
-from bench.common.results import ROOT, Figure, table
+from bench.common.options import Common, script
+from bench.common.process import on_ranks
+from bench.common.results import ROOT, table
 from bench.io.raw import BUFFERED, DIRECT, in_turns, rows_of
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -24,16 +23,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "interactions": {"cutoff": 6.0, "switch": 5.5, "electrostatics": "cut"},
     "parallel": {"buffer": 0.5},
 }
-ENVIRONMENT = {
-    **process.ENVIRONMENT,
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-}
-
-
-def launcher(ranks: int) -> list[str]:
-    """The words before a program that so many ranks run."""
-    return ["mpirun.openmpi", "-n", str(ranks)]
 
 
 def missed(found: Mapping[int, float]) -> list[str]:
@@ -61,12 +50,10 @@ def work(system: Path, folder: Path, repeats: int) -> None:
         print(json.dumps({"bytes": len(content), **seconds}))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="checkpoints are slower than promised", repeats=7)
 @click.option("--atoms", default=3_000_000, show_default=True, help="Of water.")
 @click.option("--ranks", "counts", multiple=True, type=click.IntRange(1), help="Repeatable; default: 1, 2, 4 and 8.")
-@click.option("--check", is_flag=True, help="End with status 1 where checkpoints are slower than promised.")
-@common_options(repeats=7)
-def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool, repeats: int) -> None:
+def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], repeats: int) -> None:
     """Speed of a checkpoint, all of it (exchange, checksums, fsync, rename), over that of one writer of its bytes.
 
     They write into the same folder and take turns in one process. A checkpoint goes around the system's memory where
@@ -85,15 +72,12 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
     folder.mkdir(parents=True, exist_ok=True)
     if not system.exists():
         write(make_water(atoms), system)
-    figure = Figure("checkpoint", "Checkpoints beside one writer", {"atoms": atoms, "repeats": repeats}, {})
+    figure = common.figure("checkpoint", "Checkpoints beside one writer")
     figure.data["ranks"] = []
     rows = []
     for ranks in counts or (1, 2, 4, 8):
         common.say(f"{ranks} ranks")
-        first = launcher(ranks)
-        words = [*first, sys.executable, "-m", "bench.io.checkpoint", "work", str(system), str(folder), str(repeats)]
-        outcome = measure(words, folder=ROOT, launcher=len(first), environment=ENVIRONMENT, timeout=900)
-        found = json.loads(outcome.stdout.splitlines()[-1])
+        found = on_ranks(ranks, "bench.io.checkpoint", system, folder, repeats)
         like = DIRECT if DIRECT in found else BUFFERED
         row, ratio = rows_of(ranks, found, like)
         figure.data["ranks"].append({"ranks": ranks, **found, "ratio": ratio})
@@ -106,8 +90,8 @@ def checkpoint(common: Common, atoms: int, counts: tuple[int, ...], check: bool,
         f"{size:.0f} MB, with fsync and renames; the ratio is the median of those of turns, to the writer {like}."
     )
     figure.failures += missed({one["ranks"]: one["ratio"] for one in figure.data["ranks"]})
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":  # a rank
-    work(Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+    work(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

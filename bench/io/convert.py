@@ -15,8 +15,8 @@ from typing import Any
 
 import click
 
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from bench.io.trajectory import ENCODINGS, seconds_of, write_segments
 from tessera.traj import Trajectory
 from tessera.traj.convert import convert as convert_to
@@ -56,12 +56,10 @@ def missed(on_two: float, over_peer: Mapping[str, float]) -> list[str]:
     return found
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="the promise is not kept", repeats=5)
 @click.option("--atoms", type=click.IntRange(1, 2**24), default=23_558, show_default=True)
 @click.option("--frames", type=click.IntRange(1, 2**16), default=1000, show_default=True)
-@click.option("--check", is_flag=True, help="End with status 1 where the promise is not kept.")
-@common_options(repeats=5)
-def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) -> None:
+def convert(common: Common, atoms: int, frames: int, repeats: int) -> None:
     """Conversion of segments with rounded positions, in turns on one processor and on two, in the memory of the system.
 
     \b
@@ -88,8 +86,8 @@ def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) 
                     found[ending]["peer"].append(seconds_of(partial(write_by_peer, segments, some, path)) / some)
     finally:
         shutil.rmtree(work)
-    parameters = {"atoms": atoms, "frames": frames}
-    figure = Figure("convert", "Converting trajectories", parameters, versions, data={"seconds": found})
+    figure = common.figure("convert", "Converting trajectories", versions)
+    figure.data["seconds"] = found
     rows = []
     on_two: dict[str, float] = {}
     over_peer: dict[str, float] = {}
@@ -108,4 +106,4 @@ def convert(common: Common, atoms: int, frames: int, check: bool, repeats: int) 
         f"MDAnalysis reads and writes {min(frames, PEER_FRAMES)} of them."
     )
     figure.failures += missed(on_two["xtc"], over_peer)
-    figure.finish(common, check=check)
+    figure.finish(common)

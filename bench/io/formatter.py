@@ -9,8 +9,8 @@ from statistics import median
 
 import click
 
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from tessera import launch
 
 PROMISE = 800e6  # bytes/s of processor time
@@ -26,7 +26,7 @@ def missed(rate: float) -> list[str]:
     return [] if rate >= PROMISE else [f"the formatter made {rate / 1e6:.0f} MB/s, promised are {PROMISE / 1e6:.0f}"]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="the formatter is slower than promised", repeats=9)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -35,9 +35,7 @@ def missed(rate: float) -> list[str]:
     help="Where to write, best in memory.",
 )
 @click.option("--atoms", type=click.IntRange(1, 2**32), default=500_000, show_default=True)
-@click.option("--check", is_flag=True, help="End with status 1 where the formatter is slower than promised.")
-@common_options(repeats=9)
-def formatter(common: Common, folder: Path, atoms: int, check: bool, repeats: int) -> None:
+def formatter(common: Common, folder: Path, atoms: int, repeats: int) -> None:
     """MB/s of a CONFIG's text, written to a file in memory by one core.
 
     The three ways take turns. Besides seconds there is processor time, which other programs on the machine affect less.
@@ -53,7 +51,8 @@ def formatter(common: Common, folder: Path, atoms: int, check: bool, repeats: in
     words = [program, "formatter", folder / ".tessera-formatter", "--atoms", atoms, "--repeats", repeats]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    figure = Figure("formatter", "The text formatter", {"atoms": atoms, "repeats": repeats}, {}, data=found)
+    figure = common.figure("formatter", "The text formatter")
+    figure.data = found
     rates = {
         name: [found["bytes"] / median(found[name][kind]) for kind in ("seconds", "processor_seconds")]
         for name in NAMES
@@ -62,4 +61,4 @@ def formatter(common: Common, folder: Path, atoms: int, check: bool, repeats: in
     figure.tables.append(table(["", "MB/s", "MB/s of processor time"], rows))
     figure.notes.append("Medians, into a file in memory: 146 bytes an atom, two records.")
     figure.failures += missed(rates["ours"][1])
-    figure.finish(common, check=check)
+    figure.finish(common)

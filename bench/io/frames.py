@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, above, table
+from bench.common.options import Common, script
+from bench.common.results import above, table
 
 MOST = 0.02  # of the time of a run, by which frames may slow it down
 KINDS: dict[str, dict[str, Any]] = {
@@ -34,13 +34,11 @@ def missed(ratios: Mapping[str, float]) -> list[str]:
     return above(ratios, dict.fromkeys(PROMISED, 1 + MOST))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="frames cost more than promised", steps=600, repeats=7, steps_help="Steps of each run.")
 @click.option("--system", "name", type=click.Choice(systems.NAMES), default="dhfr", show_default=True)
 @click.option("--layout", default="2x1", show_default=True, help="RANKSxTHREADS.")
 @click.option("--every", type=click.IntRange(1), default=10, show_default=True, help="Steps between frames.")
-@click.option("--check", is_flag=True, help="End with status 1 where frames cost more than promised.")
-@common_options(steps=600, repeats=7, steps_help="Steps of each run.")
-def frames(common: Common, name: str, layout: str, every: int, check: bool, steps: int, repeats: int) -> None:
+def frames(common: Common, name: str, layout: str, every: int, steps: int, repeats: int) -> None:
     """Time of a step of runs that write frames over that of a run without, and bytes of an atom.
 
     Runs of all kinds take turns; the ratio is the median of those of turns.
@@ -51,7 +49,7 @@ def frames(common: Common, name: str, layout: str, every: int, check: bool, step
       python -m bench.io frames --layout 1x2 --repeats 3
     """
     system = systems.system(common, name)
-    figure = Figure("frames", "Writing frames", {"system": name, "layout": layout, "every": every, "steps": steps}, {})
+    figure = common.figure("frames", "Writing frames")
     ms: dict[str, list[float]] = {kind: [] for kind in KINDS}
     own: dict[str, list[float]] = {kind: [] for kind in KINDS}
     size: dict[str, int] = {}
@@ -88,7 +86,7 @@ def frames(common: Common, name: str, layout: str, every: int, check: bool, step
         f"{systems.TITLES[name]}, a frame each {every} steps, {layout} ranks × threads; ratios are medians of "
         f"{repeats} turns. The report's share is the time of the thread that steps."
     )
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def bytes_of(output: Path) -> int:

@@ -10,14 +10,13 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.process import Outcome
-from bench.common.results import Figure, table
+from bench.common.results import table
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(steps=0, repeats=3, steps_help="Steps to run of the million atoms, for the engine's memory; 0: none.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS of the run with --steps.")
-@common_options(steps=0, repeats=3, steps_help="Steps to run of the million atoms, for the engine's memory; 0: none.")
 def prepare(common: Common, layout: str, steps: int, repeats: int) -> None:
     """Measure time and memory of `tessera prepare` for ApoA1 and of `tessera replicate` to 1,106,688 atoms.
 
@@ -26,7 +25,7 @@ def prepare(common: Common, layout: str, steps: int, repeats: int) -> None:
       python -m bench.io prepare --data DATA
       python -m bench.io prepare --data DATA --steps 10 --repeats 1 --json
     """
-    figure = Figure("million", "Making system files", {"steps": steps, "repeats": repeats}, {})
+    figure = common.figure("million", "Making system files")
     where = engine.Layout.parse(layout, "openmpi")
     folder = common.work / "million"
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +52,7 @@ def prepare(common: Common, layout: str, steps: int, repeats: int) -> None:
     if steps:
         run = engine.run(
             folder / "apoa1_1m.tsr",
-            engine.merge(engine.interactions(12.0), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}),
+            engine.without_frames(12.0, steps),
             common.work / "runs" / "million",
             where,
         )

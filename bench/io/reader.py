@@ -17,10 +17,9 @@ from typing import Any
 import click
 import numpy as np
 
-from bench.common.options import Common, common_options
-from bench.common.process import measure
-from bench.common.results import ROOT, Figure, table
-from bench.io.checkpoint import ENVIRONMENT, launcher
+from bench.common.options import Common, script
+from bench.common.process import on_ranks
+from bench.common.results import table
 from tessera import launch
 
 PROMISE = 400e6  # bytes/s of text, or
@@ -62,12 +61,7 @@ def make(kind: str, folder: Path, atoms: int) -> Path:
         path = folder / "CONFIG"
         program("tessera-io", 1, "write", path, "--atoms", atoms)
     elif kind == "checkpoint":
-        # In a process of its own, which gives the memory of the engine back.
-        measure(
-            [sys.executable, "-m", "bench.io.checkpoint", "work", path, folder, "0"],
-            folder=ROOT,
-            environment=ENVIRONMENT,
-        )
+        on_ranks(1, "bench.io.checkpoint", path, folder, 0)  # a process of its own gives the engine's memory back
         path = folder / "checkpoint.tck"
     elif kind == "segments":
         values = np.random.default_rng(1).random((min(atoms, FRAME_ATOMS), 3), np.float32)
@@ -130,21 +124,10 @@ def times(kind: str, path: Path, ranks: int, repeats: int, cold: bool) -> dict[s
     """Returns bytes, and seconds of each turn: `raw`, `direct` (empty unless cold) and `parsed`."""
     if kind != "segments":
         return program("tessera-read", ranks, kind, path, "--repeats", repeats, *(["--cold"] if cold else []))
-    words = [
-        *launcher(ranks),
-        sys.executable,
-        "-m",
-        "bench.io.reader",
-        "segments",
-        str(path),
-        str(repeats),
-        str(int(cold)),
-    ]
-    outcome = measure(words, folder=ROOT, launcher=len(launcher(ranks)), environment=ENVIRONMENT)
-    return {"direct": [], **json.loads(outcome.stdout.splitlines()[-1])}
+    return {"direct": [], **on_ranks(ranks, "bench.io.reader", path, repeats, int(cold))}
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="reading is slower than promised", repeats=7)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -154,11 +137,9 @@ def times(kind: str, path: Path, ranks: int, repeats: int, cold: bool) -> dict[s
 @click.option("--atoms", type=click.IntRange(1, 2**32), default=3_000_000, show_default=True)
 @click.option("--ranks", "counts", multiple=True, type=click.IntRange(1), help="Repeatable; default: 1, 2, 4 and 8.")
 @click.option("--warm", is_flag=True, help="The system keeps files in memory.")
-@click.option("--check", is_flag=True, help="End with status 1 where reading is slower than promised.")
-@common_options(repeats=7)
 def reader(
     common: Common, folder: Path | None, kinds: tuple[str, ...], atoms: int, counts: tuple[int, ...], warm: bool,
-    check: bool, repeats: int,
+    repeats: int,
 ) -> None:  # fmt: skip
     """MB/s of reading, all of it (checksums, numbers where the engine wants them), beside reading bytes alone.
 
@@ -171,7 +152,7 @@ def reader(
       python -m bench.io reader --kind config --warm --folder /dev/shm --ranks 1
     """
     place = (folder or common.work) / "reader"
-    figure = Figure("reader", "Reading in shares", {"atoms": atoms, "repeats": repeats, "cold": not warm}, {})
+    figure = common.figure("reader", "Reading in shares")
     figure.data["runs"] = []
     rows = []
     for kind in kinds or KINDS:
@@ -197,8 +178,8 @@ def reader(
     state = "in memory" if warm else "forgotten by the system (posix_fadvise) before each turn"
     figure.notes.append(f"Medians of {repeats} turns, files {state}. The ratio is that to the faster of the bytes.")
     figure.failures += missed(figure.data["runs"])
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":  # a rank
-    read_segments(Path(sys.argv[2]), int(sys.argv[3]), bool(int(sys.argv[4])))
+    read_segments(Path(sys.argv[1]), int(sys.argv[2]), bool(int(sys.argv[3])))

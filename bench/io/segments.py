@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
-from bench.common.options import Common, common_options
-from bench.common.process import measure
-from bench.common.results import ROOT, Figure, table
-from bench.io.checkpoint import ENVIRONMENT, WRITERS, launcher
+from bench.common.options import Common, script
+from bench.common.process import on_ranks
+from bench.common.results import table
+from bench.io.checkpoint import WRITERS
 from bench.io.raw import BUFFERED, in_turns, rows_of
 from bench.io.trajectory import BOX, ENCODINGS, waters
 
@@ -54,13 +54,11 @@ def work(folder: Path, atoms: int, frames: int, encoding: str, repeats: int) -> 
         print(json.dumps({"bytes": len(content), **seconds}))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="segments are slower than promised", repeats=7)
 @click.option("--atoms", type=click.IntRange(1, 2**24), default=1_000_000, show_default=True)
 @click.option("--frames", type=click.IntRange(1, 2**16), default=10, show_default=True)
 @click.option("--ranks", "counts", multiple=True, type=click.IntRange(1), help="Repeatable; default: 1, 2 and 4.")
-@click.option("--check", is_flag=True, help="End with status 1 where segments are slower than promised.")
-@common_options(repeats=7)
-def segments(common: Common, atoms: int, frames: int, counts: tuple[int, ...], check: bool, repeats: int) -> None:
+def segments(common: Common, atoms: int, frames: int, counts: tuple[int, ...], repeats: int) -> None:
     """Speed of a trajectory by `SegmentWriter`, all of it (checksums, fsync), over that of one writer of its bytes.
 
     \b
@@ -69,25 +67,14 @@ def segments(common: Common, atoms: int, frames: int, counts: tuple[int, ...], c
       python -m bench.io segments --atoms 100000 --ranks 1 --ranks 2 --repeats 3
     """
     folder = common.work / "segments"
-    figure = Figure(
-        "segments", "Segments beside one writer", {"atoms": atoms, "frames": frames, "repeats": repeats}, {}
-    )
+    figure = common.figure("segments", "Segments beside one writer")
     rows, found = [], {}
     for encoding in ENCODINGS:
         for ranks in counts or (1, 2, 4):
             common.say(f"{encoding}, {ranks} ranks")
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-            first = launcher(ranks)
-            words = [*first, sys.executable, "-m", "bench.io.segments", "work", str(folder), str(atoms), str(frames)]
-            outcome = measure(
-                [*words, encoding, str(repeats)],
-                folder=ROOT,
-                launcher=len(first),
-                environment=ENVIRONMENT,
-                timeout=900,
-            )
-            one = json.loads(outcome.stdout.splitlines()[-1])
+            one = on_ranks(ranks, "bench.io.segments", folder, atoms, frames, encoding, repeats)
             row, ratio = rows_of(ranks, one, BUFFERED)
             found[encoding, ranks] = ratio
             figure.data[f"{encoding}, {ranks}"] = {**one, "ratio": ratio}
@@ -100,8 +87,8 @@ def segments(common: Common, atoms: int, frames: int, counts: tuple[int, ...], c
         f"{BUFFERED}, as segments go. Compression counts as time."
     )
     figure.failures += missed(found)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":  # a rank
-    work(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], int(sys.argv[6]))
+    work(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bench.common import systems
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.process import measure
-from bench.common.results import ROOT, Figure, table
+from bench.common.results import ROOT, columns
 
 SECONDS = {"nacl": 600, "water": 1800}  # promises
 GIGABYTES_OF_MEMORY = {"nacl": 2.0, "water": 4.0}
@@ -49,12 +49,10 @@ def read_share(path: Path, ranks: int) -> tuple[int, int, float, float]:
     return int(found[1]), int(found[2]), float(found[3]), float(found[4])
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a promise is not kept")
 @click.option("--ions", default=300_763_000, show_default=True, type=int, help="Ions of the crystal.")
 @click.option("--atoms", default=1_000_000_000, show_default=True, type=int, help="Atoms of the water.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options()
-def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
+def setup(common: Common, ions: int, atoms: int) -> None:
     """Measure `tessera make` of systems that do not fit into memory, and how one of 65,536 ranks reads its share.
 
     The folder of --work needs 25 GB for a billion atoms. Files that are written are synchronised with the disk; the
@@ -65,9 +63,8 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
       python -m bench.io setup --check --docs
       python -m bench.io setup --ions 8000000 --atoms 10000000 --json
     """
-    figure = Figure("setup", "Making the largest systems", {"ions": ions, "atoms": atoms, "ranks": RANKS}, {})
+    figure = common.figure("setup", "Making the largest systems", ranks=RANKS)
     folder = common.work / "setup"
-    rows: list[list[Any]] = []
     salt = ["--ions", str(ions), "--potential", "charmm"]
     for kind, arguments in (("nacl", salt), ("water", ["--atoms", str(atoms)])):
         shutil.rmtree(folder, ignore_errors=True)
@@ -78,20 +75,8 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
         verified = systems.tessera(["verify", str(path)], folder)
         common.say(f"verified {path.name}: {verified.wall_seconds:.4g} s")
         share, n_atoms, seconds, peak = read_share(path, RANKS)
-        rows.append(
-            [
-                "make nacl (CHARMM's ions)" if kind == "nacl" else f"make {kind}",
-                n_atoms,
-                made.wall_seconds,
-                made.peak_bytes / 1e9,
-                size / 1e9,
-                verified.wall_seconds,
-                share,
-                1000 * seconds,
-                peak,
-            ]
-        )
         figure.data[kind] = {
+            "command": "make nacl (CHARMM's ions)" if kind == "nacl" else f"make {kind}",
             "n_atoms": n_atoms,
             "seconds": made.wall_seconds,
             "peak_bytes": made.peak_bytes,
@@ -102,21 +87,17 @@ def setup(common: Common, ions: int, atoms: int, check: bool) -> None:
             "share_peak_megabytes": peak,
         }
         shutil.rmtree(folder, ignore_errors=True)
-    figure.tables.append(
-        table(
-            [
-                "command",
-                "atoms",
-                "s",
-                "peak memory, GB",
-                "file, GB",
-                "verify, s",
-                f"atoms of a share of {RANKS:,}",
-                "reading it, ms",
-                "peak memory, MB",
-            ],
-            rows,
-        )
-    )
+    cells: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        "command": lambda one: one["command"],
+        "atoms": lambda one: one["n_atoms"],
+        "s": lambda one: one["seconds"],
+        "peak memory, GB": lambda one: one["peak_bytes"] / 1e9,
+        "file, GB": lambda one: one["file_bytes"] / 1e9,
+        "verify, s": lambda one: one["verify_seconds"],
+        f"atoms of a share of {RANKS:,}": lambda one: one["share_atoms"],
+        "reading it, ms": lambda one: 1000 * one["share_seconds"],
+        "peak memory, MB": lambda one: one["share_peak_megabytes"],
+    }
+    figure.tables.append(columns(figure.data.values(), cells))
     figure.failures += missed(figure.data)
-    figure.finish(common, check=check)
+    figure.finish(common)

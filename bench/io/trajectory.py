@@ -15,8 +15,8 @@ from typing import Any
 import click
 import numpy as np
 
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from tessera.io import SegmentWriter
 from tessera.traj import Trajectory
 from tessera.traj.check import check as check_segments
@@ -94,12 +94,10 @@ def times(work: Path, atoms: int, frames: int, repeats: int) -> dict[str, list[f
     return found
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a promise is not kept", repeats=7)
 @click.option("--atoms", type=click.IntRange(1, 2**24), default=100_000, show_default=True)
 @click.option("--frames", type=click.IntRange(1, 2**16), default=50, show_default=True, help="Of each trajectory.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@common_options(repeats=7)
-def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: int) -> None:
+def trajectory(common: Common, atoms: int, frames: int, repeats: int) -> None:
     """Opening 10,000 frames, frames in random order, and checking every byte, from files in the memory of the system.
 
     \b
@@ -118,14 +116,8 @@ def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: in
     finally:
         shutil.rmtree(work)
     versions = {name: version(name) for name in ("MDAnalysis", "numpy", "numcodecs")}
-    data = {"opening_seconds": opening, "seconds_a_frame": found, "bytes": sizes, "checking_seconds": checking}
-    figure = Figure(
-        "trajectory",
-        "Reading trajectories",
-        {"atoms": atoms, "frames": frames, "repeats": repeats},
-        versions,
-        data=data,
-    )
+    figure = common.figure("trajectory", "Reading trajectories", versions)
+    figure.data |= {"opening_seconds": opening, "seconds_a_frame": found, "bytes": sizes, "checking_seconds": checking}
     of_dcd = median(found["DCD, MDAnalysis"])
     rows = [
         [name, 1e3 * median(values), of_dcd / median(values), sizes[name] / frames / atoms if name in sizes else None]
@@ -138,4 +130,4 @@ def trajectory(common: Common, atoms: int, frames: int, check: bool, repeats: in
         f"{sizes['float32'] / checking / 1e6:,.0f} MB/s."
     )
     figure.failures += missed(of_dcd / median(found["float32"]), opening)
-    figure.finish(common, check=check)
+    figure.finish(common)

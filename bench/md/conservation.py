@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 
 from bench.common import engine, systems
 from bench.common.equilibrate import equilibrated
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, number, table
+from bench.common.options import Common, script
+from bench.common.results import Figure, columns, number
 from tessera.export.configuration import read_configuration
 
 MOST_DRIFT = 0.01  # kT/ns/dof
@@ -76,7 +77,9 @@ class Series:
         return float(np.std(self.total - self.line()[0], ddof=2))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(
+    check=f"a drift exceeds {MOST_DRIFT} kT/ns/dof", steps=0, repeats=1, steps_help="Steps at 2 fs; 0: as --ps says."
+)
 @click.option(
     "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and water24k."
 )
@@ -96,8 +99,6 @@ class Series:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A result (conservation.json) to be put into the same tables; without --system nothing else is measured.",
 )
-@click.option("--check", is_flag=True, help=f"End with status 1 where a drift exceeds {MOST_DRIFT} kT/ns/dof.")
-@common_options(steps=0, repeats=1, steps_help="Steps at 2 fs; 0: as --ps says.")
 def conservation(
     common: Common,
     names: tuple[str, ...],
@@ -108,7 +109,6 @@ def conservation(
     precision: str,
     layout: str,
     join: tuple[Path, ...],
-    check: bool,
     steps: int,
     repeats: int,
 ) -> None:
@@ -127,20 +127,7 @@ def conservation(
     n_steps = steps or round(ps / 0.002)
     if n_steps * 0.002 < 4 * LAG:
         raise click.UsageError(f"the run at 2 fs must have at least {round(4 * LAG / 0.002)} steps")
-    figure = Figure(
-        "conservation",
-        "Energy and momentum at constant energy",
-        {
-            "steps": n_steps,
-            "repeats": repeats,
-            "fluctuation_ps": fluctuation_ps,
-            "equilibrate_ps": equilibrate_ps,
-            "cutoff": cutoff,
-            "precision": precision,
-            "layout": str(where),
-        },
-        {},
-    )
+    figure = common.figure("conservation", "Energy and momentum at constant energy", steps=n_steps)
     base = engine.merge(
         engine.interactions(cutoff),
         {
@@ -187,7 +174,7 @@ def conservation(
     summarise(figure, drifts, fluctuations)
     if pictures:
         picture(common.results / "conservation.png", pictures, fluctuations)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def momentum(system: Path, folder: Path) -> float:
@@ -240,39 +227,25 @@ def by_timestep(
 
 
 def summarise(figure: Figure, drifts: list[dict[str, Any]], fluctuations: list[dict[str, Any]]) -> None:
-    figure.tables.append(
-        table(
-            ["system", "ps", "T, K", "drift, kT/ns/dof", "standard error", "fluctuation, kcal/mol", "momentum"],
-            [
-                [
-                    systems.TITLES[d["system"]],
-                    f"{d['ps']:g}",
-                    f"{d['temperature']:.1f}",
-                    d["drift_kT_ns_dof"],
-                    d["standard_error"],
-                    d["fluctuation_kcal_mol"],
-                    d["relative_momentum"],
-                ]
-                for d in drifts
-            ],
-        )
-    )
+    of_drift: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "system": lambda d: systems.TITLES[d["system"]],
+        "ps": lambda d: f"{d['ps']:g}",
+        "T, K": lambda d: f"{d['temperature']:.1f}",
+        "drift, kT/ns/dof": lambda d: d["drift_kT_ns_dof"],
+        "standard error": lambda d: d["standard_error"],
+        "fluctuation, kcal/mol": lambda d: d["fluctuation_kcal_mol"],
+        "momentum": lambda d: d["relative_momentum"],
+    }
+    of_step: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "system": lambda f: systems.TITLES[f["system"]],
+        "time step, fs": lambda f: f"{f['timestep_fs']:g}",
+        "fluctuation, kcal/mol": lambda f: f["fluctuation_kcal_mol"],
+        "over Δt², kcal/mol/fs²": lambda f: f["over_square"],
+        "to that of 0.5 fs": lambda f: f["ratio_to_shortest"],
+    }
+    figure.tables.append(columns(drifts, of_drift))
     if fluctuations:
-        figure.tables.append(
-            table(
-                ["system", "time step, fs", "fluctuation, kcal/mol", "over Δt², kcal/mol/fs²", "to that of 0.5 fs"],
-                [
-                    [
-                        systems.TITLES[f["system"]],
-                        f"{f['timestep_fs']:g}",
-                        f["fluctuation_kcal_mol"],
-                        f["over_square"],
-                        f["ratio_to_shortest"],
-                    ]
-                    for f in fluctuations
-                ],
-            )
-        )
+        figure.tables.append(columns(fluctuations, of_step))
     figure.notes.append(
         f"Drift: slope of a straight line through total energies every {1000 * LAG:g} fs, which should not exceed "
         f"{MOST_DRIFT} kT/ns/dof; fluctuation: standard deviation about that line. Momentum: length of the sum over "

@@ -14,7 +14,7 @@ import numpy as np
 import tessera
 from bench.common import engine, systems
 from bench.common.equilibrate import equilibrated
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.results import Figure, above, table
 from bench.common.water_box import MODELS, water_box
 from tessera.simulation import Atoms
@@ -73,18 +73,13 @@ def command(cutoff: float, repeats: int, *, of_systems: bool = True) -> Callable
     """Returns what makes a command of a function: the options that all have."""
 
     def decorate(function: Callable[..., None]) -> click.Command:
-        made = common_options(steps=40, repeats=repeats, steps_help="Steps of each turn.")(function)
-        for option in (
-            click.option("--check", is_flag=True, help="End with status 1 where it costs more than promised."),
-            click.option("--cutoff", default=cutoff, show_default=True, help="Å."),
-            click.option("--threads", default=2, show_default=True),
-        ):
-            made = option(made)
+        made = click.option("--cutoff", default=cutoff, show_default=True, help="Å.")(function)
+        made = click.option("--threads", default=2, show_default=True)(made)
         if of_systems:
             known = click.Choice(systems.NAMES)
             made = click.option("--system", "names", multiple=True, type=known, help="Default: dhfr and apoa1.")(made)
-        name = function.__name__.replace("_", "-")
-        return click.command(name, context_settings={"help_option_names": ["-h", "--help"]})(made)
+        turns = script(check="it costs more than promised", steps=40, repeats=repeats, steps_help="Steps of each turn.")
+        return turns(made)
 
     return decorate
 
@@ -114,13 +109,11 @@ def take_turns(
 
 def measure(
     figure: Figure, common: Common, names: tuple[str, ...], make: Callable[[str], Simulations], promised: Promised,
-    *, check: bool, note: str, steps_of: Callable[[str], float] = lambda _: 1.0,
+    *, note: str = "", steps_of: Callable[[str], float] = lambda _: 1.0,
 ) -> None:  # fmt: skip
     """Times the simulations of each system, the first of which is without anything, and writes the figure. `steps_of`
     says how many of its steps make a simulated time of one without."""
     steps, repeats = figure.settings["steps"], figure.settings["repeats"]
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     figure.data["systems"], columns = {}, {}
     for name in names or ("dhfr", "apoa1"):
         common.say(name)
@@ -140,11 +133,11 @@ def measure(
     ]
     figure.tables.append(table(["", *(systems.TITLES[name] for name in columns), "promised"], rows))
     figure.notes.append(f"The first row has ms per step, the others ratios to it; medians of turns. {note}".strip())
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 @command(12.0, 7)
-def ensembles(common: Common, names: tuple[str, ...], threads: int, cutoff: float, check: bool, **turns: int) -> None:
+def ensembles(common: Common, names: tuple[str, ...], threads: int, cutoff: float, **_: int) -> None:
     """Time for a picosecond with each bath and time step over that at constant energy.
 
     All start from a state of the baths' temperature and pressure: how fast atoms and box move decides how often lists
@@ -165,15 +158,14 @@ def ensembles(common: Common, names: tuple[str, ...], threads: int, cutoff: floa
         }
 
     measure(
-        Figure("ensembles", "Baths in a step", {**turns, "threads": threads, "cutoff": cutoff}, {}),
-        common, names, make, PROMISED_OF_BATHS, check=check,
+        common.figure("ensembles", "Baths in a step"), common, names, make, PROMISED_OF_BATHS,
         note="Ratios are of the time for as many femtoseconds; baths act in every tenth step.",
         steps_of=lambda kind: TIMESTEP / BATHS[kind][0].get("timestep", TIMESTEP),
     )  # fmt: skip
 
 
 @command(12.0, 7)
-def restraints(common: Common, names: tuple[str, ...], threads: int, cutoff: float, check: bool, **turns: int) -> None:
+def restraints(common: Common, names: tuple[str, ...], threads: int, cutoff: float, **_: int) -> None:
     """Time of a step with restraints over that without."""
 
     def make(name: str) -> Simulations:
@@ -184,12 +176,11 @@ def restraints(common: Common, names: tuple[str, ...], threads: int, cutoff: flo
             for kind, (rows, _) in restraints_of(plain.n_atoms).items()
         }
 
-    figure = Figure("restraints", "Restraints in a step", {**turns, "threads": threads, "cutoff": cutoff}, {})
-    measure(figure, common, names, make, PROMISED_OF_RESTRAINTS, check=check, note="")
+    measure(common.figure("restraints", "Restraints in a step"), common, names, make, PROMISED_OF_RESTRAINTS)
 
 
 @command(12.0, 9)
-def hooks(common: Common, names: tuple[str, ...], threads: int, cutoff: float, check: bool, **turns: int) -> None:
+def hooks(common: Common, names: tuple[str, ...], threads: int, cutoff: float, **_: int) -> None:
     """Time of a step with an empty hook, and with springs on all atoms that NumPy computes, over that without."""
 
     def make(name: str) -> Simulations:
@@ -207,20 +198,14 @@ def hooks(common: Common, names: tuple[str, ...], threads: int, cutoff: float, c
         made["springs on all atoms"].add_force(springs)
         return made
 
-    figure = Figure("hooks", "Python in a step", {**turns, "threads": threads, "cutoff": cutoff}, {})
-    measure(figure, common, names, make, PROMISED_OF_HOOKS, check=check, note="")
+    measure(common.figure("hooks", "Python in a step"), common, names, make, PROMISED_OF_HOOKS)
 
 
-@click.option("--waters", default=8000, show_default=True, help="Molecules.")
 @command(9.0, 7, of_systems=False)
-def four_site_water(
-    common: Common, waters: int, threads: int, cutoff: float, check: bool, steps: int, repeats: int
-) -> None:
+@click.option("--waters", default=8000, show_default=True, help="Molecules.")
+def four_site_water(common: Common, waters: int, threads: int, cutoff: float, steps: int, repeats: int) -> None:
     """Time of a step of waters with virtual sites over that of TIP3P."""
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
-    settings = {"steps": steps, "repeats": repeats, "threads": threads, "cutoff": cutoff, "waters": waters}
-    figure = Figure("four_site_water", "Waters with virtual sites", settings, {})
+    figure = common.figure("four_site_water", "Waters with virtual sites")
     simulations = {}
     for name in WATERS:
         common.say(f"preparing {name}")
@@ -237,4 +222,4 @@ def four_site_water(
     figure.tables.append(table(["", "sites", "ms/step", "over TIP3P", "promised"], rows))
     figure.notes.append(f"{waters:,} molecules each; medians of turns.")
     figure.failures += above(ratios, PROMISED_OF_WATERS)
-    figure.finish(common, check=check)
+    figure.finish(common)

@@ -9,8 +9,8 @@ import click
 
 from bench.common import engine, systems
 from bench.common.equilibrate import equilibrated
-from bench.common.options import Common, common_options, run_options
-from bench.common.results import Figure, above, table
+from bench.common.options import Common, script
+from bench.common.results import above, table
 
 COPIES = (1, 4, 12, 45, 125)  # copies of a box of 24,000 atoms
 EQUILIBRATION = 4.0  # ps
@@ -49,7 +49,13 @@ def missed(spread: float) -> list[str]:
     return above({what: spread}, {what: GREATEST_SPREAD})
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(
+    of_runs=True,
+    check="time an atom grows by more than promised",
+    steps=390,
+    repeats=2,
+    steps_help="Steps of 24,000 atoms; larger systems run fewer, at least 30.",
+)
 @click.option(
     "--copies",
     "copies_text",
@@ -57,16 +63,12 @@ def missed(spread: float) -> list[str]:
     show_default=True,
     help="Copies of an equilibrated box of 24,000 atoms, for each size.",
 )
-@run_options
-@click.option("--check", is_flag=True, help="End with status 1 where time an atom grows by more than promised.")
-@common_options(steps=390, repeats=2, steps_help="Steps of 24,000 atoms; larger systems run fewer, at least 30.")
 def growth(
     common: Common,
     copies_text: str,
     layout: str,
     mpi: str,
     cutoff: float,
-    check: bool,
     steps: int,
     repeats: int,
 ) -> None:
@@ -80,15 +82,8 @@ def growth(
       python -m bench.md growth --check --docs
       python -m bench.md growth --copies 1,4 --steps 50 --repeats 1
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     where = engine.Layout.parse(layout, mpi)
-    figure = Figure(
-        "growth",
-        "Time of a step by size",
-        {"steps": steps, "repeats": repeats, "layout": str(where), "cutoff": cutoff},
-        {},
-    )
+    figure = common.figure("growth", "Time of a step by size")
     start = equilibrated(common, "water24k", engine.interactions(cutoff), EQUILIBRATION, where)
     reports: dict[int, list[dict[str, Any]]] = {}
     peaks: dict[int, int] = {}
@@ -131,7 +126,7 @@ def growth(
         f"{where} at {cutoff:g} Å, 300 K; phases below a hundredth are left out."
     )
     figure.failures += missed(spread)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def steps_of(n_atoms: int, steps: int) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options, run_options
-from bench.common.results import Figure, above, number, table
+from bench.common.options import Common, script
+from bench.common.results import above, number, table
 from bench.md.memory import MOST_BYTES_PER_ATOM
 
 GIGABYTES = 20.0  # of memory of all processes, promised
@@ -27,12 +27,9 @@ def missed(peak_bytes: float) -> list[str]:
     return above({"GB of memory": peak_bytes / 1e9}, {"GB of memory": GIGABYTES})
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(of_runs=True, check="the run takes more memory than promised", steps=10, steps_help="Steps of the run.")
 @click.option("--atoms", default=20_400_000, show_default=True, type=click.IntRange(3), help="Of water.")
-@run_options
-@click.option("--check", is_flag=True, help="End with status 1 where the run takes more memory than promised.")
-@common_options(steps=10, steps_help="Steps of the run.")
-def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, check: bool, steps: int) -> None:
+def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, steps: int) -> None:
     """Make a system of water, run it with PME, and tell memory and times of all of it.
 
     It does not start where less memory is free than the run should take.
@@ -52,9 +49,7 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, ch
     try:
         made = systems.tessera(["make", "water", "--atoms", str(atoms), "-o", str(system), "--json"], folder)
         common.say(f"made in {made.wall_seconds:.3g} s")
-        settings = engine.merge(
-            engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-        )
+        settings = engine.without_frames(cutoff, steps)
         done = engine.run(system, settings, folder / "run", chosen)
         sizes = [path.stat().st_size for path in (system, done.folder / "checkpoint.tck")]
     finally:
@@ -62,12 +57,7 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, ch
     report, peak = done.report, done.outcome.peak_bytes
     made_bytes = json.loads(made.stdout)["memory"]["peak_bytes"]
     in_steps = report["wall_seconds"]
-    figure = Figure(
-        "largest",
-        "The largest system that runs",
-        {"atoms": atoms, "steps": steps, "layout": str(chosen), "cutoff": cutoff},
-        done.versions(),
-    )
+    figure = common.figure("largest", "The largest system that runs", done.versions())
     figure.data = {
         "n_atoms": report["n_atoms"],
         "make_seconds": made.wall_seconds,
@@ -90,4 +80,4 @@ def largest(common: Common, atoms: int, layout: str, mpi: str, cutoff: float, ch
         f"At the peak it had {number(peak / n_atoms)} bytes an atom, at most {GIGABYTES:g} GB in all are promised."
     )
     figure.failures += missed(peak)
-    figure.finish(common, check=check)
+    figure.finish(common)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from bench.common import engine, systems
-from bench.common.options import Common, common_options, run_options
-from bench.common.results import Figure, above, number, table
+from bench.common.options import Common, script
+from bench.common.results import above, number, table
 
 MOST_BYTES_PER_ATOM = 600  # resident memory of a large system of water at 12 Å
 LARGE = 100_000  # atoms
@@ -20,7 +20,13 @@ def missed(system: str, n_atoms: int, resident: float) -> list[str]:
     return above({what: resident}, {what: MOST_BYTES_PER_ATOM if n_atoms >= LARGE else None})
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(
+    of_runs=True,
+    check="a large system takes more than promised",
+    steps=20,
+    repeats=1,
+    steps_help="Steps of each run: enough for atoms to be sorted again.",
+)
 @click.option(
     "--system",
     "names",
@@ -28,16 +34,12 @@ def missed(system: str, n_atoms: int, resident: float) -> list[str]:
     type=click.Choice(systems.NAMES),
     help="Repeatable; default: water of 24,000, 300,000 and 1,000,000 atoms.",
 )
-@run_options
-@click.option("--check", is_flag=True, help="End with status 1 where a large system takes more than promised.")
-@common_options(steps=20, repeats=1, steps_help="Steps of each run: enough for atoms to be sorted again.")
 def memory(
     common: Common,
     names: tuple[str, ...],
     layout: str,
     mpi: str,
     cutoff: float,
-    check: bool,
     steps: int,
     repeats: int,
 ) -> None:
@@ -51,18 +53,9 @@ def memory(
       python -m bench.md memory --check --docs
       python -m bench.md memory --system water24k --steps 5
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     chosen = engine.Layout.parse(layout, mpi)
-    settings = engine.merge(
-        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
-    figure = Figure(
-        "memory",
-        "Memory by size and owner",
-        {"steps": steps, "repeats": repeats, "layout": str(chosen), "cutoff": cutoff},
-        {},
-    )
+    settings = engine.without_frames(cutoff, steps)
+    figure = common.figure("memory", "Memory by size and owner")
     smallest = engine.run(systems.system(common, "water3k"), settings, common.work / "runs" / "memory", chosen)
     program = smallest.outcome.peak_bytes - smallest.report["memory"]["bytes"]  # over all ranks
     runs: list[dict[str, Any]] = []
@@ -97,7 +90,7 @@ def memory(
         f"most {MOST_BYTES_PER_ATOM} B/atom is promised from {LARGE:,} atoms on. Owners: as the engine counts at the "
         "end."
     )
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def memory_table(runs: list[dict[str, Any]]) -> str:

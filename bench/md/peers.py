@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from bench.common import engine, genesis, gromacs, gromacs_build, lammps, openmm_peer, systems
-from bench.common.options import Common, common_options
+from bench.common.options import Common, script
 from bench.common.process import TimedRun
-from bench.common.results import Figure, load, number, table
+from bench.common.results import Figure, columns, load, number, table
 
 # The promised ratios of speed to a GROMACS built for the same instruction set, by set, system and cut-off.
 LEAST_OF_GROMACS: dict[str, dict[tuple[str, float], float]] = {
@@ -68,11 +68,7 @@ class Series:
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "system": self.system,
-            "cutoff": self.cutoff,
-            "program": self.program,
-            "layout": self.layout,
-            "ns_per_day": self.ns_per_day,
+            **{name: getattr(self, name) for name in ("system", "cutoff", "program", "layout", "ns_per_day")},
             "median_ns_per_day": self.speed,
             "peak_bytes": self.peak,
             "bytes_per_atom": self.bytes_per_atom,
@@ -81,7 +77,7 @@ class Series:
         }
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a floor is not met", steps=400, repeats=5, steps_help="Timed steps of Tessera and GROMACS.")
 @click.option(
     "--system", "names", multiple=True, type=click.Choice(["dhfr", "apoa1"]), help="Repeatable; default: both."
 )
@@ -100,8 +96,6 @@ class Series:
     type=click.Choice(list(gromacs_build.SETS)),
     help="For which GROMACS is built, and to which Tessera is limited; default: the best of this machine.",
 )
-@click.option("--check", is_flag=True, help="End with status 1 where a floor is not met.")
-@common_options(steps=400, repeats=5, steps_help="Timed steps of Tessera and GROMACS.")
 def peers(
     common: Common,
     names: tuple[str, ...],
@@ -110,7 +104,6 @@ def peers(
     short_steps: int | None,
     lj: str,
     instruction_set: str | None,
-    check: bool,
     steps: int,
     repeats: int,
 ) -> None:
@@ -131,23 +124,11 @@ def peers(
       python -m bench.md.peers --data DATA --cutoff 12 --cutoff 9 --docs
       python -m bench.md.peers --data DATA --instruction-set AVX2
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     names, cutoffs = names or ("dhfr", "apoa1"), cutoffs or (12.0,)
     chosen = choose_instruction_set(instruction_set)
-    figure = Figure(
-        RECORDS_OF_SETS[chosen],
-        f"Tessera beside other programs, {TITLES_OF_SETS[chosen]}",
-        {
-            "steps": steps,
-            "repeats": repeats,
-            "threads": threads,
-            "lj": lj,
-            "instruction_set": chosen,
-            "short_steps": short_steps or steps // 8,
-        },
-        {},
-    )
+    short_steps = short_steps or max(1, steps // 8)
+    title = f"Tessera beside other programs, {TITLES_OF_SETS[chosen]}"
+    figure = common.figure(RECORDS_OF_SETS[chosen], title, instruction_set=chosen, short_steps=short_steps)
     programs = gromacs_programs(common, figure, chosen)
     if not openmm_peer.is_installed():
         figure.failures.append("OpenMM is not installed: nothing to compare with (pip install openmm)")
@@ -156,9 +137,7 @@ def peers(
     for name in names:
         for cutoff in cutoffs:
             ours = tessera_series(common, figure, name, cutoff, threads, lj, steps)
-            theirs = peer_series(
-                common, figure, programs, name, cutoff, threads, steps, short_steps or max(1, steps // 8)
-            )
+            theirs = peer_series(common, figure, programs, name, cutoff, threads, steps, short_steps)
             for turn in range(repeats):
                 for one in (*ours, *theirs):
                     one.repeat()
@@ -168,7 +147,7 @@ def peers(
                     )
             series += [*ours, *theirs]
     summarise(figure, series, LEAST_OF_GROMACS[chosen])
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def choose_instruction_set(wanted: str | None) -> str:
@@ -208,10 +187,7 @@ def tessera_series(
         else:
             figure.failures.append(f"no MPI is installed: {threads} × 1 was not measured (apt-get install openmpi-bin)")
     path = systems.system(common, name)
-    settings = engine.merge(
-        engine.interactions(cutoff, lj),
-        {"dynamics": {"steps": steps}, "output": {"trajectory": "none", "trajectory_every": 0}},
-    )
+    settings = engine.without_frames(cutoff, steps, lj)
 
     def start(layout: engine.Layout) -> TimedRun:
         done = engine.run(path, settings, common.work / "runs" / f"peers_{name}_{cutoff:g}", layout)
@@ -289,35 +265,18 @@ def peer_series(
 def summarise(figure: Figure, series: list[Series], least_of_gromacs: dict[tuple[str, float], float]) -> None:
     """Fills in the tables, the ratios of medians and the promises that were not kept."""
     figure.data["series"] = [one.as_json() for one in series]
-    figure.tables.append(
-        table(
-            [
-                "system",
-                "cut-off, Å",
-                "program",
-                "ranks × threads",
-                "ns/day",
-                "spread",
-                "ms/step",
-                "peak memory, MB",
-                "B/atom",
-            ],
-            [
-                [
-                    systems.TITLES[s.system],
-                    f"{s.cutoff:g}",
-                    s.program,
-                    s.layout,
-                    s.speed,
-                    f"{number(min(s.ns_per_day))}–{number(max(s.ns_per_day))}",
-                    s.ms_per_step,
-                    s.peak / 1e6,
-                    s.bytes_per_atom,
-                ]
-                for s in series
-            ],
-        )
-    )
+    cells: dict[str, Callable[[Series], Any]] = {
+        "system": lambda s: systems.TITLES[s.system],
+        "cut-off, Å": lambda s: f"{s.cutoff:g}",
+        "program": lambda s: s.program,
+        "ranks × threads": lambda s: s.layout,
+        "ns/day": lambda s: s.speed,
+        "spread": lambda s: f"{number(min(s.ns_per_day))}–{number(max(s.ns_per_day))}",
+        "ms/step": lambda s: s.ms_per_step,
+        "peak memory, MB": lambda s: s.peak / 1e6,
+        "B/atom": lambda s: s.bytes_per_atom,
+    }
+    figure.tables.append(columns(series, cells))
     rows: list[list[Any]] = []
     floors: list[dict[str, Any]] = []
 

@@ -17,8 +17,8 @@ from typing import Any
 import click
 
 from bench.common import engine, limits, systems
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from tessera import launch
 
 INSTRUCTION_SET = "AVX2"  # the widest that Valgrind knows
@@ -105,9 +105,7 @@ def run(
     common: Common, cutoff: float, steps: int, *, under: Sequence[str] = (), timeout: float | None = None
 ) -> dict[str, Any]:
     """Runs DHFR on one thread and returns the report."""
-    settings = engine.merge(
-        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
+    settings = engine.without_frames(cutoff, steps)
     folder = common.work / "runs" / "phase_bounds"
     system = systems.system(common, "dhfr")
     return engine.run(system, settings, folder, engine.Layout(1, 1, "auto"), under=under, timeout=timeout).report
@@ -178,10 +176,9 @@ def cycles_here(common: Common, cutoff: float, first_searches: int, steps: int, 
     return {phase: median(times) * limits.clock(common) for phase, times in turns.items()}
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(steps=200, repeats=5, steps_help="Steps of each run whose phases are timed.")
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
 @click.option("--counted", default=10, show_default=True, help="Steps whose instructions are counted.")
-@common_options(steps=200, repeats=5, steps_help="Steps of each run whose phases are timed.")
 def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeats: int) -> None:
     """Compute the least times of the phases of a step by ports, and measure them.
 
@@ -219,12 +216,8 @@ def phase_bounds(common: Common, cutoff: float, counted: int, steps: int, repeat
                 *(f"{100 * cycles / here[phase]:.0f} %" for cycles in least),
             )
         )
-    figure = Figure(
-        "phase_bounds",
-        "Bounds of phases by ports",
-        {"cutoff": cutoff, "counted": counted, "steps": steps, "repeats": repeats},
-        {"llvm-mca": version_of_analyser(), "instruction set": INSTRUCTION_SET},
-    )
+    versions = {"llvm-mca": version_of_analyser(), "instruction set": INSTRUCTION_SET}
+    figure = common.figure("phase_bounds", "Bounds of phases by ports", versions)
     cores = list(PROCESSORS.values())
     figure.tables.append(
         table(

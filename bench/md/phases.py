@@ -3,6 +3,7 @@ the kernels are to what the cores can do."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2, pi, prod
 from statistics import median
@@ -11,8 +12,8 @@ from typing import Any
 import click
 
 from bench.common import engine, limits, systems
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import columns, table
 
 SEARCH = "sort and migration"
 KERNELS = "pair forces"
@@ -31,22 +32,19 @@ MOST_MS = {
 }  # fmt: skip
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a part of the step takes more than promised", steps=200, repeats=3, steps_help="Steps of each run.")
 @click.option(
     "--system", "names", multiple=True, type=click.Choice(systems.NAMES), help="Repeatable; default: dhfr and apoa1."
 )
 @click.option("--layout", "layouts", multiple=True, help="RANKSxTHREADS; repeatable; default: 1x1, 1x2 and 2x1.")
 @click.option("--mpi", default="openmpi", show_default=True, help="MPI of layouts with several ranks.")
 @click.option("--cutoff", default=12.0, show_default=True, help="Å.")
-@click.option("--check", is_flag=True, help="End with status 1 where a part of the step takes more than promised.")
-@common_options(steps=200, repeats=3, steps_help="Steps of each run.")
 def phases(
     common: Common,
     names: tuple[str, ...],
     layouts: tuple[str, ...],
     mpi: str,
     cutoff: float,
-    check: bool,
     steps: int,
     repeats: int,
 ) -> None:
@@ -58,15 +56,9 @@ def phases(
       python -m bench.md phases --data DATA
       python -m bench.md phases --system dhfr --layout 1x1 --layout 1x2 --steps 50 --repeats 1
     """
-    if steps < 1:
-        raise click.UsageError("--steps: at least 1")
     chosen = [engine.Layout.parse(text, mpi) for text in layouts or ("1x1", "1x2", "2x1")]
-    settings = engine.merge(
-        engine.interactions(cutoff), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
-    figure = Figure(
-        "phases", "Phases of a step", {"steps": steps, "repeats": repeats, "cutoff": cutoff, "mpi": mpi}, {}
-    )
+    settings = engine.without_frames(cutoff, steps)
+    figure = common.figure("phases", "Phases of a step")
     reports: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for turn in range(repeats):
         for name in names or ("dhfr", "apoa1"):
@@ -99,7 +91,7 @@ def phases(
         "once."
     )
     figure.failures += [text for run in figure.data["runs"] for text in broken_promises(run, cutoff)]
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def broken_promises(run: dict[str, Any], cutoff: float) -> list[str]:
@@ -165,22 +157,17 @@ def limit_table(rows: list[dict[str, Any]]) -> str:
     def share(value: float | None) -> str | None:
         return None if value is None else f"{100 * value:.0f} %"
 
-    return table(
-        ["phase", "system", "layout", "GFLOP/s", "of peak", "within cut-off", "GB/s", "of copying"],
-        (
-            [
-                row["phase"],
-                systems.TITLES[row["system"]],
-                row["layout"],
-                row.get("gflops"),
-                share(row.get("share_of_flops")),
-                share(row["useful"]),
-                row.get("gbytes_a_second"),
-                share(row.get("share_of_bandwidth")),
-            ]
-            for row in sorted(rows, key=lambda row: str(row["phase"]))
-        ),
-    )
+    cells: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "phase": lambda row: row["phase"],
+        "system": lambda row: systems.TITLES[row["system"]],
+        "layout": lambda row: row["layout"],
+        "GFLOP/s": lambda row: row.get("gflops"),
+        "of peak": lambda row: share(row.get("share_of_flops")),
+        "within cut-off": lambda row: share(row["useful"]),
+        "GB/s": lambda row: row.get("gbytes_a_second"),
+        "of copying": lambda row: share(row.get("share_of_bandwidth")),
+    }
+    return columns(sorted(rows, key=lambda row: str(row["phase"])), cells)
 
 
 def summary(reports: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ import numpy as np
 
 import tessera
 from bench.common import engine
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from bench.physics.liquids import Array, Mean
 from tessera.system import System, read, write
 
@@ -105,13 +105,11 @@ def differences_of_the_virial(flexible: Path, end: tessera.Simulation, threads: 
     return virial, -np.array(slopes)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="the bilayer is not stable or the virial is wrong")
 @click.option("--threads", default=2, show_default=True)
 @click.option("--ps", default=1000.0, show_default=True, help="Length of the run.")
-@click.option("--check", is_flag=True, help="End with status 1 where the bilayer is not stable or the virial is wrong.")
 @click.option("--resume", is_flag=True, help="Go on from the last state that an interrupted run saved.")
-@common_options(steps=0, repeats=1, steps_help="Of no effect.")
-def bilayer(common: Common, threads: int, ps: float, check: bool, resume: bool, steps: int, repeats: int) -> None:
+def bilayer(common: Common, threads: int, ps: float, resume: bool) -> None:
     """Area of a lipid and thickness of a bilayer of POPC over a nanosecond of semi-isotropic pressure coupling. The
     state is saved every 50 ps.
 
@@ -123,7 +121,7 @@ def bilayer(common: Common, threads: int, ps: float, check: bool, resume: bool, 
     """
     path, flexible = membrane(common.work / "systems")
     system = read(path)
-    figure = Figure("bilayer", "A bilayer at constant pressure", {"ps": ps, "threads": threads}, {})
+    figure = common.figure("bilayer", "A bilayer at constant pressure")
     equilibrated, run = common.work / "runs" / "bilayer_start", common.work / "runs" / "bilayer"
     if not resume:
         common.say(f"{system.n_atoms} atoms: minimises and equilibrates")
@@ -175,7 +173,7 @@ def bilayer(common: Common, threads: int, ps: float, check: bool, resume: bool, 
         f"{THICKNESS} Å."
     )
     figure.failures += wrong(quarters[-1], virial, slopes)
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def wrong(last: Array, virial: Array, slopes: Array) -> list[str]:

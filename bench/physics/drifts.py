@@ -8,8 +8,8 @@ import click
 
 from bench.common import engine, systems
 from bench.common.equilibrate import equilibrated
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from bench.md.conservation import Series
 
 #: name → keys of [dynamics], and the drift that is promised, kT/ns/dof
@@ -40,15 +40,13 @@ def missed(kind: str, drift: float, error: float) -> list[str]:
     return [] if abs(drift) <= most + 2 * error else [f"{kind}: {drift:.2g} kT/ns/dof, more than {most}"]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a drift exceeds what is promised")
 @click.option("--system", "name", type=click.Choice(systems.NAMES), default="dhfr", show_default=True)
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), help="Repeatable; default: all.")
 @click.option("--ps", default=40.0, show_default=True, help="Length of each run.")
 @click.option("--settle-ps", default=5.0, show_default=True, help="Of each run that does not count.")
 @click.option("--equilibrate-ps", default=10.0, show_default=True, help="In pieces of 0.5 ps with new velocities.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
-@click.option("--check", is_flag=True, help="End with status 1 where a drift exceeds what is promised.")
-@common_options(steps=0, repeats=1, steps_help="Of no effect.")
 def drifts(
     common: Common,
     name: str,
@@ -57,9 +55,6 @@ def drifts(
     settle_ps: float,
     equilibrate_ps: float,
     layout: str,
-    check: bool,
-    steps: int,
-    repeats: int,
 ) -> None:
     """Drift of the conserved quantity, in kT/ns/dof, of runs from one equilibrated start.
 
@@ -78,7 +73,7 @@ def drifts(
         },
     )
     start = equilibrated(common, name, base, equilibrate_ps, where)
-    figure = Figure("drifts", "Drift of conserved quantities", {"system": name, "ps": ps, "layout": str(where)}, {})
+    figure = common.figure("drifts", "Drift of conserved quantities")
     rows = []
     for kind in kinds or KINDS:
         dynamics, most = KINDS[kind]
@@ -107,7 +102,7 @@ def drifts(
     header = ["", "drift, kT/ns/dof", "standard error", "promised at most", "mean temperature, K"]
     figure.tables.append(table(header, rows))
     figure.notes.append(f"{systems.TITLES[name]}, {ps:g} ps each after {settle_ps:g} ps; steps of 2 fs but where said.")
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 if __name__ == "__main__":

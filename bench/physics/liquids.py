@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import tessera
 from bench.common import engine
-from bench.common.options import Common, common_options
-from bench.common.results import Figure, table
+from bench.common.options import Common, script
+from bench.common.results import table
 from bench.common.water_box import water_box
 
 Array = NDArray[np.float64]
@@ -260,18 +260,14 @@ def write_argon(density: float, path: Path) -> float:
     return float(edge)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a value is off")
 @click.option("--waters", default=512, show_default=True, help="Molecules.")
 @click.option("--threads", default=2, show_default=True)
 @click.option("--equilibrate", default=50.0, show_default=True, help="ps.")
 @click.option(
     "--sample", default=400.0, show_default=True, help="ps at constant pressure; half as long at constant energy."
 )
-@click.option("--check", is_flag=True, help="End with status 1 where a value is off.")
-@common_options(steps=0, repeats=1, steps_help="Of no effect.")
-def liquids(
-    common: Common, waters: int, threads: int, equilibrate: float, sample: float, check: bool, steps: int, repeats: int
-) -> None:
+def liquids(common: Common, waters: int, threads: int, equilibrate: float, sample: float) -> None:
     """Density, first maximum of g_OO and self-diffusion of four waters, and the equation of state of liquid argon.
 
     \b
@@ -279,18 +275,12 @@ def liquids(
       python -m bench.physics liquids --check --docs
       python -m bench.physics liquids --waters 216 --equilibrate 5 --sample 10
     """
-    conditions = {"waters": waters, "threads": threads, "equilibrate_ps": equilibrate, "sample_ps": sample}
-    figure = Figure("liquids", "Liquids beside published values", conditions, {})
+    figure = common.figure("liquids", "Liquids beside published values")
     times = {"equilibrate": equilibrate, "sample": sample}
     rows = []
     for model, published in PUBLISHED.items():
         found = water(model, water_box(common.work, model, waters), threads=threads, say=common.say, **times)
-        figure.data[model] = {
-            "density": vars(found.density),
-            "peak": found.peak,
-            "height": vars(found.height),
-            "diffusion": vars(found.diffusion),
-        }
+        figure.data[model] = asdict(found)
         rows.append(
             [
                 model,
@@ -317,7 +307,7 @@ def liquids(
         common.say(f"argon, {density}: {found_energy}, {found_pressure}")
     header = ["argon at T* = 0.85: density σ³", "energy/ε", "published", "pressure σ³/ε", "published"]
     figure.tables.append(table(header, rows))
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def wrong_of_water(model: str, found: Liquid) -> list[str]:

@@ -23,8 +23,8 @@ import numpy as np
 
 import tessera._core as core
 from bench.common import engine, systems
-from bench.common.options import Common, common_options
-from bench.common.results import ROOT, Figure, table
+from bench.common.options import Common, script
+from bench.common.results import ROOT, table
 from bench.scale.platforms import AT_ONCE, Exchange, Platform, platforms
 from tessera.plots import STYLE
 
@@ -241,16 +241,13 @@ def draw(steps: list[dict[str, Any]], path: Path) -> None:
         plt.close(figure)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(steps=100, repeats=1, steps_help="Steps of the run that gives the rates.")
 @click.option("--ranks", default=65536, show_default=True, help="A power of two; 32 a node.")
 @click.option("--cores", default=2, show_default=True, help="Cores of a rank.")
 @click.option("--system", "name", default="apoa1", show_default=True, type=click.Choice(systems.NAMES))
-@common_options(steps=100, repeats=1, steps_help="Steps of the run that gives the rates.")
 def main(common: Common, ranks: int, cores: int, name: str, steps: int, repeats: int) -> None:
     """Estimate the phases of a step of the paper's systems from plans, link loads and a core's rates."""
-    settings = engine.merge(
-        engine.interactions(CUTOFF), {"dynamics": {"steps": steps}, "output": {"trajectory": "none"}}
-    )
+    settings = engine.without_frames(CUTOFF, steps)
     reports = []
     for _ in range(repeats):
         done = engine.run(systems.system(common, name), settings, common.work / "runs" / "md_step", engine.Layout(1, 1))
@@ -261,7 +258,7 @@ def main(common: Common, ranks: int, cores: int, name: str, steps: int, repeats:
     for system in SYSTEMS:
         common.say(f"planning {system.name}: {system.atoms:.4g} atoms")
         found += [{**s, "time_step": system.time_step} for s in step(system, where, rates, cores)]
-    figure = Figure("scale_md_step", "A step at scale, planned", {"ranks": ranks, "cores": cores, "rates": name}, {})
+    figure = common.figure("scale_md_step", "A step at scale, planned")
     figure.versions.update(done.versions())
     figure.data = {"rates": rates.__dict__, "steps": found}
     figure.tables = tables(found)

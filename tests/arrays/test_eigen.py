@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from scipy.sparse import linalg as sparse
 
 from tessera.grid import Grid, GridError
 from tests.arrays import one_launch
 from tests.arrays.eigen_cases import TOLERANCE, run
+from tests.support.drawn import Case, examples
 from tests.support.programs import Run, in_turns
-
-Case = dict[str, Any]
 
 lengths = st.integers(1, 5)
 case = st.fixed_dictionaries(
@@ -44,14 +41,7 @@ def cases(ranks: int = 1) -> list[Case]:
         {**common, "shape": (4, 3, 8), "periodic": (True, False, True), "is_complex": True, "share": 0.03},
     ]
 
-    @seed(20)
-    @settings(max_examples=5, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(case)
-    def add(one: Case) -> None:
-        found.append(one)
-
-    add()
+    found += examples(case, 5, 20)
     if ranks > 2:
         return [{**one, "threads": 1} for one in found[: 1 if ranks > 4 else 2]]
     return found

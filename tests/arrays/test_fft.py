@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tessera import fft
-from tessera.cli import cli
 from tests.arrays import one_launch
+from tests.support.commands import said
+from tests.support.drawn import Case, examples
 from tests.support.fft_cases import run
 from tests.support.programs import ENGINES, LIBRARIES, RANKS, Run, in_turns, mpirun
-
-Case = dict[str, Any]
 
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
 EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
@@ -39,16 +36,7 @@ case = st.fixed_dictionaries(
 
 def cases() -> list[Case]:
     """Returns cases with every scheme."""
-    found: list[Case] = []
-
-    @seed(4)
-    @settings(max_examples=10, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(case)
-    def add(one: Case) -> None:
-        found.extend({**one, "scheme": scheme} for scheme in SCHEMES)
-
-    add()
+    found = [{**one, "scheme": scheme} for one in examples(case, 10, 4) for scheme in SCHEMES]
     # One trial is enough, because it runs all schemes and exchanges many times.
     return [*found, {**found[0], "scheme": "trial", "exchange": "auto"}]
 
@@ -202,20 +190,16 @@ def test_what_can_not_be_made(arguments: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("words", [["0", "-n", "4"], ["2000000", "-n", "4"], ["1" + 20 * "0", "-n", "4"]])
 def test_meshes_that_no_memory_holds_are_not_planned(words: list[str]) -> None:
-    result = CliRunner().invoke(cli, ["fft", "plan", *words])
-    assert result.exit_code == 2
-    assert "has no points, or more than memory has addresses" in result.output
+    assert "has no points, or more than memory has addresses" in said("fft", "plan", *words, status=2)
 
 
 def test_plans_of_many_ranks_are_estimated() -> None:
     """Counting all messages would take minutes. The number of ranks is prime, so boxes overlap in many pieces; no host
     has so many cores."""
-    result = CliRunner().invoke(cli, ["fft", "plan", "4096", "-n", "65537"])
-    assert result.exit_code == 0
-    assert "chosen: " in result.output and "estimated by some ranks" in result.output
-    result = CliRunner().invoke(cli, ["fft", "plan", "65536", "-n", "1000003"])
-    assert result.exit_code == 2
-    assert "1000003 ranks: plans of more than 262144 take minutes; give fewer (-n)" in result.output
+    result = said("fft", "plan", "4096", "-n", "65537")
+    assert "chosen: " in result and "estimated by some ranks" in result
+    result = said("fft", "plan", "65536", "-n", "1000003", status=2)
+    assert "1000003 ranks: plans of more than 262144 take minutes; give fewer (-n)" in result
 
 
 def test_arrays_of_any_kind() -> None:

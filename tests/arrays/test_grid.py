@@ -8,19 +8,16 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tessera.grid import Grid, GridError, Stencil, approaches
 from tests.arrays import one_launch
 from tests.arrays.grid_cases import run
+from tests.support.drawn import Case, examples
 from tests.support.programs import LIBRARIES, RANKS, Run, in_turns, mpirun
-
-Case = dict[str, Any]
 
 APPROACHES = ["flat-original", "flat-optimized", "hybrid-master-only", "hybrid-multiple"]
 lengths = st.one_of(st.integers(1, 14), st.sampled_from([24, 33]))
@@ -47,18 +44,11 @@ def cases(ranks: int = 1) -> list[Case]:
     few cores, so they get fewer."""
     found: list[Case] = []
     many = random.Random(8)
-
-    @seed(8)
-    @settings(max_examples=25, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(case)
-    def add(one: Case) -> None:
+    for one in examples(case, 25, 8):
         if len(found) % (5 * (len(APPROACHES) + 1)) == 0:  # as many as users have, of few points
             one |= {"fields": many.randint(20, 64), "batch": many.randint(5, 32)}
             one["shape"] = tuple(4 + n % 6 for n in one["shape"])
         found.extend({**one, "approach": approach} for approach in [*APPROACHES, None])
-
-    add()
     if ranks > 2:
         found = found[: 10 * (len(APPROACHES) + 1)]
     if ranks > 3:  # many fields in batches alone, as each message waits until all ranks had a core

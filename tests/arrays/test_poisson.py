@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tessera.grid import Grid, GridError, poisson_methods
 from tests.arrays import one_launch
 from tests.arrays.poisson_cases import run
+from tests.support.drawn import Case, examples
 from tests.support.programs import RANKS, Run, in_turns
-
-Case = dict[str, Any]
 
 METHODS = ["fft", "multigrid"]
 lengths = st.one_of(st.integers(1, 14), st.sampled_from([15, 16, 24, 31, 32, 33]))
@@ -41,14 +38,7 @@ def cases(ranks: int = 1) -> list[Case]:
         {**common, "shape": (31, 47, 32), "periodic": (False, False, True)},
     ]
 
-    @seed(20)
-    @settings(max_examples=8, database=None, deadline=None, phases=[Phase.generate],
-              suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(case)
-    def add(one: Case) -> None:
-        found.append(one)
-
-    add()
+    found += examples(case, 8, 20)
     return found[:5] if ranks > 2 else found
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.support.drawn import Case, examples
 from tests.support.programs import (
     ENGINES,
     FLAVOURS,
@@ -35,7 +35,6 @@ from tests.support.programs import (
 #: odd and even numbers and a power of two, each for one of the MPIs; all up to 16 under both are slow tests
 ON_RANKS = in_turns(2, 3, 5, 8, also=range(1, 17))
 
-Case = dict[str, Any]
 MOVES = ["broadcast", "scatter", "scatterv", "gather", "gatherv", "all_gather", "all_gatherv", "all_to_all"]
 MOVES += ["all_to_allv"]
 REDUCTIONS = ["reduce", "all_reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"]
@@ -122,26 +121,6 @@ def complete(draw: st.DrawFn, operation: str, *, commutative: bool = True) -> Ca
         case["type"], case["op"] = draw(REDUCED if commutative else NOT_COMMUTATIVE)
         case["fractions"] = case["op"] == "sum" and case["type"] == "double" and draw(st.booleans())
     return case
-
-
-def examples(strategy: st.SearchStrategy[Case], count: int, start: int) -> list[Case]:
-    """Draws `count` different cases. They run in one launch, because launches take most of the time."""
-    found: list[Case] = []
-
-    @seed(start)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def add(case: Case) -> None:
-        found.append(case)
-
-    add()
-    return found
 
 
 @cache
@@ -420,8 +399,7 @@ def test_an_unknown_entry(run_program: Run, tmp_path: Path) -> None:
     """All ranks end with one message, which suggests a known entry."""
     program = ENGINES / "tessera-collectives-openmpi"
     command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]
-    found = run_program(command, check=False)
-    assert found.returncode == 2
+    found = run_program(command, status=2)
     assert found.stderr.count("tessera-collectives: error") == 1
     assert 'did you mean "ring"?' in found.stderr
 
@@ -495,8 +473,7 @@ def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
     file.write_text(json.dumps(machine_map()))
     before = file.read_text()
     command = [*mpirun("openmpi", 3), ENGINES / "tessera-collectives-openmpi", "tune", file]
-    found = run_program(command, check=False)
-    assert found.returncode == 2
+    found = run_program(command, status=2)
     assert found.stderr.count("tessera-collectives: error") == 1 and "of another cluster" in found.stderr
     assert file.read_text() == before
 
@@ -505,8 +482,7 @@ def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Pa
     file = tmp_path / "map.json"
     file.write_text(json.dumps(machine_map()))
     command = [*mpirun("openmpi", 2), ENGINES / "tessera-collectives-openmpi", "tune", file, "-o", "/no/such/map.json"]
-    found = run_program(command, check=False)
-    assert found.returncode == 2
+    found = run_program(command, status=2)
     assert found.stderr.count("/no/such/map.json: there is no folder /no/such") == 1
 
 

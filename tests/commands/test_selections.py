@@ -47,7 +47,7 @@ def start(run_program: Run, water: Path, tmp_path: Path) -> Callable[..., subpro
         text = RUN_FILE.format(system=water, select=select, steps=steps, dynamics=dynamics)
         (tmp_path / "run.toml").write_text(text)
         command = [sys.executable, "-m", "tessera", more.pop("command", "run"), tmp_path / "run.toml", *arguments]
-        return run_program(command, env={"TESSERA_BIN": str(ENGINES)}, check=more.pop("check", True))
+        return run_program(command, env={"TESSERA_BIN": str(ENGINES)}, **more)
 
     return run
 
@@ -125,20 +125,17 @@ def test_frames_of_some_atoms(start: Run, water: Path, tmp_path: Path, kind: str
 
 
 def test_frames_of_no_atoms_are_refused(start: Run) -> None:
-    refused = start("--set", "output.trajectory_every=5", "--set", 'output.select="protein"', check=False)
-    assert refused.returncode == 2
+    refused = start("--set", "output.trajectory_every=5", "--set", 'output.select="protein"', status=2)
     assert "output.select = 'protein' names no atom" in refused.stderr
 
 
 def test_a_restart_tells_what_has_changed(start: Run, tmp_path: Path) -> None:
     start(steps=10)
-    other = start("--restart", steps=20, select="resid 12", check=False)
-    assert other.returncode == 2
+    other = start("--restart", steps=20, select="resid 12", status=2)
     assert 'restraint.0.select was "name O* and resid 11:20", is "resid 12"' in other.stderr
     kept = tmp_path / "output/selections.json"
     kept.write_text(kept.read_text().replace("[30,30],", ""))
-    changed = start("--restart", steps=20, check=False)
-    assert changed.returncode == 2
+    changed = start("--restart", steps=20, status=2)
     assert "atoms of " in changed.stderr and "was" in changed.stderr
 
 
@@ -154,8 +151,7 @@ def test_a_restart_tells_of_restraints_that_are_gone(start: Run, tmp_path: Path)
 
 def test_the_engine_alone(start: Run, run_engine: Run, tmp_path: Path) -> None:
     start(steps=10)
-    refused = run_engine(tmp_path / "run.toml", "--set", "output.folder=" + str(tmp_path / "new"), check=False)
-    assert refused.returncode == 2
+    refused = run_engine(tmp_path / "run.toml", "--set", "output.folder=" + str(tmp_path / "new"), status=2)
     assert "restraint.0.select" in refused.stderr and "start the run with tessera run" in refused.stderr
     run_engine(
         tmp_path / "run.toml", "--set", "output.folder=" + str(tmp_path / "new"), "--selections",
@@ -174,8 +170,8 @@ def test_references_of_a_file_of_coordinates(run_program: Run, start: Run, water
     again = start("--restart", *words, steps=20)
     assert "note: restraint" not in again.stderr
     (tmp_path / "there.pdb").write_text("END\n")
-    refused = start("--set", "output.folder=" + str(tmp_path / "other"), *words, check=False)
-    assert refused.returncode == 2 and "there.pdb" in refused.stderr and "Traceback" not in refused.stderr
+    refused = start("--set", "output.folder=" + str(tmp_path / "other"), *words, status=2)
+    assert "there.pdb" in refused.stderr and "Traceback" not in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -191,8 +187,7 @@ def test_references_of_a_file_of_coordinates(run_program: Run, start: Run, water
     ],
 )
 def test_what_is_refused(start: Run, more: dict[str, str], words: list[str]) -> None:
-    found = start(check=False, **more)
-    assert found.returncode == 2
+    found = start(status=2, **more)
     assert "Traceback" not in found.stderr
     for word in words:
         assert word in found.stderr, found.stderr
@@ -214,8 +209,7 @@ def test_what_is_refused(start: Run, more: dict[str, str], words: list[str]) -> 
 def test_restraints_that_are_refused(run_engine: Run, water: Path, tmp_path: Path, rows: str, words: list[str]) -> None:
     text = RUN_FILE.format(system=water, select="", steps=10, dynamics="")
     (tmp_path / "run.toml").write_text(text[: text.index("[[restraint]]")] + "[[restraint]]\n" + rows + "\n")
-    found = run_engine(tmp_path / "run.toml", check=False)
-    assert found.returncode == 2
+    found = run_engine(tmp_path / "run.toml", status=2)
     for word in words:
         assert word in found.stderr, found.stderr
 

@@ -105,8 +105,7 @@ def test_one_that_fails_leaves_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".pdb", ".ncrst", ".psf"])
 def test_a_file_that_cannot_grow(water: Path, tmp_path: Path, run_program: Any, suffix: str) -> None:
     command = f"ulimit -f 4; exec {sys.executable} -m tessera export {water} -o {tmp_path}/x{suffix}"
-    refused = run_program(["bash", "-c", command], check=False)
-    assert refused.returncode == 2
+    refused = run_program(["bash", "-c", command], status=2)
     assert refused.stderr == f"tessera: error: {tmp_path}/x{suffix} can't be written: File too large\n"
     assert not list(tmp_path.iterdir())
 

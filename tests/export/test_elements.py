@@ -7,13 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.export import export
-from tessera.commands.traj import traj
 from tessera.constants import atomic_numbers
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.system import read, write
+from tests.support.commands import said
 
 REPORT = Path(__file__).parents[1] / "reports/elements"
 #: name, mass in amu, atomic number
@@ -61,9 +59,7 @@ def united(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_exports_show_them(united: Path) -> None:
-    words = [str(united / "x.tsr"), "-o", str(united / "x.pdb"), "-o", str(united / "x.cif")]
-    done = CliRunner().invoke(export, words)
-    assert done.exit_code == 0, done.output
+    said("export", united / "x.tsr", "-o", united / "x.pdb", "-o", united / "x.cif")
     lines = [line for line in (united / "x.pdb").read_text().splitlines() if line.startswith("ATOM")]
     symbols = ["HE", "C", "C", "H", "", "", "AR"]
     assert [line[76:78].strip() for line in lines[::8]] == symbols
@@ -80,7 +76,6 @@ def test_python_and_ase_show_them(united: Path) -> None:
 
 def test_a_trajectory_without_a_system_shows_them(united: Path) -> None:
     shutil.copy(REPORT.parent / "history/HISTORY.plain", united / "HISTORY")
-    done = CliRunner().invoke(traj, ["convert", str(united / "HISTORY"), "-o", str(united / "y.pdb")])
-    assert done.exit_code == 0, done.output
+    said("traj", "convert", united / "HISTORY", "-o", united / "y.pdb")
     atom = next(line for line in (united / "y.pdb").read_text().splitlines() if line.startswith("ATOM"))
     assert atom[76:78] == "AR"

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.special import erfc
 
-from tessera.commands.prepare import prepare
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.dlpoly.control import read_control
 from tessera.system import System, write
+from tests.support.commands import said
 from tests.support.gradients import BAR, check_gradient
 from tests.support.runs import Runs, Settings
 from tests.support.salt import CUTOFF, KCAL, LATTICE, MESH, salt, write_salt
@@ -257,8 +256,8 @@ def test_a_damaged_file_is_refused(runs: Runs, tmp_path: Path, dataset: str, val
         file[name] = np.array(values, dtype)
         if dataset == "parameter" and not np.isnan(values).any():
             file[name][:, 0] = 1.0
-    found = runs.run(path, PAIRS, check=False)
-    assert found.process.returncode == 2 and message in found.process.stderr
+    found = runs.run(path, PAIRS, status=2)
+    assert message in found.process.stderr
 
 
 RUN: Settings = {**MESH, "dynamics.steps": 40, "dynamics.timestep": 2.0, "output.energy_every": 10}
@@ -291,8 +290,7 @@ def test_the_thermostat_of_dl_poly(runs: Runs, tmp_path: Path, data_folder: Path
     folder = data_folder / "dlpoly" / "nacl27000"
     words = ["--field", str(folder / "FIELD"), "--config", str(folder / "CONFIG")]
     words += ["--control", str(folder / "CONTROL.TEST001.nvt_hoover"), "-o", str(tmp_path / "nacl.tsr")]
-    done = CliRunner().invoke(prepare, ["dlpoly", *words])
-    assert done.exit_code == 0 and "chain = 1" in done.output
+    assert "chain = 1" in said("prepare", "dlpoly", *words)
     found = runs.start(tmp_path / "nacl.toml", threads=2).table
     records = statis(folder / "STATIS.TEST001")
     assert [row[0] for row in records] == found["step"].tolist()

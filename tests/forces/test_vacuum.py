@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tessera
 from tessera import system as systems
-from tessera.commands.export import export
 from tessera.export.configuration import read_configuration
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.select.references import with_coordinates
@@ -24,6 +22,7 @@ from tessera.system.blocks import to_fraction
 from tessera.system.model import FloatArray
 from tessera.system.vacuum import with_positions
 from tessera.traj.trajectory import Trajectory
+from tests.support.commands import said
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -168,9 +167,7 @@ def test_exports_and_trajectories_have_the_coordinates_of_the_input(tmp_path: Pa
     assert frames[4].box is None
     np.testing.assert_allclose(frames[4].positions, end, atol=2e-4)
     for words in ([], ["--frame", "4"]):
-        command = [str(tmp_path / "out"), *words, "-o", str(tmp_path / "x.gro"), "--force"]
-        done = CliRunner().invoke(export, command)
-        assert done.exit_code == 0, done.output
+        said("export", tmp_path / "out", *words, "-o", tmp_path / "x.gro", "--force")
         rows = (tmp_path / "x.gro").read_text().splitlines()[2:4]
         found = np.array([[10 * float(row[20 + 8 * i : 28 + 8 * i]) for i in range(3)] for row in rows])
         np.testing.assert_allclose(found, end, atol=0.01)

@@ -96,8 +96,7 @@ def test_the_pressure_follows_its_schedule(runs: Runs) -> None:
 )
 def test_bad_schedules(runs: Runs, temperature: object, said: str) -> None:
     settings: Settings = {"dynamics.ensemble": "nvt", "dynamics.temperature": temperature}  # type: ignore[dict-item]
-    done = runs.run(sample("peptide"), settings, check=False)
-    assert done.process.returncode == 2
+    done = runs.run(sample("peptide"), settings, status=2)
     assert said in done.process.stderr
 
 
@@ -126,6 +125,5 @@ def test_heating_from_zero(runs: Runs, thermostat: str) -> None:
     ],
 )
 def test_what_needs_more_than_zero(runs: Runs, settings: Settings, said: str) -> None:
-    done = runs.run(sample("peptide"), {**HEATING, "dynamics.temperature": FROM_ZERO, **settings}, check=False)  # type: ignore[dict-item]
-    assert done.process.returncode == 2
+    done = runs.run(sample("peptide"), {**HEATING, "dynamics.temperature": FROM_ZERO, **settings}, status=2)  # type: ignore[dict-item]
     assert said in done.process.stderr

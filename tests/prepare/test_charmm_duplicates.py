@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
+from tests.support.commands import said
 from tests.support.inputs import DHFR, SMALL
 
 ROWS = """BONDS
@@ -185,12 +184,10 @@ def test_the_warning_ends_the_summary(data_folder: Path, tmp_path: Path) -> None
     words = ["charmm", "--psf", SMALL / "ala_ala_ala.psf", "--coords", SMALL / "ala_ala_ala.pdb", "--vacuum"]
     files = [DHFR / "charmm22.rtf", folder / "par_all36m_prot.prm", folder / "par_all22_prot.prm"]
     words += ["--params", *files, "-o", tmp_path / "a.tsr"]
-    done = CliRunner().invoke(prepare, [str(word) for word in words])
-    assert done.exit_code == 0, done.output
-    *_, last = done.output.splitlines()
+    done = said("prepare", *words)
+    *_, last = done.splitlines()
     assert last.startswith(
         "  WARNING par_all36m_prot.prm and par_all22_prot.prm are two generations of one force field"
     )
-    assert "note    CMAP C-NH1-CT1-C-NH1-CT1-C-NH1 of par_all36m_prot.prm:" in done.output
-    done = CliRunner().invoke(prepare, [*map(str, words), "--json"])
-    assert '"warnings": ["par_all36m_prot.prm and par_all22_prot.prm' in done.output
+    assert "note    CMAP C-NH1-CT1-C-NH1-CT1-C-NH1 of par_all36m_prot.prm:" in done
+    assert '"warnings": ["par_all36m_prot.prm and par_all22_prot.prm' in said("prepare", *words, "--json")

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
 from tessera.prepare.psf import read_psf
 from tessera.system import System
+from tests.support.commands import said
 from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide
 from tests.support.oracle import Settings, reference_energies
 
@@ -61,9 +60,7 @@ def test_the_command_reads_in_the_order_of_its_words(tmp_path: Path) -> None:
     base = ["charmm", "--psf", PSF, "--coords", PDB, "--vacuum", "-o", tmp_path / "a.tsr"]
 
     def notes(*words: str | Path) -> str:
-        done = CliRunner().invoke(prepare, [str(word) for word in [*base, *words]])
-        assert done.exit_code == 0, done.output
-        return done.output
+        return said("prepare", *base, *words)
 
     after = notes("--params", PAR, changed, "--topology", RTF)
     assert "bond CT1-CT3 of charmm22_cmap.par:" in after and "is replaced by that of changed.str:5 (7, 1.5)" in after

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.charmm_gui import prepare_charmm_gui
 from tessera.prepare.coordinates import read_coordinates
 from tessera.system import System, read
+from tests.support.commands import said
 from tests.support.inputs import ALA3_PARAMETERS, SMALL, ordered_tripeptide
 from tests.support.oracle import Settings, reference_energies
 
@@ -130,10 +129,9 @@ def test_the_energies_are_those_of_the_members_named_by_hand(archive: Path, monk
 def test_the_summary_says_which_members_were_taken(archive: Path, tmp_path: Path) -> None:
     def invoke(*words: str | Path) -> str:
         output = tmp_path / "a.tsr"
-        done = CliRunner().invoke(prepare, ["charmm-gui", *map(str, words), "-o", str(output)])
-        assert done.exit_code == 0, done.output
+        done = said("prepare", "charmm-gui", *words, "-o", output)
         assert read(output).source.startswith("prepare charmm-gui: ")
-        return " ".join(done.output.split())
+        return " ".join(done.split())
 
     found = invoke(archive)
     assert (

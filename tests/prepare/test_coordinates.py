@@ -163,13 +163,6 @@ def test_a_first_atom_of_another_width_is_told_what_is_expected(tmp_path: Path) 
         read_coordinates(tmp_path / "a.gro")
 
 
-def test_decimals_beyond_six_are_kept(tmp_path: Path) -> None:
-    atoms = some_atoms()
-    path = tmp_path / "a.gro"
-    path.write_text(gro(atoms, 9))
-    assert np.abs(read_coordinates(path).position - atoms.position).max() <= 1e-8
-
-
 def test_first_frame_of_several(tmp_path: Path) -> None:
     first, second = some_atoms(), some_atoms(8)
     for name, text in (("a.gro", gro(first)), ("a.g96", g96(first))):

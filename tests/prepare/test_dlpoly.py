@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.prepare import prepare
 from tessera.commands.summary import summary
 from tessera.errors import InputError
 from tessera.prepare.dlpoly import frozen_ranges, prepare_dlpoly
@@ -20,6 +18,7 @@ from tessera.prepare.dlpoly.control import Control, read_control
 from tessera.prepare.dlpoly.field import read_field
 from tessera.prepare.dlpoly.run_file import alpha_of_precision, run_file_of
 from tessera.system import System, read
+from tests.support.commands import said
 from tests.support.salt import ATOMS, CONTROL, KCAL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 
 
@@ -239,8 +238,7 @@ def test_rigid_water_in_another_order_of_its_atoms(tmp_path: Path, order: tuple[
 def test_the_run_file_holds_nothing_else(tmp_path: Path) -> None:
     molecules(tmp_path, WATER, (*OH, *HOH), ("OW OW lj 0.1554 3.1656",))
     (tmp_path / "CONTROL").write_text(CONTROL.replace("restart scale\n", ""))
-    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
-    assert result.exit_code == 0, result.output
+    said("prepare", "dlpoly", tmp_path, "-o", tmp_path / "x.tsr")
     assert tomllib.loads((tmp_path / "x.toml").read_text())["dynamics"]["constraints"] == "none"
 
 
@@ -281,8 +279,7 @@ def test_a_pair_is_scaled_by_its_first_dihedral_alone(tmp_path: Path) -> None:
 
 def test_no_electrostatics_without_charges(tmp_path: Path) -> None:
     write_salt(tmp_path, 2, atoms=("Na+ 22.9898 0 4", "Cl- 35.453 0 4"), control=CONTROL.replace("steps 20", "no elec"))
-    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
-    assert result.exit_code == 0, result.output
+    said("prepare", "dlpoly", tmp_path, "-o", tmp_path / "x.tsr")
     assert tomllib.loads((tmp_path / "x.toml").read_text())["interactions"]["electrostatics"] == "cut"
 
 
@@ -392,10 +389,9 @@ def test_bad_control(tmp_path: Path, text: str, message: str) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     write_salt(tmp_path)
-    result = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "salt.tsr")])
-    assert result.exit_code == 0, result.output
-    assert "pairs   born-huggins-mayer for 3 pairs of types, in place of Lennard-Jones" in result.output
-    assert "of CONTROL not used: close time 10" not in result.output
+    result = said("prepare", "dlpoly", tmp_path, "-o", tmp_path / "salt.tsr")
+    assert "pairs   born-huggins-mayer for 3 pairs of types, in place of Lennard-Jones" in result
+    assert "of CONTROL not used: close time 10" not in result
     assert tomllib.loads((tmp_path / "salt.toml").read_text())["input"]["system"] == "salt.tsr"
     again = read(tmp_path / "salt.tsr").force_field
     assert again.pair_kind == ["born-huggins-mayer"] * len(SALT)
@@ -404,8 +400,7 @@ def test_the_command(tmp_path: Path) -> None:
         ([str(tmp_path / "none")], "no folder"),
         (["--field", str(tmp_path / "FIELD")], "no CONFIG"),
     ):
-        result = CliRunner().invoke(prepare, ["dlpoly", *words, "-o", str(tmp_path / "other.tsr")])
-        assert result.exit_code == 2 and message in result.output
+        assert message in said("prepare", "dlpoly", *words, "-o", tmp_path / "other.tsr", status=2)
 
 
 @pytest.mark.parametrize("name", ["nacl27000/CONTROL.TEST001.nvt_hoover", "nacl27000_oldstyle/CONTROL"])

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import read_control
 from tessera.prepare.dlpoly.field import Field, read_field
+from tests.support.commands import said
 from tests.support.salt import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 
 TITLES = [
@@ -114,8 +113,8 @@ def test_bad_counts_and_names(tmp_path: Path, old: str, new: str, message: str) 
 def test_a_name_of_config_beyond_ascii(tmp_path: Path) -> None:
     write_salt(tmp_path, 2)
     (tmp_path / "CONFIG").write_text((tmp_path / "CONFIG").read_text().replace("Na+", "Nä+", 1))
-    done = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
-    assert done.exit_code == 2 and "CONFIG, line 6: expected an atom's name of at most 8 ASCII" in done.output
+    done = said("prepare", "dlpoly", tmp_path, "-o", tmp_path / "x.tsr", status=2)
+    assert "CONFIG, line 6: expected an atom's name of at most 8 ASCII" in done
 
 
 @pytest.mark.parametrize("place", ["title", "molecule", "directive", "CONTROL", "name", "species"])
@@ -133,9 +132,9 @@ def test_no_escape_code_reaches_the_terminal(tmp_path: Path, place: str) -> None
     }
     written(tmp_path / "FIELD", changed[place][0])
     written(tmp_path / "CONTROL", changed[place][1])
-    done = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
-    assert done.exit_code == (0 if place in ("title", "CONTROL") else 2), done.output
-    assert all(c.isprintable() or c == "\n" for c in done.output)
+    status = 0 if place in ("title", "CONTROL") else 2
+    done = said("prepare", "dlpoly", tmp_path, "-o", tmp_path / "x.tsr", status=status)
+    assert all(c.isprintable() or c == "\n" for c in done)
 
 
 NEW = """title salt
@@ -215,5 +214,4 @@ def test_control_names_other_files(tmp_path: Path) -> None:
     write_salt(tmp_path, 2, control="\n".join([*NEW, "io_file_config REVCON", "io_file_field OTHER"]))
     (tmp_path / "CONFIG").rename(tmp_path / "REVCON")
     (tmp_path / "FIELD").rename(tmp_path / "OTHER")
-    done = CliRunner().invoke(prepare, ["dlpoly", str(tmp_path), "-o", str(tmp_path / "x.tsr")])
-    assert done.exit_code == 0, done.output
+    said("prepare", "dlpoly", tmp_path, "-o", tmp_path / "x.tsr")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,14 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from tessera.commands.make import make
 from tessera.commands.prepare import prepare
-from tessera.commands.replicate import replicate
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import box_from_lengths, read_coordinates
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read
+from tests.support.commands import said
 from tests.support.inputs import ALA3_PARAMETERS, DHFR, DHFR_PARAMETERS, SMALL
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
@@ -56,14 +54,6 @@ def test_missing_cmap_names_its_atoms() -> None:
 def test_type_numbers_that_two_files_claim() -> None:
     with pytest.raises(InputError, match="number 1 is claimed by the MASS lines of H and HT"):
         prepare_charmm(PSF, PDB, DHFR_PARAMETERS, vacuum=True)
-
-
-def test_unknown_type(tmp_path: Path) -> None:
-    lines = (DHFR / "5dhfr_cube.psf").read_text().replace(" CT1 ", " QQ1 ", 1)
-    psf = tmp_path / "dhfr.psf"
-    psf.write_text(lines)
-    with pytest.raises(InputError, match="Lennard-Jones QQ1: first at CA of MET 1 in P1"):
-        prepare_charmm(psf, DHFR / "5dhfr_cube.pdb", DHFR_PARAMETERS)
 
 
 def test_counts_that_differ(tmp_path: Path) -> None:
@@ -276,39 +266,8 @@ def test_output_folder_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_make_and_replicate_commands(tmp_path: Path) -> None:
     one, two = tmp_path / "one.tsr", tmp_path / "two.tsr"
-    done = CliRunner().invoke(make, ["water", "--atoms", "1000", "-o", str(one)])
-    assert done.exit_code == 0 and "1,000 atoms rounded to 999" in done.output
-    done = CliRunner().invoke(replicate, [str(one), "--nx", "2", "--nz", "3", "-o", str(two), "--json"])
-    assert done.exit_code == 0 and json.loads(done.output)["atoms"] == 5994
-    done = CliRunner().invoke(make, ["nacl", "--ions", "64", "-o", str(one)])
-    assert done.exit_code == 0 and read(one).n_atoms == 64
-    done = CliRunner().invoke(replicate, [str(tmp_path / "no.tsr"), "-o", str(two)])
-    assert done.exit_code == 2 and "no system file" in done.output
-
-
-def test_amber_file_that_is_cut(tmp_path: Path) -> None:
-    source = SMALL / "alanine-dipeptide-implicit.prmtop"
-    text = source.read_text()
-    cut = tmp_path / "cut.prmtop"
-    cut.write_text(text[: text.index("%FLAG BOND_FORCE_CONSTANT")])
-    inpcrd = tmp_path / "a.inpcrd"
-    shutil.copy(SMALL / "alanine-dipeptide-implicit.inpcrd", inpcrd)
-    words = ["amber", "--prmtop", str(cut), "--coords", str(inpcrd), "-o", str(tmp_path / "a.tsr")]
-    done = CliRunner().invoke(prepare, words)
-    assert done.exit_code == 2
-    assert "cut.prmtop" in done.output and "Traceback" not in done.output
-
-
-def test_a_residue_in_another_order_is_matched_by_name(tmp_path: Path) -> None:
-    """The original PDB of the tripeptide lists its last residue in another order than the PSF."""
-    lines = [line for line in PDB.read_text().splitlines(True) if line.startswith("ATOM")]
-    other = tmp_path / "other.pdb"
-    other.write_text("".join([*lines[:12][::-1], *lines[12:]]) + "END\n")
-    first, second = prepared(), prepared(pdb=other)
-    assert np.array_equal(first.fraction, second.fraction)
-
-
-def test_a_name_that_the_residue_does_not_have_is_refused(tmp_path: Path) -> None:
-    wrong = edited(PDB, tmp_path, " CB  ALA X   2", " XB  ALA X   2")
-    with pytest.raises(InputError, match=r"row \d+ is atom XB.*ALA 2"):
-        prepared(pdb=wrong)
+    assert "1,000 atoms rounded to 999" in said("make", "water", "--atoms", "1000", "-o", one)
+    assert json.loads(said("replicate", one, "--nx", "2", "--nz", "3", "-o", two, "--json"))["atoms"] == 5994
+    said("make", "nacl", "--ions", "64", "-o", one)
+    assert read(one).n_atoms == 64
+    assert "no system file" in said("replicate", tmp_path / "no.tsr", "-o", two, status=2)

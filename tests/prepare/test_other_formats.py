@@ -10,7 +10,6 @@ import pytest
 from openmm import app, unit
 
 from tessera.constants import COULOMB
-from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm_files
@@ -102,35 +101,6 @@ def test_openmm_system_gives_the_terms_of_the_psf(tmp_path: Path) -> None:
     scale = COULOMB["openmm"] / COULOMB["charmm"]
     assert found["coulomb_14"] == pytest.approx(expected["coulomb_14"] * scale, rel=1e-6)
     assert np.array_equal(ours.templates[0].group, alanine_tripeptide().templates[0].group)
-
-
-def test_openmm_rigid_water_has_no_flexible_form(tmp_path: Path, data_folder: Path) -> None:
-    name = data_folder / "openmm_systems" / "alanine-dipeptide-explicit"
-    prmtop = app.AmberPrmtopFile(str(name.with_suffix(".prmtop")))
-    inpcrd = app.AmberInpcrdFile(str(name.with_suffix(".inpcrd")))
-    for rigid in (True, False):
-        system = prmtop.createSystem(nonbondedMethod=app.PME, rigidWater=rigid)
-        ours = prepare_openmm_files(*_serialised(tmp_path, system, prmtop.topology, inpcrd.positions))
-        (water,) = (t for t in ours.templates if t.n_atoms == 3)
-        assert water.rigid_water is water.always_rigid is rigid
-        assert water.flexible is not rigid
-        if rigid:
-            assert water.settle == pytest.approx((0.9572, 1.5136), abs=1e-6)
-
-
-def test_openmm_refuses_a_force_by_name(tmp_path: Path) -> None:
-    system, topology, positions = _tripeptide_peer(tmp_path)
-    system.addForce(openmm.CustomGBForce())
-    with pytest.raises(InputError, match="CustomGBForce: this force is not supported"):
-        prepare_openmm_files(*_serialised(tmp_path, system, topology, positions))
-
-
-def test_openmm_refuses_constraints_without_a_force(tmp_path: Path) -> None:
-    psf = app.AmberPrmtopFile(str(SMALL / "alanine-dipeptide-implicit.prmtop"))
-    positions = app.AmberInpcrdFile(str(SMALL / "alanine-dipeptide-implicit.inpcrd")).positions
-    system = psf.createSystem(constraints=app.AllBonds)
-    with pytest.raises(InputError, match="constraints=None"):
-        prepare_openmm_files(*_serialised(tmp_path, system, psf.topology, positions))
 
 
 SMALL_TOP = """\

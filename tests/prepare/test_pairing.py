@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import NO_NUMBER, Coordinates, read_coordinates
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.pairing import pair_by_name
 from tessera.system import System, read
+from tests.support.commands import said
 from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, ordered_tripeptide
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
@@ -50,13 +49,6 @@ def test_every_order_within_residues_gives_the_same_system(tmp_path: Path) -> No
     order = [*shuffle(12), *(12 + shuffle(10)), *(22 + shuffle(11))]
     found = prepared(written(tmp_path, [lines[i] for i in order]))
     assert np.array_equal(found.fraction, alanine_tripeptide().fraction)
-
-
-def test_the_summary_says_so(tmp_path: Path) -> None:
-    words = ["charmm", "--psf", PSF, "--coords", PDB, "--params", *ALA3_PARAMETERS, "-o", tmp_path / "a.tsr"]
-    done = CliRunner().invoke(prepare, [str(word) for word in [*words, "--vacuum"]])
-    assert done.exit_code == 0, done.output
-    assert "note    11 atoms reordered by name" in done.output
 
 
 @pytest.mark.parametrize(
@@ -203,10 +195,8 @@ def test_the_command_trusts_the_order(tmp_path: Path) -> None:
         tmp_path / "a.tsr",
         "--vacuum",
     ]
-    refused = CliRunner().invoke(prepare, [str(word) for word in words])
-    assert refused.exit_code == 2 and "add --trust-order" in refused.output
-    done = CliRunner().invoke(prepare, [str(word) for word in [*words, "--trust-order"]])
-    assert done.exit_code == 0 and "note    33 atom names of changed.pdb differ" in done.output
+    assert "add --trust-order" in said("prepare", *words, status=2)
+    assert "note    33 atom names of changed.pdb differ" in said("prepare", *words, "--trust-order")
     assert np.array_equal(read(tmp_path / "a.tsr").fraction, alanine_tripeptide().fraction)
 
 

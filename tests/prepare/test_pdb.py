@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from click.testing import CliRunner
 from openmm import app, unit
 
-from tessera.cli import cli
 from tessera.errors import InputError
 from tessera.prepare.pdb import build, force_fields, prepare_pdb
 from tessera.prepare.pdb.check import advice_on
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters
 from tessera.prepare.pdb.model import Solvent, make_system, with_caps_merged
 from tessera.system import USUAL_LENNARD_JONES, System, write
+from tests.support.commands import said
 from tests.support.peers import compare_terms, term_energies
 
 PEPTIDE = Path(__file__).resolve().parents[2] / "examples" / "peptide" / "peptide.pdb"
@@ -55,8 +54,7 @@ def test_terms_equal_those_of_openmm(tmp_path: Path, run_engine: Callable[..., A
     """OpenMM reads the exported PDB and applies its force field by itself."""
     system = prepared(name)
     write(system, tmp_path / "a.tsr")
-    done = CliRunner().invoke(cli, ["export", str(tmp_path / "a.tsr"), "-o", str(tmp_path / "a.pdb")])
-    assert done.exit_code == 0, done.output
+    said("export", tmp_path / "a.tsr", "-o", tmp_path / "a.pdb")
     topology = app.PDBFile(str(tmp_path / "a.pdb")).topology
     topology = with_caps_merged(topology) if name == "charmm36" else topology
     files = FILES[name]
@@ -311,8 +309,6 @@ def test_pdbfixer_builds_missing_atoms(tmp_path: Path) -> None:
 
 def test_the_command_prints_its_summary(tmp_path: Path) -> None:
     words = ["prepare", "pdb", str(PEPTIDE), "--force-field", "amber14", "--padding", "5", "--relax", "0"]
-    done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "a.tsr"), "--json"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["net_charge"] == 0
-    done = CliRunner().invoke(cli, [*words[:4], "amber99", "-o", str(tmp_path / "a.tsr")])
-    assert done.exit_code == 2 and "these are: amber19, amber14, charmm36" in done.output
+    assert json.loads(said(*words, "-o", tmp_path / "a.tsr", "--json"))["net_charge"] == 0
+    done = said(*words[:4], "amber99", "-o", tmp_path / "a.tsr", status=2)
+    assert "these are: amber19, amber14, charmm36" in done

@@ -296,8 +296,7 @@ def test_a_restart_keeps_the_split(runs: Runs) -> None:
     split = ("--set", "pme.cutoff=10.5", "--set", "pme.grid=[26, 26, 26]")
     runs.start(path, *split)
     further = ("--restart", "--set", "dynamics.steps=8")
-    refused = runs.start(path, *further, "--set", "pme.cutoff=9.5", check=False)
-    assert refused.process.returncode == 2
+    refused = runs.start(path, *further, "--set", "pme.cutoff=9.5", status=2)
     assert "pme.cutoff was 10.5, is 9.5" in refused.process.stderr
     refused = runs.start(path, *further, "--set", "interactions.lj=potential-switch", check=False)
     assert 'interactions.lj was "force-switch", is "potential-switch"' in refused.process.stderr
@@ -316,8 +315,7 @@ def test_tune_leaves_a_split_that_is_set(runs: Runs) -> None:
 
 
 def test_tune_contradicted(runs: Runs) -> None:
-    found = runs.start(runs.run_file(sample("peptide"), {}), "--tune", "--restart", check=False)
-    assert found.process.returncode == 2
+    found = runs.start(runs.run_file(sample("peptide"), {}), "--tune", "--restart", status=2)
     assert "--tune" in found.process.stderr and "--restart" in found.process.stderr
 
 
@@ -327,8 +325,7 @@ def test_no_good_checkpoint(runs: Runs) -> None:
     for name in ("checkpoint.tck", "checkpoint.previous.tck"):
         file = path.parent / "output" / name
         file.write_bytes(file.read_bytes()[:-1])
-    found = runs.start(path, "--restart", mpi="mpich", ranks=3, check=False)
-    assert found.process.returncode == 2
+    found = runs.start(path, "--restart", mpi="mpich", ranks=3, status=2)
     assert "no good checkpoint" in found.process.stderr
     assert found.process.stderr.count("tessera-md: error") == 1
 
@@ -419,10 +416,8 @@ def test_velocities(runs: Runs) -> None:
     np.testing.assert_allclose(velocities[0], expected[0], atol=2e-3)  # velocities along constrained bonds differ
     np.testing.assert_allclose(velocities[2], expected[1], atol=1e-5)
     np.testing.assert_allclose(velocities[3], expected[2], atol=1e-5)
-    refused = runs.start(
-        path, "--restart", "--set", "dynamics.steps=20", "--set", "output.velocities=false", check=False
-    )
-    assert refused.process.returncode == 2 and "without velocities" in refused.process.stderr
+    refused = runs.start(path, "--restart", "--set", "dynamics.steps=20", "--set", "output.velocities=false", status=2)
+    assert "without velocities" in refused.process.stderr
 
 
 def test_both_formats_hold_the_same_frames(uninterrupted: dict[str, Path]) -> None:
@@ -444,5 +439,5 @@ def test_a_run_that_was_killed_before_its_report_gets_one(runs: Runs, mpi: str, 
     assert again.hash == expected
     assert rows_but_drift(again.folder) == rows
     assert (again.report["first_step"], again.report["last_step"]) == (20, 20)
-    refused = runs.start(path, "--restart", check=False).process
-    assert refused.returncode == 2 and "is done: its checkpoint is at step 20" in refused.stderr
+    refused = runs.start(path, "--restart", status=2).process
+    assert "is done: its checkpoint is at step 20" in refused.stderr

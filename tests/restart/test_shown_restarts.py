@@ -127,8 +127,8 @@ def test_the_printed_command_goes_on_with_its_own_reference(study: Path, run_pro
         if by_mistake:
             other = re.sub("(?m)^(ATOM.{26}).{8}", r"\1  11.111", (folder / "start.pdb").read_text())
             (folder / "start.pdb").write_text(other)
-            refused = run_program([*tessera, "run", "run.toml"], cwd=folder, env=env, check=False)
-            assert refused.returncode == 2 and "already holds a run" in refused.stderr
+            refused = run_program([*tessera, "run", "run.toml"], cwd=folder, env=env, status=2)
+            assert "already holds a run" in refused.stderr
         # What is printed, and the short form of it, whose reference is found by the settings of the run.
         words = ["run", "run.toml", "--restart", *line.split()[-2:]] if by_mistake else shlex.split(line)
         run_program([*tessera, *words, "-n", str(ranks)], cwd=folder, env=env)

@@ -105,8 +105,7 @@ def test_repeated_random_numbers_are_told_of(runs: Runs, equil: Outcome) -> None
 @pytest.mark.mpi
 def test_bad_starts(runs: Runs, equil: Outcome, tmp_path: Path) -> None:
     def message(start: Path | str, system: str = "peptide", **sizes: object) -> str:
-        done = runs.run(sample(system), {"dynamics.steps": 1, "input.start": str(start)}, check=False, **sizes)
-        assert done.process.returncode == 2
+        done = runs.run(sample(system), {"dynamics.steps": 1, "input.start": str(start)}, status=2, **sizes)
         assert not done.folder.exists() or not list(done.folder.glob("*.csv"))
         errors = [line for line in done.process.stderr.splitlines() if "tessera-md: error" in line]
         assert len(errors) == 1

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import h5py
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.verify import verify as command
 from tessera.errors import InputError
 from tessera.verify import verify
+from tests.support.commands import said
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -55,12 +54,11 @@ def test_a_whole_run(output: Path) -> None:
     notes = [file.note for file in report.files]
     assert "step 20" in notes[0] and "a restart goes on from here" in notes[0] and "step 10" in notes[1]
     assert "5 rows" in notes[2] and "5 frames" in notes[3]
-    done = CliRunner().invoke(command, [str(output), "--json"])
-    found = json.loads(done.output)
-    assert done.exit_code == 0 and found["ok"] and found["checkpoint_step"] == 20
+    found = json.loads(said("verify", output, "--json"))
+    assert found["ok"] and found["checkpoint_step"] == 20
     assert all(file["ok"] for file in found["files"]) and not found["notes"]
-    done = CliRunner().invoke(command, [str(output)])
-    assert done.exit_code == 0 and "MB/s" in done.output and "DAMAGED" not in done.output
+    table = said("verify", output)
+    assert "MB/s" in table and "DAMAGED" not in table
 
 
 def test_damaged_checkpoints(output: Path) -> None:
@@ -68,11 +66,9 @@ def test_damaged_checkpoints(output: Path) -> None:
     report = verify(output)
     assert not report.ok and report.checkpoint_step == 10
     assert "not what was written" in problems(output)["checkpoint.tck"]
-    done = CliRunner().invoke(command, [str(output)])
-    assert done.exit_code == 1 and "DAMAGED" in done.output
-    done = CliRunner().invoke(command, [str(output / "checkpoint.tck"), "--json"])
-    assert done.exit_code == 1 and json.loads(done.output)["checkpoint_step"] is None
-    assert CliRunner().invoke(command, [str(output / "checkpoint.previous.tck")]).exit_code == 0
+    assert "DAMAGED" in said("verify", output, status=1)
+    assert json.loads(said("verify", output / "checkpoint.tck", "--json", status=1))["checkpoint_step"] is None
+    said("verify", output / "checkpoint.previous.tck")
     (output / "checkpoint.previous.tck").write_bytes(b"")
     report = verify(output)
     assert report.checkpoint_step is None and "no checkpoint is whole" in report.notes[0]
@@ -129,5 +125,5 @@ def test_what_can_not_be_verified(tmp_path: Path) -> None:
         verify(tmp_path / "notes.txt")
     with pytest.raises(InputError, match="is not there"):
         verify(tmp_path / "none")
-    assert CliRunner().invoke(command, [str(tmp_path)]).exit_code == 2
-    assert CliRunner().invoke(command, [str(tmp_path / "none")]).exit_code == 2
+    said("verify", tmp_path, status=2)
+    said("verify", tmp_path / "none", status=2)

@@ -124,9 +124,10 @@ def run_program(
     env: dict[str, str] | None = None,
     timeout: float = HANGS,
     check: bool = True,
+    status: int = 0,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. If it has not ended after `timeout` seconds, kills its processes and fails the
-    test."""
+    """Runs a command to its end, which must have this exit status unless `check` is False. If it has not ended after
+    `timeout` seconds, kills its processes and fails the test."""
     process = start(command, cwd=cwd, env=env)
     try:
         out, err = process.communicate(timeout=timeout)
@@ -137,7 +138,7 @@ def run_program(
     finally:
         if process.poll() is None:
             _kill(process)
-    if check and process.returncode != 0:
+    if check and process.returncode != status:
         pytest.fail(f"exit status {process.returncode}: {command}\n{out[-4000:]}\n{err[-4000:]}")
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 

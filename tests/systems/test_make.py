@@ -28,15 +28,6 @@ def test_water_has_its_density_and_its_shape(atoms: int) -> None:
     assert system.templates[0].settle == (0.9572, 1.5139)
 
 
-@pytest.mark.parametrize("atoms", [648, 651, 999, 3000, 5184, 24000])
-def test_water_has_no_overlaps(atoms: int) -> None:
-    system = make_water(atoms)
-    pairs, distance = pairs_within(system, 2.5)
-    oxygens = (system.atom_field("type")[pairs] == 0).all(axis=1)
-    assert distance.min() > 1.5
-    assert distance[oxygens].size == 0 or distance[oxygens].min() > 2.3
-
-
 def test_water_that_is_too_little_for_a_tile_stands_on_a_lattice() -> None:
     _, distance = pairs_within(make_water(300), 1.5)
     assert len(distance) == 0 or distance.min() > 0.9

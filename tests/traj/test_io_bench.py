@@ -15,6 +15,7 @@ from tessera import launch
 from tessera.cli import cli
 from tessera.io import bench
 from tessera.io.text import ratios, recommendation
+from tests.support.commands import said
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -107,9 +108,8 @@ def test_map_keeps_what_else_it_holds(tmp_path: Path) -> None:
 def test_new_map_is_a_machine_file(tmp_path: Path) -> None:
     map_file = tmp_path / "new.json"
     bench.put_into_map(results({"pdaw": 1.0, "sdaw": 3.0}), map_file)
-    show = CliRunner().invoke(cli, ["machine", "show", str(map_file), "--json"])
-    assert show.exit_code == 0, show.output
-    (system,) = json.loads(show.output)["file_systems"]
+    show = said("machine", "show", map_file, "--json")
+    (system,) = json.loads(show)["file_systems"]
     assert system["folder"] == "/scratch"
     assert system["raw"] == 730
     assert system["most_files"] == 2

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.export import export
-from tessera.commands.verify import verify as command
 from tessera.errors import InputError
 from tessera.export.configuration import LAST, read_configuration
 from tessera.io import SegmentWriter
 from tessera.verify import size_of, verify
+from tests.support.commands import said
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -72,7 +70,7 @@ def test_frames_that_are_damaged_or_missing(output: Path) -> None:
     part.write_bytes(content[:50] + bytes(4) + content[54:])
     (file,) = [file for file in verify(output).files if not file.ok]
     assert file.path == folder and "segment-0001 has 1 damaged frames, the first of step 15" in file.problem
-    assert CliRunner().invoke(command, [str(output)]).exit_code == 1
+    said("verify", output, status=1)
     for path in folder.glob("segment-0001.*"):
         path.unlink()
     (file,) = [file for file in verify(output).files if not file.ok]
@@ -97,12 +95,11 @@ def test_the_stages_of_a_protocol(ran: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert stages == ["heat", "produce"] and sum(file.kind == "system file" for file in report.files) == 1
     (tmp_path / "protocol" / "heat" / "checkpoint.tck").write_bytes(b"")
-    done = CliRunner().invoke(command, [str(tmp_path / "protocol")])
-    assert done.exit_code == 1 and "heat/checkpoint.tck " in done.output
-    (line,) = [line for line in done.output.splitlines() if "DAMAGED" in line]
+    done = said("verify", tmp_path / "protocol", status=1)
+    assert "heat/checkpoint.tck " in done
+    (line,) = [line for line in done.splitlines() if "DAMAGED" in line]
     assert line.startswith("heat/checkpoint.tck")
-    done = CliRunner().invoke(command, [str(tmp_path / "protocol"), "--json"])
-    assert not json.loads(done.output)["ok"]
+    assert not json.loads(said("verify", tmp_path / "protocol", "--json", status=1))["ok"]
 
 
 def test_frames_are_exported(output: Path, tmp_path: Path) -> None:
@@ -117,12 +114,11 @@ def test_frames_are_exported(output: Path, tmp_path: Path) -> None:
     assert np.abs(difference).max() < 1e-4
     with pytest.raises(InputError, match=r"trajectory.segments holds the frames 0 to 4, found --frame 5"):
         read_configuration(output, 5)
-    done = CliRunner().invoke(export, [str(output), "--frame", "last", "-o", str(tmp_path / "last.pdb")])
-    assert done.exit_code == 0, done.output
+    said("export", output, "--frame", "last", "-o", tmp_path / "last.pdb")
     part = output / "trajectory.segments" / "segment-0000.part-0000"
     part.write_bytes(bytes(len(part.read_bytes())))
-    done = CliRunner().invoke(export, [str(output), "--frame", "0", "-o", str(tmp_path / "first.pdb")])
-    assert done.exit_code == 2 and "segment-0000.part-0000 is damaged: its bytes 0 to" in done.output
+    done = said("export", output, "--frame", "0", "-o", tmp_path / "first.pdb", status=2)
+    assert "segment-0000.part-0000 is damaged: its bytes 0 to" in done
     shutil.rmtree(output / "trajectory.segments")
     with pytest.raises(InputError, match=r"holds no trajectory trajectory.segments: output.trajectory_every"):
         read_configuration(output, 0)

@@ -10,17 +10,16 @@ import MDAnalysis
 import numpy as np
 import openmm
 import pytest
-from click.testing import CliRunner
 from openmm import app, unit
 
 from tessera.build.replicate import replicate
-from tessera.cli import cli
 from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.prepare.openmm import prepare_openmm
 from tessera.system import System, read, write
+from tests.support.commands import said
 from tests.support.oracle import OPENMM_COULOMB, Settings, reference_energies, whole_positions
 from tests.support.peers import energies
 from tests.support.sites import (
@@ -224,8 +223,7 @@ def test_exported_sites_are_near_their_parents(tmp_path: Path, ending: str) -> N
     system = read(tmp_path / "a.tsr")
     system.fraction += np.int32(2**30)  # across the faces of the box
     write(system, tmp_path / "a.tsr")
-    done = CliRunner().invoke(cli, ["export", str(tmp_path / "a.tsr"), "-o", str(tmp_path / f"b.{ending}")])
-    assert done.exit_code == 0, done.output
+    said("export", tmp_path / "a.tsr", "-o", tmp_path / f"b.{ending}")
     places = MDAnalysis.Universe(str(tmp_path / f"b.{ending}")).atoms.positions.reshape(-1, 6, 3)
     expected = whole_positions(system).reshape(-1, 6, 3)
     assert places - places[:, :1] == pytest.approx(expected - expected[:, :1], abs=0.02)

@@ -13,6 +13,8 @@
 #include <string>
 #include <system_error>
 
+#include "tessera/base/test_support/messages.h"
+
 namespace tessera {
 namespace {
 
@@ -124,7 +126,7 @@ TEST(ThreadPool, SaysHowManyThreadsTheSystemHas) {
     said = error.what();
   }
   setrlimit(RLIMIT_AS, &before);
-  EXPECT_NE(said.find("of 4000 threads can be started; ask for fewer"), std::string::npos) << said;
+  test::expect_says(said, "of 4000 threads can be started; ask for fewer");
 }
 
 TEST(ThreadPool, WorksInAForkedProcess) {

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/grid/batches.h"
 
@@ -199,14 +200,11 @@ TEST(GridOperator, RefusesWhatItCanNotDo) {
   const auto layout = plan_layout({4, 4, 4}, {true, true, false}, 1);
   ThreadPool threads;
   const auto refusal = [&](const OperatorOptions& options) -> std::string {
-    try {
+    return test::message_of<InputError>([&] {
       comm::run_ranks({"here"}, [&](const comm::Communicator& comm) {
         (void)StencilOperator<double>({{{0, 0, 0}}, {1.0}}, layout, options, comm, threads);
       });
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   EXPECT_EQ(refusal({}), "");
   EXPECT_EQ(refusal({.approach = "round"}),

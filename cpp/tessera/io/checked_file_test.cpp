@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::io {
 namespace {
@@ -113,12 +114,8 @@ TEST_F(CheckedFiles, OfAFlippedBitSaysWhereItIsOnlyToThoseWhoReadThere) {
   file.check_all_but_bulk();
   std::vector<std::byte> bytes(static_cast<std::size_t>(piece_bytes));
   file.read(bulk_begin, bytes);
-  try {
-    file.read(bulk_begin + 1, bytes);
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "bytes 787944 to 1574375 are not what was written", error.what());
-  }
+  test::expect_says(test::message_of<InputError>([&] { file.read(bulk_begin + 1, bytes); }),
+                    "bytes 787944 to 1574375 are not what was written");
 }
 
 TEST_F(CheckedFiles, RefusesAFlippedBitAnywhereElseAndAnyLength) {

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::machine {
 namespace {
+
+using tessera::test::message_of;
 
 const Network pair = one_switch({{"n0", 2, std::nullopt}, {"n1.site.int", 2, std::nullopt}}, {1e-4, 1e8});
 
@@ -37,12 +40,8 @@ TEST(HostFile, MpichGoesRound) {
 }
 
 TEST(HostFile, UnknownFormat) {
-  try {
-    host_file_format("mpch");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "no host file format is called \"mpch\"; did you mean \"mpich\"?");
-  }
+  EXPECT_EQ(message_of<InputError>([] { host_file_format("mpch"); }),
+            "no host file format is called \"mpch\"; did you mean \"mpich\"?");
 }
 
 }  // namespace

@@ -5,16 +5,19 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::machine {
 namespace {
+
+using tessera::test::expect_says, tessera::test::message_of;
 
 TEST(Machine, DescribesThisHost) {
   const Machine machine = describe_this_host();
   EXPECT_FALSE(machine.name.empty());
   EXPECT_TRUE(machine.simd.has_value());
   EXPECT_LE(machine.usable_threads.value_or(0), machine.threads.value_or(1 << 20));
-  EXPECT_NE(machine.summary().find(machine.name), std::string::npos);
+  expect_says(machine.summary(), machine.name);
   EXPECT_EQ(machine_from_json(to_json(machine), "itself"), machine);
 }
 
@@ -43,12 +46,7 @@ TEST(Machine, KeepsItsNetwork) {
   const auto refusal = [&](const char* path, const nlohmann::json& value) -> std::string {
     auto damaged = json;
     damaged[nlohmann::json::json_pointer(path)] = value;
-    try {
-      machine_from_json(damaged, "map.json");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "nothing";
+    return message_of<InputError>([&] { machine_from_json(damaged, "map.json"); });
   };
   EXPECT_EQ(refusal("/network/subnets/1/hosts/0", "d"),
             "map.json: network.subnets[1].hosts has d, which is not one of network.hosts");

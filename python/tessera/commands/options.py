@@ -31,6 +31,8 @@ from tessera.system.scratch import bounded
 from tessera.way import Way
 
 Triple = tuple[float, float, float]
+#: makes a system, and says with the function that it gets what it does
+Make = Callable[[Callable[[str], None]], System | Copies]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -92,13 +94,14 @@ def memory_option(text: str) -> Callable[[Function], Function]:
     )
 
 
-def bounded_output(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `-o/--output`, `--json` and `--memory`, which bounds what the function takes from the topology on."""
+def bounded_output(function: Callable[..., Make]) -> Callable[..., None]:
+    """Adds `-o/--output`, `--json` and `--memory`, which bounds what is taken from the topology on. The function
+    returns what makes the system, which is then written."""
 
     @functools.wraps(function)
-    def with_bound(*, memory: float, output: Path, **others: Any) -> None:
+    def with_bound(*, memory: float, output: Path, as_json: bool, **others: Any) -> None:
         with bounded(int(memory * 1e9), output.parent):
-            function(output=output, **others)
+            run(function(output=output, **others), output, as_json)
 
     return output_option(
         memory_option(
@@ -260,12 +263,7 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
     return with_means
 
 
-def run(
-    make: Callable[[Callable[[str], None]], System | Copies],
-    output: Path,
-    as_json: bool,
-    means: Means | None = None,
-) -> None:
+def run(make: Make, output: Path, as_json: bool, means: Means | None = None) -> None:
     """Makes a system, writes it and prints its summary; an input error ends the program with status 2. Copies are made
     by these means while they are written, on all ranks of the launcher."""
     started = time.perf_counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tessera.commands.options import SeveralValues, bounded_output, box_options, pairing_options, run
+from tessera.commands.options import Make, SeveralValues, bounded_output, box_options, pairing_options
 from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -49,8 +49,7 @@ def charmm_command(
     box: Box,
     vacuum: bool,
     output: Path,
-    as_json: bool,
-) -> None:
+) -> Make:
     """Read CHARMM, NAMD and GENESIS inputs: PSF, coordinates, parameters.
 
     \b
@@ -62,11 +61,7 @@ def charmm_command(
     """
     from tessera.prepare.charmm import prepare_charmm
 
-    run(
-        lambda report: prepare_charmm(psf, coords, parameters, box, vacuum, report, trust_order),
-        output,
-        as_json,
-    )
+    return lambda report: prepare_charmm(psf, coords, parameters, box, vacuum, report, trust_order)
 
 
 @prepare.command(cls=SeveralValues, name="charmm-gui")
@@ -93,8 +88,7 @@ def charmm_gui_command(
     box: Box,
     vacuum: bool,
     output: Path,
-    as_json: bool,
-) -> None:
+) -> Make:
     """An archive of CHARMM-GUI, unpacked: the newest step's PSF, coordinates, parameters and box.
 
     FOLDER is the archive's top folder or that of a program in it, such as openmm. It stands before the options.
@@ -108,11 +102,7 @@ def charmm_gui_command(
     """
     from tessera.prepare.charmm_gui import prepare_charmm_gui
 
-    run(
-        lambda report: prepare_charmm_gui(folder, psf, coords, parameters, box, vacuum, report, trust_order),
-        output,
-        as_json,
-    )
+    return lambda report: prepare_charmm_gui(folder, psf, coords, parameters, box, vacuum, report, trust_order)
 
 
 @prepare.command(name="amber")
@@ -121,9 +111,7 @@ def charmm_gui_command(
 @pairing_options
 @box_options
 @bounded_output
-def amber_command(
-    prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path, as_json: bool
-) -> None:
+def amber_command(prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path) -> Make:
     """Read AMBER inputs: prmtop and coordinates.
 
     The prmtop may have a CHARMM force field (CHAMBER).
@@ -134,11 +122,7 @@ def amber_command(
     """
     from tessera.prepare.amber import prepare_amber
 
-    run(
-        lambda report: prepare_amber(prmtop, coords, box, vacuum, report, trust_order),
-        output,
-        as_json,
-    )
+    return lambda report: prepare_amber(prmtop, coords, box, vacuum, report, trust_order)
 
 
 @prepare.command(name="gromacs")
@@ -164,8 +148,7 @@ def gromacs_command(
     box: Box,
     vacuum: bool,
     output: Path,
-    as_json: bool,
-) -> None:
+) -> Make:
     """Read GROMACS inputs: topology, coordinates and, optionally, run parameters.
 
     \b
@@ -175,10 +158,8 @@ def gromacs_command(
     """
     from tessera.prepare.gromacs import prepare_gromacs
 
-    run(
-        lambda report: prepare_gromacs(top, coords, include, box, vacuum, report, trust_order, defines=define, mdp=mdp),
-        output,
-        as_json,
+    return lambda report: prepare_gromacs(
+        top, coords, include, box, vacuum, report, trust_order, defines=define, mdp=mdp
     )
 
 
@@ -187,7 +168,7 @@ def gromacs_command(
 @click.option("--coords", required=True, type=FILE, help="PDB or mmCIF of the same atoms, or a State as XML.")
 @box_options
 @bounded_output
-def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path, as_json: bool) -> None:
+def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path) -> Make:
     """Read OpenMM inputs: a System from XmlSerializer, and coordinates.
 
     Make the System with constraints=None or HBonds; water may be rigid.
@@ -198,11 +179,7 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
     """
     from tessera.prepare.openmm import prepare_openmm_files
 
-    run(
-        lambda report: prepare_openmm_files(system, coords, box, vacuum, report, output),
-        output,
-        as_json,
-    )
+    return lambda report: prepare_openmm_files(system, coords, box, vacuum, report, output)
 
 
 @prepare.command(name="dlpoly")
@@ -227,8 +204,7 @@ def dlpoly_command(
     table: Path | None,
     run_file: Path | None,
     output: Path,
-    as_json: bool,
-) -> None:
+) -> Make:
     """Read DL_POLY inputs: FIELD, CONFIG and, optionally, CONTROL and TABLE.
 
     \b
@@ -238,11 +214,7 @@ def dlpoly_command(
     """
     from tessera.prepare.dlpoly.folder import prepare_dlpoly_folder
 
-    run(
-        lambda report: prepare_dlpoly_folder(folder, field, config, control, table, output, run_file, report),
-        output,
-        as_json,
-    )
+    return lambda report: prepare_dlpoly_folder(folder, field, config, control, table, output, run_file, report)
 
 
 @prepare.command(cls=SeveralValues, name="pdb")
@@ -307,8 +279,7 @@ def pdb_command(
     relax_steps: int,
     seed: int,
     output: Path,
-    as_json: bool,
-) -> None:
+) -> Make:
     """Make a system of a PDB: hydrogens, water, ions and a force field of OpenMM.
 
     The PDB holds proteins, nucleic acids, or molecules that a force-field file has. Missing atoms are built by PDBFixer
@@ -322,12 +293,8 @@ def pdb_command(
     """
     from tessera.prepare.pdb import prepare_pdb
 
-    run(
-        lambda report: prepare_pdb(
-            pdb, force_field, water, padding, salt, ph, keep_water, extra, box_shape, relax_steps, seed, report
-        ),
-        output,
-        as_json,
+    return lambda report: prepare_pdb(
+        pdb, force_field, water, padding, salt, ph, keep_water, extra, box_shape, relax_steps, seed, report
     )
 
 

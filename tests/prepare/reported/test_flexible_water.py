@@ -88,6 +88,7 @@ def test_water_of_openmm(constraints: Any, rigid: bool, n_held: int, springs: bo
     (water,) = _openmm(tmp_path, constraints, rigid, springs).templates
     assert water.flexible is (n_held == 0)
     assert water.rigid_water is (n_held == 3)
+    assert water.settle == (pytest.approx((0.9572, 1.5139), abs=1e-4) if n_held == 3 else None)
     if not springs:
         assert water.always_rigid is (n_held > 0)
 

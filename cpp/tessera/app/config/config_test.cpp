@@ -27,12 +27,7 @@ RunConfig parse(const std::string& text, const std::vector<std::string>& overrid
 }
 
 std::string message_of(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse(text, overrides);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of<InputError>([&] { parse(text, overrides); });
 }
 
 TEST(Config, KeysAreUniqueAndDocumented) {
@@ -237,9 +232,9 @@ TEST(Config, SchedulesAndListsOfTexts) {
   EXPECT_EQ(selections[1].key, "restraint.0.groups");
   EXPECT_EQ(selections[1].text, "name CA");
   for (const auto* wrong : {"[]", "[[0, 1], [0, 2]]", "[[-1, 1]]", "[[0, 1, 2]]", "[[0, -1]]", "\"1\"", "[1, 2]"})
-    EXPECT_NE(message_of(head + "k = " + wrong).find("points [time in ps, number]"), std::string::npos) << wrong;
-  EXPECT_NE(message_of(head + "k = 1\ngroups = \"index 1\"").find("texts in quotes"), std::string::npos);
-  EXPECT_NE(message_of(head).find("restraint.k is missing"), std::string::npos);
+    expect_says(message_of(head + "k = " + wrong), "points [time in ps, number]");
+  expect_says(message_of(head + "k = 1\ngroups = \"index 1\""), "texts in quotes");
+  expect_says(message_of(head), "restraint.k is missing");
 }
 
 enum class Shape { flat, round };
@@ -276,12 +271,7 @@ ConfigWithWalls parse_walls(const std::string& text, const std::vector<std::stri
 }
 
 std::string message_of_walls(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    parse_walls(text, overrides);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of<InputError>([&] { parse_walls(text, overrides); });
 }
 
 constexpr const char* two_walls =

@@ -62,12 +62,7 @@ std::string text_resolved(const std::string& program, const std::string& interac
 }
 
 std::string message_of(const model::System& system, const std::string& text) {
-  try {
-    plan_settings(parse(text), system);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::message_of<InputError>([&] { plan_settings(parse(text), system); });
 }
 
 TEST(Parallel, RefusesToReplicateMoreAtomsThanARankCanNumber) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::app {
 namespace {
@@ -27,12 +28,7 @@ class Folder : public testing::Test {
   void put(const std::string& name) const { std::ofstream(path_ + "/" + name) << name; }
   bool has(const std::string& name) const { return fs::exists(path_ + "/" + name); }
   std::string message(Start start) const {
-    try {
-      const OutputFolder folder(path_, start);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return test::message_of<InputError>([&] { const OutputFolder folder(path_, start); });
   }
 
   std::string path_;
@@ -68,8 +64,8 @@ TEST_F(Folder, OneRunAtATime) {
   {
     const OutputFolder folder(path_, Start::new_run);
     const auto refusal = message(Start::overwrite);
-    EXPECT_NE(refusal.find("another run writes into"), std::string::npos) << refusal;
-    EXPECT_NE(refusal.find("process " + std::to_string(getpid())), std::string::npos) << refusal;
+    test::expect_says(refusal, "another run writes into");
+    test::expect_says(refusal, "process " + std::to_string(getpid()));
   }
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);

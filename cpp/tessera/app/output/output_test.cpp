@@ -11,9 +11,12 @@
 #include "tessera/app/output/progress.h"
 #include "tessera/app/output/report.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::app {
 namespace {
+
+using tessera::test::expect_says, tessera::test::message_of;
 
 std::string content(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -33,7 +36,7 @@ TEST(EnergyTable, GoesOnAfterACheckpoint) {
   }
   const std::string whole = content(path);
   EXPECT_EQ(whole.substr(0, whole.find('\n')), "step,time [ps],total [kcal/mol],ratio");
-  EXPECT_NE(whole.find("10,0.02,-1,0.3333333333333333\n"), std::string::npos);
+  expect_says(whole, "10,0.02,-1,0.3333333333333333\n");
   for (const char* rest : {"", "50,0.1", "gibberish\n"}) {
     std::ofstream(path, std::ios::app | std::ios::binary) << rest;
     auto table = EnergyTable::continue_after(path, columns, 25, 3);
@@ -55,13 +58,8 @@ TEST(EnergyTable, GoesOnAfterACheckpoint) {
     const auto begin = text.find("\n20,") + 1;
     text.replace(begin, text.find('\n', begin) - begin, damaged);
     std::ofstream(path, std::ios::binary) << text;
-    std::string refusal;
-    try {
-      EnergyTable::continue_after(path, columns, 25, 3);
-    } catch (const InputError& error) {
-      refusal = error.what();
-    }
-    EXPECT_NE(refusal.find(path + ": line 4 is damaged, expected 4 numbers"), std::string::npos) << refusal;
+    expect_says(message_of<InputError>([&] { EnergyTable::continue_after(path, columns, 25, 3); }),
+                path + ": line 4 is damaged, expected 4 numbers");
   }
   std::ofstream(path, std::ios::binary) << whole;
   EXPECT_THROW(EnergyTable::continue_after(path, columns, 45, 6), InputError);  // a row was cut off
@@ -126,8 +124,7 @@ TEST(Report, SpeedAndPhases) {
   EXPECT_DOUBLE_EQ(report.ns_per_day(), 8.64);
   EXPECT_DOUBLE_EQ(report.ms_per_step(), 20);
   const std::string text = report_text(report);
-  EXPECT_NE(text.find("pair forces                      12.000   60.0 %      12.0000       1.25"), std::string::npos)
-      << text;
+  expect_says(text, "pair forces                      12.000   60.0 %      12.0000       1.25");
   EXPECT_TRUE(text.starts_with(
       "2 ps simulated in 1,000 steps: 23,558 atoms, 8.64 ns/day, 20 ms/step on 4 ranks × 1 thread (20 s).\n\n"
       "temperature           300.1 ± 1.9 K\n"
@@ -138,14 +135,10 @@ TEST(Report, SpeedAndPhases) {
       "To go on: tessera run run.toml -n 4 --restart --set dynamics.steps=2000\n\n"
       "phase "))
       << text;
-  EXPECT_NE(
-      text.find("Memory: 400 bytes an atom: pairs: list 300, mesh 100; 12 MB at the peak of all ranks, 4 MB of the "
-                "largest."),
-      std::string::npos)
-      << text;
-  EXPECT_NE(text.find("Imbalance of ranks' own work 1.34 -> 1.06, cells moved between ranks 2 times."),
-            std::string::npos)
-      << text;
+  expect_says(text,
+              "Memory: 400 bytes an atom: pairs: list 300, mesh 100; 12 MB at the peak of all ranks, 4 MB of the "
+              "largest.");
+  expect_says(text, "Imbalance of ranks' own work 1.34 -> 1.06, cells moved between ranks 2 times.");
   const auto json = report_to_json(report);
   EXPECT_EQ(json["balance"]["moves"], 2);
   EXPECT_EQ(json["phases"][0]["imbalance"], 1.25);
@@ -162,7 +155,7 @@ TEST(Report, HoldsAllLegsOfARun) {
   const std::string path = testing::TempDir() + "tessera_report_" + std::to_string(getpid()) + ".json";
   std::string note;
   EXPECT_TRUE(read_legs(path, note).empty());
-  EXPECT_NE(note.find("is missing"), std::string::npos);
+  expect_says(note, "is missing");
   Report report;
   report.timestep = 0.002;
   for (int leg = 0; leg < 3; ++leg) {
@@ -181,13 +174,12 @@ TEST(Report, HoldsAllLegsOfARun) {
     EXPECT_EQ(json["legs"][leg]["ranks"], leg + 1);
     EXPECT_EQ(json["legs"][leg]["last_step"].get<int>() - json["legs"][leg]["first_step"].get<int>(), 1000 * (leg + 1));
   }
-  EXPECT_NE(report_text(report).find("The whole run is now 12 ps long, 6,000 steps.\n"), std::string::npos)
-      << report_text(report);
+  expect_says(report_text(report), "The whole run is now 12 ps long, 6,000 steps.\n");
   for (const char* text : {"{", "[]", "{\"a\": 1}", "{\"legs\": [7]}", "{\"legs\": [{\"last_step\": null}]}"}) {
     std::ofstream(path) << text;
     note.clear();
     EXPECT_TRUE(read_legs(path, note).empty());
-    EXPECT_NE(note.find("can't be understood"), std::string::npos) << text;
+    expect_says(note, "can't be understood");
   }
   std::filesystem::remove(path);
 }
@@ -208,8 +200,8 @@ TEST(Report, WhatDoesNotFluctuateHasItsDigits) {
   Report report;
   report.averages = {{"density", "g/cm³", 0.996999123, 0}, {"density", "g/cm³", 0.997, 1e-16}};
   const auto text = summary_text(report);
-  EXPECT_NE(text.find("density            0.996999 ± 0 g/cm³\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("density               0.997 ± 0 g/cm³\n"), std::string::npos) << text;
+  expect_says(text, "density            0.996999 ± 0 g/cm³\n");
+  expect_says(text, "density               0.997 ± 0 g/cm³\n");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::app {
 namespace {
@@ -16,23 +17,16 @@ TEST(Room, CheckpointsThatDoNotFitAreRefused) {
   // Those of a restart are replaced, but the next one is written before.
   EXPECT_EQ(check_room(planned, 10 * megabyte, 20 * megabyte, "output"), "");
   EXPECT_THROW(check_room(planned, 10 * megabyte - 1, 40 * megabyte, "output"), RunError);
-  try {
-    check_room(planned, 5 * megabyte, 0, "output");
-    FAIL();
-  } catch (const RunError& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "the disk of output has 5.0 MB free, and checkpoints of this run need 30.0 MB (two generations and the "
-              "next, 10.0 MB each): free some space or choose another output.folder");
-  }
+  EXPECT_EQ(test::message_of<RunError>([&] { check_room(planned, 5 * megabyte, 0, "output"); }),
+            "the disk of output has 5.0 MB free, and checkpoints of this run need 30.0 MB (two generations and the "
+            "next, 10.0 MB each): free some space or choose another output.folder");
 }
 
 TEST(Room, FramesThatDoNotFitAreNoted) {
   const PlannedOutput planned{.checkpoint = megabyte, .trajectories = {{"trajectory", 1000, 1000 * megabyte}}};
   EXPECT_EQ(check_room(planned, 1003 * megabyte, 0, "output"), "");
   const auto note = check_room(planned, 1002 * megabyte, 0, "output");
-  EXPECT_NE(note.find("has 1.0 GB free, and this run still writes about 1.0 GB: 1000 frames (1.0 GB)"),
-            std::string::npos)
-      << note;
+  test::expect_says(note, "has 1.0 GB free, and this run still writes about 1.0 GB: 1000 frames (1.0 GB)");
 }
 
 TEST(Room, WhatARestartHasLeftToWrite) {

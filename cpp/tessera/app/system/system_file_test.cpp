@@ -171,13 +171,10 @@ class SystemFile : public testing::Test {
     return message();
   }
   std::string message() {
-    try {
+    return test::message_of<InputError>([&] {
       read_system(path());
       read_coordinates(path(), 0, 1);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    });
   }
 
   std::string folder_;

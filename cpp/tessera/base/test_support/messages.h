@@ -8,12 +8,12 @@
 
 namespace tessera::test {
 
-/// Returns the message of what a function throws; empty where it throws nothing.
-template <class Function>
+/// Returns the message of what a function throws, which must be an `Error`; empty where it throws nothing.
+template <class Error = std::exception, class Function>
 std::string message_of(Function&& function) {
   try {
     function();
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "";

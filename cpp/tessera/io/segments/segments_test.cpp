@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/io/checked_file.h"
 #include "tessera/io/segments/manifest.h"
 #include "tessera/io/segments/part_writer.h"
@@ -75,7 +76,7 @@ TEST_F(Segments, FramesThatAreNotWholeDoNotCount) {
   const auto found = read_folder(folder_);
   EXPECT_TRUE(found.steps.empty());
   ASSERT_EQ(found.problems.size(), 1U);
-  EXPECT_NE(found.problems[0].find("is not what was written"), std::string::npos) << found.problems[0];
+  test::expect_says(found.problems[0], "is not what was written");
   EXPECT_EQ(found.next_number, 1);
 }
 

@@ -15,6 +15,7 @@
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/config.h"
 #include "tessera/io/text/fields.h"
@@ -289,21 +290,11 @@ TEST(TextConfig, InSharesHasTheMessageOfOneReader) {
   wrong.replace(wrong.rfind("-1e-3"), 5, "-1e-x");
   for (const auto& text : {wrong, cut, std::string("t\n7 0\n"), std::string()}) {
     write_atomically(path, std::string_view(text));
-    std::string expected;
-    try {
-      config_from_text(text, path);
-      ADD_FAILURE();
-    } catch (const InputError& error) {
-      expected = error.what();
-    }
+    const auto expected = test::message_of<InputError>([&] { config_from_text(text, path); });
+    EXPECT_NE(expected, "");
     for (const int n_ranks : {1, 3, 8})
       comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
-        try {
-          read_config_share(comm, path);
-          ADD_FAILURE();
-        } catch (const InputError& error) {
-          EXPECT_EQ(error.what(), expected);
-        }
+        EXPECT_EQ(test::message_of<InputError>([&] { read_config_share(comm, path); }), expected);
       });
   }
   std::filesystem::remove(path);
@@ -311,12 +302,7 @@ TEST(TextConfig, InSharesHasTheMessageOfOneReader) {
 
 TEST(TextConfig, NamesTheLineOfAnError) {
   const auto message = [](const char* text) -> std::string {
-    try {
-      config_from_text(text, "CONFIG");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    return test::message_of<InputError>([&] { config_from_text(text, "CONFIG"); });
   };
   EXPECT_EQ(message("t\n0 0\nNa 1\n1 2 x\n"), "CONFIG: line 4 has \"x\", expected a position");
   EXPECT_EQ(message("t\n0 0\nNa 1\n1 2\n"), "CONFIG: line 4 has nothing more, expected a position");

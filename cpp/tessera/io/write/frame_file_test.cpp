@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/history.h"
 
@@ -161,17 +162,12 @@ TEST_F(Frames, HaveTheirLastByteWhenAllOthersAreThere) {
 
 TEST_F(Frames, AreNotMixedWithOthers) {
   const auto problem = [&](const Format& format, const Method& method, std::optional<std::int64_t> after) {
-    try {
-      write(format, method, 2, after, {});
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string("none");
+    return test::message_of<InputError>([&] { write(format, method, 2, after, {}); });
   };
-  EXPECT_NE(problem(config, pdaw, {}).find("holds one configuration"), std::string::npos);
+  test::expect_says(problem(config, pdaw, {}), "holds one configuration");
   write(history, pdaw, 3, {}, {0, 10});
-  EXPECT_NE(problem(history, pdaw, 3).find("holds 2 whole frames, the checkpoint says 3"), std::string::npos);
-  EXPECT_NE(problem(history_velocities, pdaw, 1).find("is not the trajectory of this run"), std::string::npos);
+  test::expect_says(problem(history, pdaw, 3), "holds 2 whole frames, the checkpoint says 3");
+  test::expect_says(problem(history_velocities, pdaw, 1), "is not the trajectory of this run");
   EXPECT_TRUE(bytes() == expected(history, {0, 10}));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/io/write/choose.h"
 #include "tessera/io/write/method.h"
 
@@ -105,12 +106,8 @@ TEST(WritePlans, FindThePartOfAPlace) {
 
 TEST(WriteRegistry, SuggestsTheNearestName) {
   EXPECT_EQ(std::string(method("mpiw-collective").name), "mpiw-collective");
-  try {
-    method("pdwa");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()), "no write method is called \"pdwa\"; did you mean \"pdaw\"?");
-  }
+  EXPECT_EQ(test::message_of<InputError>([] { method("pdwa"); }),
+            "no write method is called \"pdwa\"; did you mean \"pdaw\"?");
   EXPECT_THROW(format("xml"), InputError);
 }
 
@@ -145,8 +142,8 @@ TEST(WriteChoice, FollowsTheMap) {
   EXPECT_STREQ(at(8, "history", true).method->name, "pdaw");
   EXPECT_EQ(at(8, "history-velocities", true).options.writers, 4);
   // Nothing was measured with binary, nor with so many ranks.
-  EXPECT_NE(at(8, "binary").reason.find("predicted"), std::string::npos);
-  EXPECT_NE(at(1000, "text").reason.find("predicted"), std::string::npos);
+  test::expect_says(at(8, "binary").reason, "predicted");
+  test::expect_says(at(1000, "text").reason, "predicted");
   EXPECT_STRNE(at(1000, "text").method->name, "file-per-rank");
 }
 

@@ -15,6 +15,7 @@
 
 #include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/config.h"
 
@@ -175,11 +176,7 @@ template <class Error>
 std::string message(int n_ranks, const std::function<void(const comm::Communicator&)>& work) {
   std::vector<std::string> messages(static_cast<std::size_t>(n_ranks));
   comm::run_ranks(n_ranks, [&](const comm::Communicator& comm) {
-    try {
-      work(comm);
-    } catch (const Error& error) {
-      messages[static_cast<std::size_t>(comm.rank())] = error.what();
-    }
+    messages[static_cast<std::size_t>(comm.rank())] = test::message_of<Error>([&] { work(comm); });
   });
   for (const auto& one : messages) EXPECT_EQ(one, messages[0]);
   return messages[0];
@@ -221,8 +218,7 @@ TEST_F(Writing, OnAFullDiskLeavesWhatWasThere) {
     setrlimit(RLIMIT_FSIZE, &limit);
     const auto text = message<RunError>(3, write);
     setrlimit(RLIMIT_FSIZE, &before);
-    EXPECT_NE(text.find("the file system or `ulimit -f` allows no larger file"), std::string::npos)
-        << method.name << ": " << text;
+    test::expect_says(text, "the file system or `ulimit -f` allows no larger file");
     EXPECT_TRUE(bytes_of_file(path) == old) << method.name;
     check_only({"old"});
     fs::remove_all(path);

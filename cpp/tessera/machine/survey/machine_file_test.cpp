@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/machine/survey/contention.h"
 #include "tessera/machine/survey/derive_network.h"
 #include "tessera/machine/survey/read_text.h"
@@ -14,6 +15,8 @@
 
 namespace tessera::machine {
 namespace {
+
+using tessera::test::expect_says, tessera::test::message_of;
 
 MachineFile surveyed() {
   const auto truth = test::tree_of_racks({2, 3}, {5e-5, 1e8}, {1e-4, 1e7});
@@ -46,6 +49,10 @@ bool are_same(const TimeMatrix& x, const TimeMatrix& y) {
   return true;
 }
 
+std::string refusal_of_text(const std::string& text) {
+  return message_of<InputError>([&] { machine_file_from_text(text, "map.json"); });
+}
+
 TEST(MachineFile, KeepsFileSystems) {
   MachineFile file = surveyed();
   file.file_systems = {
@@ -58,12 +65,8 @@ TEST(MachineFile, KeepsFileSystems) {
   EXPECT_TRUE(machine_file_from_text(json.dump(), "map").file_systems.empty());
   json = nlohmann::json::parse(text);
   json["file_systems"][0]["trials"][0]["seconds"] = 0;
-  try {
-    machine_file_from_text(json.dump(), "map");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "map: file_systems[0].trials[0].seconds is 0, expected a number from 1e-15 to 1e18");
-  }
+  EXPECT_EQ(refusal_of_text(json.dump()),
+            "map.json: file_systems[0].trials[0].seconds is 0, expected a number from 1e-15 to 1e18");
 }
 
 TEST(MachineFile, KeepsEverything) {
@@ -81,7 +84,7 @@ TEST(MachineFile, KeepsEverything) {
   EXPECT_EQ(read.trials, file.trials);
   EXPECT_EQ(machine_file_text(read), text);
   EXPECT_EQ(derive_network(*read.measurements), *file.machine.network);
-  EXPECT_NE(text.find("\n      {\"from\":\"n0\",\"seconds\":["), std::string::npos) << "a line a pair";
+  expect_says(text, "\n      {\"from\":\"n0\",\"seconds\":[");
 }
 
 /// Reads the machine files of published networks that come with the sources.
@@ -107,12 +110,7 @@ TEST(MachineFile, KeepsTheOverlapOfMessages) {
   EXPECT_EQ(machine_file_from_text(text, "map.json").overlaps, file.overlaps);
   auto json = nlohmann::json::parse(text);
   json["overlaps"][1]["share"] = 1.5;
-  try {
-    machine_file_from_text(json.dump(), "map");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(), "map: overlaps[1].share is 1.5, expected a number from 0 to 1");
-  }
+  EXPECT_EQ(refusal_of_text(json.dump()), "map.json: overlaps[1].share is 1.5, expected a number from 0 to 1");
 }
 
 TEST(MachineFile, AnyPartMayLack) {
@@ -121,15 +119,6 @@ TEST(MachineFile, AnyPartMayLack) {
   const auto read = machine_file_from_text(machine_file_text(plain), "map.json");
   EXPECT_EQ(read.machine, plain.machine);
   EXPECT_FALSE(read.measurements.has_value());
-}
-
-std::string refusal_of_text(const std::string& text) {
-  try {
-    machine_file_from_text(text, "map.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing";
 }
 
 std::string refusal(const char* path, const nlohmann::json& value) {
@@ -142,7 +131,7 @@ TEST(MachineFile, EveryCutIsNoticed) {
   const auto text = machine_file_text(surveyed());
   for (std::size_t length = 1; length + 2 < text.size(); length += 7) {
     const auto message = refusal_of_text(text.substr(0, length));
-    EXPECT_NE(message.find("map.json: is cut off after line "), std::string::npos) << length << ": " << message;
+    expect_says(message, "map.json: is cut off after line ");
   }
   EXPECT_EQ(refusal_of_text(" \n"), "map.json: is empty, expected a machine file; measure the machine again");
 }

@@ -6,17 +6,15 @@
 #include <fstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::machine {
 namespace {
 
+using tessera::test::message_of;
+
 std::string refusal(const std::string& text) {
-  try {
-    rtt_table_from_text(text, "rtt.csv");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "nothing";
+  return message_of<InputError>([&] { rtt_table_from_text(text, "rtt.csv"); });
 }
 
 TEST(RttCsv, ReadsWhatSpreadsheetsWrite) {

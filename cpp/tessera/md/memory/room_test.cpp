@@ -8,9 +8,12 @@
 #include <string>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 
 namespace tessera::md {
 namespace {
+
+using tessera::test::expect_says, tessera::test::message_of;
 
 domain::CellGrid grid_of(std::int64_t n) {
   domain::CellGrid grid;
@@ -19,19 +22,14 @@ domain::CellGrid grid_of(std::int64_t n) {
 }
 
 std::string refusal(const domain::CellGrid& grid, int ranks) {
-  try {
-    check_room_for_cells(grid, ranks);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<InputError>([&] { check_room_for_cells(grid, ranks); });
 }
 
 TEST(Room, IsThatOfTheMachine) {
   EXPECT_EQ(refusal(grid_of(100), 1), "");
   const auto text = refusal(grid_of(100'000), 10);
-  EXPECT_NE(text.find("the box is cut into 100000 × 100000 × 100000 cells"), std::string::npos) << text;
-  EXPECT_NE(text.find("left by this machine's memory"), std::string::npos) << text;
+  expect_says(text, "the box is cut into 100000 × 100000 × 100000 cells");
+  expect_says(text, "left by this machine's memory");
   auto vacuum = grid_of(100'000);
   vacuum.is_periodic = false;
   EXPECT_EQ(refusal(vacuum, 1), "");
@@ -48,7 +46,7 @@ TEST(Room, IsWhatALimitLeaves) {
   const auto few = refusal(grid_of(100), 1), many = refusal(grid_of(200), 1), shared = refusal(grid_of(200), 8);
   setrlimit(RLIMIT_AS, &before);
   EXPECT_EQ(few, "");
-  EXPECT_NE(many.find("GB are left by ulimit -v"), std::string::npos) << many;
+  expect_says(many, "GB are left by ulimit -v");
   EXPECT_EQ(shared, "");
 }
 

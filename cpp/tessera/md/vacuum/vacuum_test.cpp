@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/test_support/messages.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/md/test_support/systems.h"
 #include "tessera/md/test_support/water.h"
@@ -13,6 +14,7 @@
 namespace tessera::md {
 namespace {
 
+using tessera::test::expect_says;
 using namespace test;
 
 /// Returns molecules and ions in a cube of 20 Å, each of which flies from the middle at so many Å/ps a Å.
@@ -149,7 +151,7 @@ TEST(Vacuum, NamesTheAtomThatLeavesIt) {
   int steps = 0;
   for (; run.engine.beyond_frame().empty() && steps < 2000; ++steps) run.engine.step(false);
   const auto name = sample.system.describe(sample.particles.back().id);
-  EXPECT_NE(run.engine.beyond_frame().find(name), std::string::npos) << run.engine.beyond_frame();
+  expect_says(run.engine.beyond_frame(), name);
   const auto& box = run.engine.state().box;
   const auto last = run.state().back();
   EXPECT_GT(box.cartesian(last.position + last.displacement).x, 4096);

@@ -20,7 +20,6 @@ namespace tessera::programs {
 
 namespace {
 
-using io::write::Atom;
 using io::write::Atoms;
 using io::write::WriteJob;
 namespace netcdf = io::write::netcdf;
