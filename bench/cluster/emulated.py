@@ -15,7 +15,6 @@ import click
 
 from bench.cluster.bounds import Operation
 from bench.common.options import Common
-from bench.common.results import ROOT
 from tests.cluster import launch, namespaces
 from tests.cluster.namespaces import Cluster
 from tests.cluster.spec import Spec
@@ -168,24 +167,4 @@ def trial_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-#: of scripts whose other options are those of bench.common.options.script
 timeout_option = click.option("--timeout", default=900.0, show_default=True, help="Most seconds of one start.")
-
-
-def file_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options that the scripts of this folder share: folders for files, and what is printed."""
-    folder = click.Path(path_type=Path, file_okay=False)
-    results = ROOT / "build" / "bench" / "results"
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object."),
-        click.option("--docs", is_flag=True, help="Put the tables into docs/records."),
-        click.option(
-            "--results", type=folder, default=results, help="Folder of results; default: build/bench/results."
-        ),
-        click.option(
-            "--work", type=folder, default=ROOT / "build" / "bench", help="Folder of maps; default: build/bench."
-        ),
-        timeout_option,
-    ):
-        function = option(function)
-    return function

@@ -16,9 +16,9 @@ from statistics import geometric_mean, median
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, places, take_priority
-from bench.common.options import Common
-from bench.common.results import Figure, table
+from bench.cluster.emulated import LIBRARIES, Job, check_place, places, take_priority, timeout_option
+from bench.common.options import Common, script
+from bench.common.results import table
 from tessera.launch import drop_in_path
 from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
@@ -30,30 +30,24 @@ BYTES = 65_536  # to each neighbour
 LEAST = 1.2  # promised of each gain
 
 
-@click.command()
+@script(check="a promise is not kept")
 @click.option(
     "--network", "networks", multiple=True, default=NETWORKS, show_default=True, help="Of tests/cluster/specs."
 )
 @click.option("--mpi", "mpis", multiple=True, type=click.Choice(launch.MPIS), default=launch.MPIS, show_default=True)
 @click.option("--repeats", type=click.IntRange(1), default=8, show_default=True, help="Turns.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@file_options
+@timeout_option
 def neighbours(
+    common: Common,
     networks: tuple[str, ...],
     mpis: tuple[str, ...],
     repeats: int,
-    check: bool,
     timeout: float,
-    work: Path,
-    results: Path,
-    docs: bool,
-    as_json: bool,
 ) -> None:
     """Measure exchanges between neighbours whose ranks are numbered along the map."""
-    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     check_place()
     take_priority()
-    figure = Figure("neighbours", "Neighbours in grids and graphs of processes", {"repeats": repeats}, {})
+    figure = common.figure("neighbours", "Neighbours in grids and graphs of processes")
     rows: list[list[object]] = []
     gains: list[float] = []
     for name in networks:
@@ -79,7 +73,7 @@ def neighbours(
     ]
     figure.failures = [f"{' '.join(map(str, row[:3]))}: gain {row[-1]:.3g}, promised ≥ {LEAST}"
                        for row, gain in zip(rows, gains) if not gain >= LEAST]  # fmt: skip
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def exchange(job: Job, map_file: Path, turns: int) -> dict[str, dict[str, list[float]]]:

@@ -15,13 +15,13 @@ from bench.cluster.emulated import (
     LIBRARIES,
     Job,
     check_place,
-    file_options,
     places,
     take_priority,
+    timeout_option,
     trial_options,
     version_of,
 )
-from bench.common.options import Common
+from bench.common.options import Common, script
 from bench.common.results import Figure, number, table
 from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
@@ -72,7 +72,7 @@ TABLES = {
 }
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="another pattern is faster")
 @click.option("--table", "numbers", multiple=True, type=click.Choice([str(n) for n in TABLES]), help="Default: all.")
 @click.option("--mpi", type=click.Choice(launch.MPIS), default="openmpi", show_default=True)
 @click.option("--shuffle", type=int, metavar="SEED", help="Scatter ranks over hosts.")
@@ -84,23 +84,18 @@ TABLES = {
     show_default=True,
     help="Repeats of each; twenty times as many of short operations.",
 )
-@click.option("--check", is_flag=True, help="End with status 1 where another pattern is faster.")
 @trial_options
-@file_options
+@timeout_option
 def patterns(
+    common: Common,
     numbers: tuple[str, ...],
     mpi: str,
     shuffle: int | None,
     map_file: Path | None,
     repeats: int,
-    check: bool,
     tune: bool,
     candidates: int,
     timeout: float,
-    work: Path,
-    results: Path,
-    docs: bool,
-    as_json: bool,
 ) -> None:
     """Measure broadcast, all-reduce and all-gather by the patterns of Lowekamp and Beguelin (1995) on emulations of
     their networks.
@@ -117,12 +112,9 @@ def patterns(
     chosen = [int(number) for number in numbers] or list(TABLES)
     if map_file and len(chosen) != 1:
         raise click.UsageError("--map is of one network; choose its --table")
-    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     check_place()
     take_priority()
-    figure = Figure(
-        "patterns", "Patterns of Lowekamp and Beguelin (1995)", {"mpi": mpi, "repeats": repeats, "shuffle": shuffle}, {}
-    )
+    figure = common.figure("patterns", "Patterns of Lowekamp and Beguelin (1995)")
     for number_of in chosen:
         one = TABLES[number_of]
         spec = cluster_spec.read(one.network)
@@ -147,7 +139,7 @@ def patterns(
         "Times in ms. Tessera cuts messages into pieces, the patterns send them whole; the least time says what the "
         "pattern can do, as in the paper. Tessera: after a trial of what the model promises most of."
     )
-    figure.finish(common, check=check)
+    figure.finish(common)
 
 
 def add(figure: Figure, number_of: int, operation: Operation, said: dict[str, Any], least: float | None) -> None:

@@ -15,8 +15,8 @@ from statistics import median
 import click
 
 from bench.cluster.bounds import VECTOR
-from bench.cluster.emulated import LIBRARIES, Job, check_place, file_options, take_priority, version_of
-from bench.common.options import Common
+from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option, version_of
+from bench.common.options import Common, script
 from bench.common.results import ROOT, Figure, commit, machine, number, table
 from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
@@ -216,9 +216,9 @@ def promises(timings: Sequence[Timing]) -> list[tuple[str, float, str, float]]:
     return found
 
 
-def figure_of(timings: Sequence[Timing]) -> Figure:
+def figure_of(common: Common, timings: Sequence[Timing]) -> Figure:
     """Makes the tables, and the notes from their numbers."""
-    figure = Figure("replicated", "Communication of replicated data (Borštnik et al. 2004, table 2)", {}, {})
+    figure = common.figure("replicated", "Communication of replicated data (Borštnik et al. 2004, table 2)")
     figure.data["timings"] = [asdict(one) for one in timings]
     for spec, mpi in dict.fromkeys((one.spec, one.mpi) for one in timings):
         rows = []
@@ -309,26 +309,21 @@ def draw(timings: Sequence[Timing], path: Path) -> None:
         plt.close(figure)
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@script(check="a promise is not kept")
 @click.option("--spec", "names", multiple=True, type=click.Choice(list(NETWORKS)), help="Repeatable; default: all.")
 @click.option("--mpi", "mpis", multiple=True, type=click.Choice(launch.MPIS), help="Repeatable; default: both.")
 @click.option("--row", "rows", multiple=True, metavar="NxP", help="Computers and processors of each; default: all.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Turns of the two orders.")
 @click.option("--kept", "only_kept", is_flag=True, help="Measure nothing; make the tables from earlier runs.")
-@click.option("--check", is_flag=True, help="End with status 1 where a promise is not kept.")
-@file_options
+@timeout_option
 def replicated(
+    common: Common,
     names: tuple[str, ...],
     mpis: tuple[str, ...],
     rows: tuple[str, ...],
     rounds: int,
     only_kept: bool,
-    check: bool,
     timeout: float,
-    work: Path,
-    results: Path,
-    docs: bool,
-    as_json: bool,
 ) -> None:
     """Measure the two collective operations of a step with replicated data, by Tessera's choice, the MPI library and
     CMPI's hypercube in the right and in a naive order of computers, with the paper's vectors and with ours.
@@ -338,7 +333,6 @@ def replicated(
       python -m bench.cluster.replicated --spec crow8-pairs --row 16x2
       python -m bench.cluster.replicated --kept --check --docs
     """
-    common = Common(work.resolve(), results.resolve(), None, as_json, docs)
     chosen = [row for row in ROWS if not rows or f"{row[0]}x{row[1]}" in rows]
     if len(chosen) < len(rows):
         raise click.UsageError(f"--row: expected some of {', '.join(f'{c}x{p}' for c, p in ROWS)}")
@@ -357,8 +351,8 @@ def replicated(
     timings = kept(PIECES)
     if not timings:
         raise click.ClickException(f"nothing was measured yet in {PIECES}")
-    draw(timings, (ROOT / "docs" / "images" if docs else common.results) / "replicated.png")
-    figure_of(timings).finish(common, check=check)
+    draw(timings, (ROOT / "docs" / "images" if common.docs else common.results) / "replicated.png")
+    figure_of(common, timings).finish(common)
 
 
 if __name__ == "__main__":

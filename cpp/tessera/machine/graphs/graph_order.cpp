@@ -101,16 +101,16 @@ double graph_cost(const Wires& wires, const std::vector<int>& ranks, std::span<c
   return cost;
 }
 
-std::vector<int> cheaper_ranks(const Wires& wires, std::vector<int> ranks, std::span<const Edge> edges) {
+std::vector<int> cheaper_ranks(const Wires& wires, const std::vector<int>& ranks, std::span<const Edge> edges) {
   std::vector<int> as_numbered(at(wires.n_ranks()));
   std::iota(as_numbered.begin(), as_numbered.end(), 0);
   return graph_cost(wires, ranks, edges) < graph_cost(wires, as_numbered, edges) ? ranks : as_numbered;
 }
 
 std::vector<int> ranks_in_graph(const Wires& wires, int n_vertices, std::span<const Edge> edges) {
-  auto ranks = ranks_in_places(
+  const auto ranks = ranks_in_places(
       wires, n_vertices, [&](const auto& ranks_on_host) { return graph_order(wires.network(), ranks_on_host, edges); });
-  return cheaper_ranks(wires, std::move(ranks), edges);
+  return cheaper_ranks(wires, ranks, edges);
 }
 
 }  // namespace tessera::machine

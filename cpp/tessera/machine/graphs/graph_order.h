@@ -25,7 +25,7 @@ RankOrder graph_order(const Network& network, const std::vector<int>& ranks_on_h
 double graph_cost(const Wires& wires, const std::vector<int>& ranks, std::span<const Edge> edges);
 
 /// Returns these ranks, or all in the order of their numbers where that costs no more.
-std::vector<int> cheaper_ranks(const Wires& wires, std::vector<int> ranks, std::span<const Edge> edges);
+std::vector<int> cheaper_ranks(const Wires& wires, const std::vector<int>& ranks, std::span<const Edge> edges);
 
 /// Returns which rank of a job takes each vertex of a graph (graph_order), then the ranks that have none: where that
 /// costs no less than every rank at the vertex of its own number, this one. Throws InputError like graph_order.
