@@ -306,6 +306,14 @@ def of_clusters() -> Iterator[Promise]:
     yield each("grid_overlap", "Messages of stencils between hosts: share that computing hides", shares, least=LEAST)
     yield each("neighbours", "Exchanges between neighbours along the map: gain over ranks as numbered",
                [value(row["gain"]) for row in cells("neighbours", "gain")], least=LEAST_OF_NEIGHBOURS)  # fmt: skip
+    by_promise: dict[str, list[float]] = {}
+    for row in cells("replicated", "promised"):
+        claim = re.sub(r"^crow8-\S+, (?:Open MPI|MPICH)(?:, [^:]*)?:", "each:", row["at 16 × 2"])
+        by_promise.setdefault(f"{claim} {row['promised']}", []).append(value(row["measured"]))
+    for claim, found in by_promise.items():
+        words, sign, limit = claim.rsplit(" ", 2)
+        bound = {"least" if sign == "≥" else "most": float(limit)}
+        yield each("replicated", f"Communication of replicated data on 16 × 2, {words}", found, **bound)
     claims = [row["agrees"] == "yes" for row in cells("scale_grid", "agrees")]
     yield Promise("scale_grid", "Stencils on 16,384 cores: claims of Kristensen et al. (2011)", str(sum(claims)),
                   "all agree", sum(claims), len(claims))  # fmt: skip
