@@ -243,11 +243,11 @@ def figure_of(common: Common, timings: Sequence[Timing]) -> Figure:
     figure.tables.append(
         table(
             ["at 16 × 2", "measured", "promised"],
-            [[words, found, f"{sign} {promised:g}"] for words, found, sign, promised in kept_or_not],
+            [[words, f"{found:.4g}", f"{sign} {promised:g}"] for words, found, sign, promised in kept_or_not],
         )
     )
     figure.failures += [
-        f"{words}: {found:.2f}, promised {sign} {promised:g}"
+        f"{words}: {found:.4g}, promised {sign} {promised:g}"
         for words, found, sign, promised in kept_or_not
         if (found < promised if sign == "≥" else found > promised)
     ]
