@@ -57,14 +57,13 @@ bool fits_between(const Entry& entry, const Between& between) {
          (between.problem.operation != Operation::barrier || entry.name != std::string_view("bruck"));
 }
 
-/// Splits the pattern into the entry that it begins with and that entry's parameters. Throws InputError for an unknown
-/// entry.
+/// Splits the pattern into the entry that it begins with and that entry's parameters.
 std::pair<const Entry*, Parameters> entry_between(Parameters parameters, const Between& between) {
   const auto comma = parameters.pattern.find(',');
   const auto name = parameters.pattern.substr(0, comma);
   parameters.pattern = comma == std::string::npos ? "" : parameters.pattern.substr(comma + 1);
-  if (!name.empty())
-    if (const auto& known = entry(name); fits_between(known, between)) return {&known, parameters};
+  for (const auto& known : entries())
+    if (name == known.name && fits_between(known, between)) return {&known, parameters};
   return {&entry("binomial"), parameters};
 }
 

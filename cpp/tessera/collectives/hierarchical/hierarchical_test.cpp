@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/base/error.h"
 #include "tessera/collectives/choose.h"
 #include "tessera/collectives/predict.h"
 #include "tessera/collectives/test_networks.h"
@@ -60,13 +59,6 @@ TEST(Hierarchical, LeavesToOthersWhatItCantDo) {
   EXPECT_EQ(done_on({0, 0, 0, 0}), Names{}) << "one host";
   EXPECT_EQ(done_on({0, 1, 2, 3}), Names{}) << "a rank a host: that is the plan between them";
   EXPECT_EQ(done_on({0, 0, 1, 1}, std::int64_t{1} << 31), Names{"barrier"}) << "libraries of MPI 3 count with int";
-}
-
-TEST(Hierarchical, RefusesAnUnknownEntryBetweenHosts) {
-  Parameters parameters;
-  parameters.pattern = "typo";
-  EXPECT_THROW(plan_hierarchical(problem_of(Operation::broadcast, 4, 10), on_hosts({0, 0, 1, 1}), parameters),
-               InputError);
 }
 
 TEST(Hierarchical, TakesAsLongAsItsStages) {
