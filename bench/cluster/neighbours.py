@@ -13,6 +13,7 @@ import os
 import sys
 from pathlib import Path
 from statistics import geometric_mean, median
+from unittest import mock
 
 import click
 
@@ -79,14 +80,9 @@ def neighbours(
 def exchange(job: Job, map_file: Path, turns: int) -> dict[str, dict[str, list[float]]]:
     """Returns the times (s) of exchange.py with the library that is preloaded."""
     ours = {"LD_PRELOAD": str(drop_in_path(job.mpi)), "TESSERA_MACHINE": str(map_file), "MPI4PY_LIBMPI": FILES[job.mpi]}
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
-    try:
-        words = [*GRIDS[len(job.order)], BYTES, turns]
+    words = [*GRIDS[len(job.order)], BYTES, turns]
+    with mock.patch.dict(os.environ, ours):
         said = job.run(sys.executable, Path(__file__).with_name("exchange.py"), *map(str, words))
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
     return dict(json.loads(next(line for line in said.splitlines() if line.startswith("{"))))
 
 

@@ -1,8 +1,8 @@
 #include "tessera/comm/mpi/hosts.h"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/machine/network_json.h"
 #include "tessera/machine/survey/machine_file.h"
@@ -45,12 +45,8 @@ MapReading read_map(const std::string& path, MPI_Comm comm) {
   if (rank == 0) {
     try {
       auto file = machine::read_machine_file(path);
-      if (!file.machine.network)
-        throw InputError(path + ": knows no network; measure it between the hosts (tessera machine measure)");
-      network = machine::to_json(*file.machine.network).dump();
-      reading.trials = std::move(file.trials);
-      const auto library = Communicator::library_version();
-      std::erase_if(reading.trials, [&](const machine::Trial& trial) { return trial.library != library; });
+      network = machine::to_json(machine::network_of(file, path)).dump();
+      reading.trials = machine::trials_of(std::move(file), Communicator::library_version());
     } catch (const std::exception& error) {
       fault = error.what();
     }

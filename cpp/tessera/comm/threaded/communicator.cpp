@@ -175,9 +175,8 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
 std::string Communicator::follow_map(const std::string& machine_file) {
   if (machine_file.empty() || size() == 1) return follow(nullptr);
   auto file = machine::read_machine_file(machine_file);
-  std::erase_if(file.trials, [](const machine::Trial& trial) { return trial.library != library_version(); });
-  return follow(std::make_shared<const machine::Network>(machine::read_network(machine_file)),
-                {.trials = std::move(file.trials)});
+  const auto network = std::make_shared<const machine::Network>(machine::network_of(file, machine_file));
+  return follow(network, {.trials = machine::trials_of(std::move(file), library_version())});
 }
 
 /// Returns nothing, as calls are not counted here.

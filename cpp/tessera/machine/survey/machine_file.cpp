@@ -272,11 +272,17 @@ MachineFile read_machine_file(const std::filesystem::path& path) {
   return machine_file_from_text(read_text(path), path.string());
 }
 
-Network read_network(const std::filesystem::path& path) {
-  auto file = read_machine_file(path);
+Network read_network(const std::filesystem::path& path) { return network_of(read_machine_file(path), path); }
+
+const Network& network_of(const MachineFile& file, const std::filesystem::path& path) {
   if (!file.machine.network)
     throw InputError(path.string() + ": knows no network; measure it between the hosts (tessera machine measure)");
-  return *std::move(file.machine.network);
+  return *file.machine.network;
+}
+
+std::vector<Trial> trials_of(MachineFile file, const std::string& library) {
+  std::erase_if(file.trials, [&](const Trial& trial) { return trial.library != library; });
+  return std::move(file.trials);
 }
 
 }  // namespace tessera::machine

@@ -35,5 +35,9 @@ MachineFile machine_file_from_text(const std::string& text, const std::string& n
 MachineFile read_machine_file(const std::filesystem::path& path);
 /// Reads the network alone. Throws InputError also if the file has none.
 Network read_network(const std::filesystem::path& path);
+/// Returns the network of a machine file that was read from `path`. Throws InputError where it has none.
+const Network& network_of(const MachineFile& file, const std::filesystem::path& path);
+/// Returns the trials of one MPI library.
+std::vector<Trial> trials_of(MachineFile file, const std::string& library);
 
 }  // namespace tessera::machine

@@ -82,9 +82,7 @@ def read_atoms(path: Path) -> Atoms:
 def _of_pdb(source: Source) -> Atoms:
     text = source.text
     head = text.columns(np.arange(len(text)), 0, 6)
-    lines = first_model(head)
-    if not len(lines):
-        raise InputError(f"{source.name} holds no atoms: no line begins with ATOM or HETATM")
+    lines = first_model(head, source.name)
 
     def column(begin: int, end: int) -> NDArray[Any]:
         return np.char.strip(text.columns(lines, begin, end).astype(f"U{end - begin}"))

@@ -19,20 +19,20 @@ def read_pdb(source: Source) -> Coordinates:
     """Reads the atoms of the first model."""
     text = source.text
     head = text.columns(np.arange(len(text)), 0, 6)
-    atoms = first_model(head)
-    if not len(atoms):
-        raise InputError(f"{source.name} holds no atoms: no line begins with ATOM or HETATM")
+    atoms = first_model(head, source.name)
     box, has_angles = _cryst1(text, head, atoms)
     found = Coordinates(text.numbers(atoms, 30, 8, 3), box, has_angles=has_angles)
     return found.label(text.columns(atoms, 12, 16), text.columns(atoms, 22, 27), 4)
 
 
-def first_model(head: np.ndarray) -> IdArray:
+def first_model(head: np.ndarray, name: str) -> IdArray:
     """Returns the lines of atoms up to the end of the first model; `head` (lines,) has the first six characters of
-    each."""
+    each. Raises InputError where the file of this name has no atoms."""
     atoms = np.flatnonzero((head == b"ATOM  ") | (head == b"HETATM") | (head.astype("S5") == b"ATOM "))
     ends = np.flatnonzero((head == b"ENDMDL") | (head == b"END   ") | (head == b"MODEL "))
-    ends = ends[ends > atoms[0]] if len(atoms) else ends
+    if not len(atoms):
+        raise InputError(f"{name} holds no atoms: no line begins with ATOM or HETATM")
+    ends = ends[ends > atoms[0]]
     return atoms[atoms < ends[0]] if len(ends) else atoms
 
 
