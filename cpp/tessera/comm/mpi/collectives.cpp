@@ -290,9 +290,9 @@ int Collectives::run(const Schedule& schedule, const BufferAddresses& vectors, c
 }
 
 int Collectives::barrier() {
-  if (!may_plan()) return is_left() ? left_to_caller : MPI_Barrier(comm_);
+  if (!may_plan()) return leave_to(MPI_Barrier);
   const auto* planned = plan({Operation::barrier, n_ranks_, 0, {1}, 0, true});
-  if (!planned) return is_left() ? left_to_caller : MPI_Barrier(comm_);
+  if (!planned) return leave_to(MPI_Barrier);
   return finish(run(*planned, {}, no_element()));
 }
 

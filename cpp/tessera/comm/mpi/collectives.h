@@ -157,7 +157,6 @@ class Collectives {
 
   bool may_plan() const { return wires_.has_value() && n_ranks_ > 1; }
   bool is_rank(int rank) const { return rank >= 0 && rank < n_ranks_; }
-  bool is_left() const { return settings_.leaves_native; }
   bool is_direct() const { return may_plan() && settings_.only && settings_.only != "native"; }
 
   /// Returns what to execute; null for the MPI library's own function.
@@ -168,6 +167,11 @@ class Collectives {
   Choice agree_on_choice(CollectiveProblem shape, bool must_be_ours);
   collectives::EntryChoice choose_here(const CollectiveProblem& shape, bool must_be_ours) const;
   void make_private();
+  /// Carries out an operation by this function of the MPI library, or leaves that to the caller where it wants so.
+  template <class Function, class... Arguments>
+  int leave_to(Function library, const Arguments&... arguments) const {
+    return settings_.leaves_native ? left_to_caller : library(arguments..., comm_);
+  }
   int run(const Planned& planned, const BufferAddresses& vectors, const Element& element,
           const Reduction& reduction = {});
   int run(const Schedule& schedule, const BufferAddresses& vectors, const Element& element,

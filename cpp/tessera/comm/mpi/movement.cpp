@@ -53,7 +53,7 @@ const Collectives::Planned* Collectives::plan_move(Operation operation, std::vec
 int Collectives::broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root) {
   const Data data{buffer, count, type};
   const auto* planned = plan_move(Operation::broadcast, {data.bytes()}, root);
-  if (!planned) return is_left() ? left_to_caller : native::broadcast(buffer, count, type, root, comm_);
+  if (!planned) return leave_to(native::broadcast, buffer, count, type, root);
   if (is_plain(type)) return finish(run(*planned, {nullptr, bytes_at(buffer), nullptr}, Element{}));
   auto* bytes = own_storage(output_, {}, {0, data.bytes()});
   int code = rank_ == root ? pack(data, bytes, private_) : MPI_SUCCESS;
@@ -70,8 +70,7 @@ int Collectives::scatter(const void* send, std::int64_t n_send, MPI_Datatype sen
   const auto* planned =
       plan_move(Operation::scatter, std::vector<std::int64_t>(static_cast<std::size_t>(n_ranks_), block), root);
   if (!planned)
-    return is_left() ? left_to_caller
-                     : native::scatter(send, n_send, send_type, receive, n_receive, receive_type, root, comm_);
+    return leave_to(native::scatter, send, n_send, send_type, receive, n_receive, receive_type, root);
   const auto& schedule = *planned->schedule;
   const auto& touched = schedule.touched(Buffer::output);
   const ElementRange mine{rank_ * block, block};
@@ -104,8 +103,7 @@ int Collectives::gather(const void* send, std::int64_t n_send, MPI_Datatype send
   const auto* planned =
       plan_move(Operation::gather, std::vector<std::int64_t>(static_cast<std::size_t>(n_ranks_), block), root);
   if (!planned)
-    return is_left() ? left_to_caller
-                     : native::gather(send, n_send, send_type, receive, n_receive, receive_type, root, comm_);
+    return leave_to(native::gather, send, n_send, send_type, receive, n_receive, receive_type, root);
   if (is_root) return all_gather_blocks(*planned, own, {bytes_at(receive), receive_type, n_receive});
   const auto& schedule = *planned->schedule;
   const auto& touched = schedule.touched(Buffer::output);
@@ -138,8 +136,7 @@ int Collectives::all_gather(const void* send, std::int64_t n_send, MPI_Datatype 
   const auto* planned =
       plan_move(Operation::all_gather, std::vector<std::int64_t>(static_cast<std::size_t>(n_ranks_), block));
   if (!planned)
-    return is_left() ? left_to_caller
-                     : native::all_gather(send, n_send, send_type, receive, n_receive, receive_type, comm_);
+    return leave_to(native::all_gather, send, n_send, send_type, receive, n_receive, receive_type);
   return all_gather_blocks(*planned, {bytes_at(send), n_send, send_type}, {bytes_at(receive), receive_type, n_receive});
 }
 
@@ -150,9 +147,7 @@ int Collectives::all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype
     for (int rank = 0; rank < n_ranks_; ++rank) bytes.push_back(Data{nullptr, counts[rank], receive_type}.bytes());
   const auto* planned = plan_move(Operation::all_gather, std::move(bytes));
   if (!planned)
-    return is_left()
-               ? left_to_caller
-               : native::all_gatherv(send, n_send, send_type, receive, counts, displacements, receive_type, comm_);
+    return leave_to(native::all_gatherv, send, n_send, send_type, receive, counts, displacements, receive_type);
   return all_gather_blocks(*planned, {bytes_at(send), n_send, send_type},
                            {bytes_at(receive), receive_type, 0, counts, displacements});
 }
@@ -162,8 +157,7 @@ int Collectives::all_to_all(const void* send, std::int64_t n_send, MPI_Datatype 
   const auto block = may_plan() ? Data{nullptr, n_receive, receive_type}.bytes() : 0;
   const auto* planned = plan_move(Operation::all_to_all, {block});
   if (!planned)
-    return is_left() ? left_to_caller
-                     : native::all_to_all(send, n_send, send_type, receive, n_receive, receive_type, comm_);
+    return leave_to(native::all_to_all, send, n_send, send_type, receive, n_receive, receive_type);
   const auto& schedule = *planned->schedule;
   const bool is_in_place = send == MPI_IN_PLACE;
   const Data all{is_in_place ? receive : bytes_at(send), n_ranks_ * (is_in_place ? n_receive : n_send),

@@ -58,13 +58,13 @@ int Collectives::reduce_vector(const Planned& planned, const void* send, void* r
 
 int Collectives::reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op, int root) {
   const auto* planned = plan_reduction(Operation::reduce, {count}, type, op, root);
-  if (!planned) return is_left() ? left_to_caller : native::reduce(send, receive, count, type, op, root, comm_);
+  if (!planned) return leave_to(native::reduce, send, receive, count, type, op, root);
   return reduce_vector(*planned, send, receive, count, type, op, rank_ == root);
 }
 
 int Collectives::all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
   const auto* planned = plan_reduction(Operation::all_reduce, {count}, type, op);
-  if (!planned) return is_left() ? left_to_caller : native::all_reduce(send, receive, count, type, op, comm_);
+  if (!planned) return leave_to(native::all_reduce, send, receive, count, type, op);
   return reduce_vector(*planned, send, receive, count, type, op, true);
 }
 
@@ -75,13 +75,13 @@ int Collectives::start_all_reduce(void* values, std::int64_t count, MPI_Datatype
 
 int Collectives::scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
   const auto* planned = plan_reduction(Operation::scan, {count}, type, op);
-  if (!planned) return is_left() ? left_to_caller : native::scan(send, receive, count, type, op, comm_);
+  if (!planned) return leave_to(native::scan, send, receive, count, type, op);
   return reduce_vector(*planned, send, receive, count, type, op, true);
 }
 
 int Collectives::exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
   const auto* planned = plan_reduction(Operation::exscan, {count}, type, op);
-  if (!planned) return is_left() ? left_to_caller : native::exscan(send, receive, count, type, op, comm_);
+  if (!planned) return leave_to(native::exscan, send, receive, count, type, op);
   // The first rank has no result, so its receive buffer is not changed.
   return reduce_vector(*planned, send, receive, count, type, op, rank_ > 0);
 }
@@ -104,7 +104,7 @@ int Collectives::reduce_scatter(const void* send, void* receive, const std::int6
                                 MPI_Op op) {
   const auto n = may_plan() ? n_ranks_ : 0;
   const auto* planned = plan_reduction(Operation::reduce_scatter, {counts, counts + n}, type, op);
-  if (!planned) return is_left() ? left_to_caller : native::reduce_scatter(send, receive, counts, type, op, comm_);
+  if (!planned) return leave_to(native::reduce_scatter, send, receive, counts, type, op);
   return reduce_blocks(*planned, send, receive, type, op);
 }
 
@@ -112,7 +112,7 @@ int Collectives::reduce_scatter_block(const void* send, void* receive, std::int6
                                       MPI_Op op) {
   const auto n = static_cast<std::size_t>(n_ranks_);
   const auto* planned = plan_reduction(Operation::reduce_scatter, std::vector<std::int64_t>(n, count), type, op);
-  if (!planned) return is_left() ? left_to_caller : native::reduce_scatter_block(send, receive, count, type, op, comm_);
+  if (!planned) return leave_to(native::reduce_scatter_block, send, receive, count, type, op);
   return reduce_blocks(*planned, send, receive, type, op);
 }
 
