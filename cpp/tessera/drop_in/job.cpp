@@ -152,12 +152,17 @@ Job::~Job() {
                n_topologies_.load());
 }
 
-Group* Job::group_of(MPI_Comm comm) {
+constinit thread_local Job::Latest Job::latest_;
+
+Group* Job::find_group(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return nullptr;
+  const auto n_freed = n_freed_.load(std::memory_order_acquire);
   void* group = nullptr;
   int is_known = 0;
   if (MPI_Comm_get_attr(comm, key_, &group, &is_known) != MPI_SUCCESS) return nullptr;
-  return is_known ? static_cast<Group*>(group) : keep_group(comm);
+  if (!is_known) return keep_group(comm);
+  latest_ = {comm, static_cast<Group*>(group), n_freed};
+  return latest_.group;
 }
 
 std::unique_ptr<Group> Job::make_group(MPI_Comm comm) const {
@@ -177,8 +182,9 @@ Group* Job::keep_group(MPI_Comm comm) {
 }
 
 int Job::free_group(MPI_Comm, int, void* group, void* job) {
-  if (!group) return MPI_SUCCESS;
   auto& self = *static_cast<Job*>(job);
+  ++self.n_freed_;
+  if (!group) return MPI_SUCCESS;
   std::list<std::unique_ptr<Group>> freed;  // after the lock, as MPI frees communicators with it
   const std::lock_guard lock(self.mutex_);
   const auto at =

@@ -54,7 +54,10 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   /// Returns what is kept for a communicator; null where all of it is left to the MPI library.
-  Group* group_of(MPI_Comm comm);
+  Group* group_of(MPI_Comm comm) {
+    return comm == latest_.comm && n_freed_.load(std::memory_order_acquire) == latest_.n_freed ? latest_.group
+                                                                                               : find_group(comm);
+  }
   bool has_report() const { return has_report_; }
   /// Counts a communicator, for the report, whose ranks were numbered along the map.
   void count_topology() { ++n_topologies_; }
@@ -62,15 +65,25 @@ class Job {
  private:
   Job(std::unique_ptr<const comm::mpi::Placement> placement, comm::mpi::CollectiveSettings settings, bool has_report);
   std::unique_ptr<Group> make_group(MPI_Comm comm) const;
+  Group* find_group(MPI_Comm comm);
   Group* keep_group(MPI_Comm comm);
   /// Frees what is kept for a communicator; MPI calls this when it frees that.
   static int free_group(MPI_Comm comm, int key, void* group, void* job);
+
+  /// What a thread asked for last. It is right as long as no communicator was freed, as handles are used again.
+  struct Latest {
+    MPI_Comm comm{};
+    Group* group = nullptr;
+    std::uint64_t n_freed = 0;
+  };
+  static constinit thread_local Latest latest_;
 
   std::unique_ptr<const comm::mpi::Placement> placement_;
   ChoiceMemory choices_;
   comm::mpi::CollectiveSettings settings_;
   bool has_report_;
   std::atomic<int> n_topologies_ = 0;
+  std::atomic<std::uint64_t> n_freed_ = 1;  // communicators, so far
   int key_ = MPI_KEYVAL_INVALID;  // of the attribute of communicators that points to their group
   std::mutex mutex_;              // of the following
   std::list<std::unique_ptr<Group>> groups_;

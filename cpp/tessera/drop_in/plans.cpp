@@ -4,7 +4,6 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "tessera/comm/mpi/renumber.h"
 #include "tessera/drop_in/job.h"
@@ -77,12 +76,6 @@ bool is_valid(const void* buffer, std::int64_t count, MPI_Datatype type) {
   return buffer == MPI_IN_PLACE || is_valid(count, type);
 }
 
-/// Returns numbers of all ranks with 64 bits.
-template <class Integer>
-std::vector<std::int64_t> of_all(const Collectives& collectives, const Integer* values) {
-  return {values, values + collectives.wires()->n_ranks()};
-}
-
 int Barrier(MPI_Comm comm) {
   return carry_out(Operation::barrier, comm, [](Collectives& group) { return group.barrier(); });
 }
@@ -131,8 +124,7 @@ int Allgatherv(const void* send, Count n_send, MPI_Datatype send_type, void* rec
   if (!is_valid(send, n_send, send_type) || !counts || !displacements || receive_type == MPI_DATATYPE_NULL)
     return TESSERA_LEFT;
   return carry_out(Operation::all_gather, comm, [&](Collectives& group) {
-    const auto n = of_all(group, counts), at = of_all(group, displacements);
-    return group.all_gatherv(send, n_send, send_type, receive, n.data(), at.data(), receive_type);
+    return group.all_gatherv(send, n_send, send_type, receive, counts, displacements, receive_type);
   });
 }
 
@@ -160,9 +152,8 @@ int Allreduce(const void* send, void* receive, Count count, MPI_Datatype type, M
 template <class Count>
 int Reduce_scatter(const void* send, void* receive, const Count* counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   if (!counts) return TESSERA_LEFT;
-  return carry_out(Operation::reduce_scatter, comm, [&](Collectives& group) {
-    return group.reduce_scatter(send, receive, of_all(group, counts).data(), type, op);
-  });
+  return carry_out(Operation::reduce_scatter, comm,
+                   [&](Collectives& group) { return group.reduce_scatter(send, receive, counts, type, op); });
 }
 
 template <class Count>

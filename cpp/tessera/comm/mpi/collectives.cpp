@@ -52,14 +52,25 @@ Chosen bytes_of(const EntryChoice& choice) {
   return chosen;
 }
 
-/// Returns a number that differs (almost always) where problems do.
+/// A number that differs (almost always) where what was added to it does.
+class Key {
+ public:
+  /// Begins with all of a problem, or of what a call asks for, but its blocks.
+  explicit Key(const auto& problem) {
+    add(problem.operation);
+    add(problem.root);
+    add(problem.element_bytes);
+  }
+  void add(auto value) { key_ = (key_ ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U; }
+  operator std::uint64_t() const { return key_; }
+
+ private:
+  std::uint64_t key_ = 0;
+};
+
 std::uint64_t key_of(const CollectiveProblem& problem) {
-  std::uint64_t key = 0;
-  const auto add = [&](auto value) { key = (key ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U; };
-  add(problem.operation);
-  add(problem.root);
-  add(problem.element_bytes);
-  for (const auto block : problem.blocks) add(block);
+  Key key(problem);
+  for (const auto block : problem.blocks) key.add(block);
   return key;
 }
 
@@ -93,15 +104,43 @@ int Collectives::finish(int code) {
   return code;
 }
 
-const Collectives::Planned* Collectives::plan(CollectiveProblem problem) {
+CollectiveProblem Collectives::problem_of(const Asked& asked) const {
+  CollectiveProblem problem{asked.operation, n_ranks_, asked.root, {}, asked.element_bytes, asked.commutative};
+  for (int i = 0; i < asked.blocks.n; ++i) problem.blocks.push_back(asked.blocks[i]);
+  return problem;
+}
+
+const Collectives::Planned* Collectives::plan(const Asked& asked) {
+  latest_ = &unplanned_;
+  if (!may_plan() || !is_rank(asked.root)) return nullptr;
+  const int n_given = asked.blocks.n_given();
+  Key key(asked);
+  bool is_empty = true;
+  for (int i = 0; i < n_given; ++i) {
+    const auto block = asked.blocks[i];
+    if (block < 0) return nullptr;
+    is_empty = is_empty && block == 0;
+    key.add(block);
+  }
+  if (is_empty) return nullptr;
+  const auto is_asked_for = [&](const Planned& known) {
+    const auto& problem = known.problem;
+    if (known.n_given != n_given || problem.operation != asked.operation || problem.root != asked.root ||
+        problem.element_bytes != asked.element_bytes || problem.commutative != asked.commutative)
+      return false;
+    for (int i = 0; i < n_given; ++i)
+      if (problem.blocks[static_cast<std::size_t>(i)] != asked.blocks[i]) return false;
+    return true;
+  };
   bool is_new = false;
-  auto& planned = planned_.find(
-      key_of(problem), [&](const Planned& known) { return known.problem == problem; },
-      [&] {
-        is_new = true;
-        return make_plan(problem);
-      });
-  if (!is_new && !planned.choice.is_made) planned = make_plan(std::move(problem));
+  const auto make = [&] {
+    is_new = true;
+    auto made = make_plan(problem_of(asked));
+    made.n_given = n_given;
+    return made;
+  };
+  auto& planned = planned_.find(key, is_asked_for, make);
+  if (!is_new && !planned.choice.is_made) planned = make();
   latest_planned_ = &planned;
   latest_ = &planned.choice.decision;
   if (!planned.schedule) return nullptr;
@@ -290,8 +329,7 @@ int Collectives::run(const Schedule& schedule, const BufferAddresses& vectors, c
 }
 
 int Collectives::barrier() {
-  if (!may_plan()) return leave_to(MPI_Barrier);
-  const auto* planned = plan({Operation::barrier, n_ranks_, 0, {1}, 0, true});
+  const auto* planned = plan({Operation::barrier, 0, 0, true, {1, 1}});
   if (!planned) return leave_to(MPI_Barrier);
   return finish(run(*planned, {}, no_element()));
 }

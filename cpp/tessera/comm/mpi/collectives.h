@@ -94,31 +94,49 @@ class Collectives {
   int broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root);
   int scatter(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
               MPI_Datatype receive_type, int root);
-  int scatterv(const void* send, const std::int64_t* counts, const std::int64_t* displacements, MPI_Datatype send_type,
+  int scatterv(const void* send, const Integers& counts, const Integers& displacements, MPI_Datatype send_type,
                void* receive, std::int64_t n_receive, MPI_Datatype receive_type, int root);
   int gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
              MPI_Datatype receive_type, int root);
-  int gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, const std::int64_t* counts,
-              const std::int64_t* displacements, MPI_Datatype receive_type, int root);
+  int gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, const Integers& counts,
+              const Integers& displacements, MPI_Datatype receive_type, int root);
   int all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
                  MPI_Datatype receive_type);
   int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
-                  const std::int64_t* counts, const std::int64_t* displacements, MPI_Datatype receive_type);
+                  const Integers& counts, const Integers& displacements, MPI_Datatype receive_type);
   int all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
                  MPI_Datatype receive_type);
-  int all_to_allv(const void* send, const std::int64_t* send_counts, const std::int64_t* send_displacements,
-                  MPI_Datatype send_type, void* receive, const std::int64_t* receive_counts,
-                  const std::int64_t* receive_displacements, MPI_Datatype receive_type);
+  int all_to_allv(const void* send, const Integers& send_counts, const Integers& send_displacements,
+                  MPI_Datatype send_type, void* receive, const Integers& receive_counts,
+                  const Integers& receive_displacements, MPI_Datatype receive_type);
   int reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op, int root);
   int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
   /// Starts a reduction from `values` to `values` by the library, as plans progress only inside calls.
   int start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op op, MPI_Request* request);
-  int reduce_scatter(const void* send, void* receive, const std::int64_t* counts, MPI_Datatype type, MPI_Op op);
+  int reduce_scatter(const void* send, void* receive, const Integers& counts, MPI_Datatype type, MPI_Op op);
   int reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
   int scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
   int exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op);
 
  private:
+  /// The blocks of a call: all alike, or of a count for each rank.
+  struct Blocks {
+    int n = 1;
+    std::int64_t each = 0;       // elements
+    Integers counts = {};        // in its stead, in units
+    std::int64_t unit = 1;       // elements
+
+    int n_given() const { return counts ? n : 1; }  // the others are the same
+    std::int64_t operator[](int i) const { return counts ? unit * counts[i] : each; }
+  };
+  /// What a call asks for. It becomes a problem, whose blocks take memory, only where no plan of it is known.
+  struct Asked {
+    Operation operation = Operation::barrier;
+    int root = 0;
+    std::int64_t element_bytes = 1;
+    bool commutative = true;
+    Blocks blocks;
+  };
   /// This rank's part in what the library does inside its host before and after the messages of a plan.
   struct Inside {
     int leader = 0;  // rank in inside_
@@ -142,6 +160,7 @@ class Collectives {
     std::optional<Schedule> schedule;  // absent: the MPI library's own
     std::optional<Inside> inside;      // of hierarchical plans, unless the rank is alone on its host
     std::size_t use = 0;               // in uses_
+    int n_given = 1;                   // blocks of the calls that asked for it
 
     bool writes_output() const {
       return !schedule->written(Buffer::output).is_empty() || (inside && inside->is_leader);
@@ -160,7 +179,8 @@ class Collectives {
   bool is_direct() const { return may_plan() && settings_.only && settings_.only != "native"; }
 
   /// Returns what to execute; null for the MPI library's own function.
-  const Planned* plan(CollectiveProblem problem);
+  const Planned* plan(const Asked& asked);
+  CollectiveProblem problem_of(const Asked& asked) const;
   Planned make_plan(CollectiveProblem problem);
   const Choice& choice_for(const CollectiveProblem& problem);
   std::size_t find_use(const Planned& planned);
@@ -182,13 +202,15 @@ class Collectives {
   /// Ends a call: frees very large storage, and passes an error to the error handler of the user's communicator.
   int finish(int code);
 
-  const Planned* plan_move(Operation operation, std::vector<std::int64_t> bytes, int root = 0);
+  std::int64_t bytes_of_data(std::int64_t count, MPI_Datatype type);
+  const Planned* plan_move(Operation operation, const Blocks& bytes, int root = 0) {
+    return plan({operation, root, 1, true, bytes});
+  }
   int all_gather_blocks(const Planned& planned, const Data& own, const BlocksByRank& blocks);
   int send_directly(std::span<const Direct> messages);
   int copy_block(const Data& from, const Data& to);
 
-  const Planned* plan_reduction(Operation operation, std::vector<std::int64_t> counts, MPI_Datatype type, MPI_Op op,
-                                int root = 0);
+  const Planned* plan_reduction(Operation operation, const Blocks& counts, MPI_Datatype type, MPI_Op op, int root = 0);
   int reduce_vector(const Planned& planned, const void* send, void* receive, std::int64_t count, MPI_Datatype type,
                     MPI_Op op, bool has_result);
   int reduce_blocks(const Planned& planned, const void* send, void* receive, MPI_Datatype type, MPI_Op op);
@@ -197,6 +219,7 @@ class Collectives {
   MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans; made when first needed
   MPI_Comm inside_ = MPI_COMM_NULL;   // the ranks of this host; made when first needed
   int rank_ = 0, n_ranks_ = 1;
+  LatestType types_;
   CollectiveSettings settings_;
   bool is_measured_ = false;
   std::optional<machine::Wires> wires_;

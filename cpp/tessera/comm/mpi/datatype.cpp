@@ -79,6 +79,25 @@ Element no_element() { return {MPI_BYTE, 0, 0, 0, 0, true}; }
 
 bool is_predefined(MPI_Datatype type) { return combiner_of(type) == MPI_COMBINER_NAMED; }
 
+/// Asks about a type that is not the kept one, and keeps it where it is predefined.
+bool LatestType::keep(MPI_Datatype type) {
+  if (!mpi::is_predefined(type)) return false;
+  MPI_Count size = 0;
+  MPI_Type_size_x(type, &size);
+  kept_ = type;
+  size_ = size;
+  return true;
+}
+
+std::int64_t LatestType::size_of(MPI_Datatype type) {
+  if (type == kept_ || keep(type)) return size_;
+  MPI_Count size = 0;
+  MPI_Type_size_x(type, &size);
+  return size;
+}
+
+bool LatestType::is_predefined(MPI_Datatype type) { return type == kept_ || keep(type); }
+
 bool is_plain(MPI_Datatype type) {
   const int combiner = combiner_of(type);
   if (combiner == MPI_COMBINER_NAMED) return !element_of(type).has_holes();

@@ -4,8 +4,10 @@
 
 #include <mpi.h>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "tessera/collectives/plan.h"
@@ -35,6 +37,46 @@ Element no_element();
 /// of such. A type that permutes its parts has no holes either, but is not plain.
 bool is_plain(MPI_Datatype type);
 bool is_predefined(MPI_Datatype type);
+
+/// Answers what each call asks about its type, and keeps the answers about the latest predefined one: that is never
+/// freed, so its handle stays its own.
+class LatestType {
+ public:
+  std::int64_t size_of(MPI_Datatype type);  // bytes that travel
+  bool is_predefined(MPI_Datatype type);
+
+ private:
+  bool keep(MPI_Datatype type);
+
+  MPI_Datatype kept_ = MPI_DATATYPE_NULL;
+  std::int64_t size_ = 0;
+};
+
+/// The counts or places of all ranks, of 32 or 64 bits as MPI's functions take them; none where the argument is not used
+/// on this rank.
+class Integers {
+ public:
+  Integers() = default;
+  template <std::signed_integral Integer>
+  Integers(const Integer* values) : values_(values), are_wide_(sizeof(Integer) == 8) {
+    static_assert(sizeof(Integer) == 8 || sizeof(Integer) == 4);
+  }
+  explicit operator bool() const { return values_ != nullptr; }
+  std::int64_t operator[](std::ptrdiff_t rank) const {
+    return are_wide_ ? value_at<std::int64_t>(rank) : value_at<std::int32_t>(rank);
+  }
+
+ private:
+  template <class Integer>
+  Integer value_at(std::ptrdiff_t rank) const {
+    Integer value;
+    std::memcpy(&value, static_cast<const std::byte*>(values_) + rank * std::ptrdiff_t{sizeof value}, sizeof value);
+    return value;
+  }
+
+  const void* values_ = nullptr;
+  bool are_wide_ = true;
+};
 
 /// `count` elements of a type in a user's memory.
 struct Data {

@@ -13,8 +13,8 @@ struct Collectives::BlocksByRank {
   std::byte* address = nullptr;
   MPI_Datatype type = MPI_BYTE;
   std::int64_t count = 0;                         // of each block
-  const std::int64_t* counts = nullptr;           // in its stead
-  const std::int64_t* displacements = nullptr;    // in extents
+  Integers counts = {};                           // in its stead
+  Integers displacements = {};                    // in extents
   std::int64_t extent = element_of(type).extent;  // bytes
 
   Data operator[](int rank) const {
@@ -25,7 +25,8 @@ struct Collectives::BlocksByRank {
   bool is_plain(const std::vector<std::int64_t>& offsets) const {
     if (!mpi::is_plain(type)) return false;
     for (std::size_t rank = 0; displacements && rank + 1 < offsets.size(); ++rank)
-      if (offsets[rank + 1] > offsets[rank] && displacements[rank] * extent != offsets[rank]) return false;
+      if (offsets[rank + 1] > offsets[rank] && displacements[static_cast<int>(rank)] * extent != offsets[rank])
+        return false;
     return true;
   }
 };
@@ -42,18 +43,14 @@ std::byte* own_storage(Storage& storage, ElementRange range, const ElementRange&
 
 }  // namespace
 
-const Collectives::Planned* Collectives::plan_move(Operation operation, std::vector<std::int64_t> bytes, int root) {
-  latest_ = &unplanned_;
-  if (!may_plan() || !is_rank(root)) return nullptr;
-  if (std::any_of(bytes.begin(), bytes.end(), [](auto size) { return size < 0; })) return nullptr;
-  if (std::all_of(bytes.begin(), bytes.end(), [](auto size) { return size == 0; })) return nullptr;
-  return plan({operation, n_ranks_, root, std::move(bytes), 1, true});
+std::int64_t Collectives::bytes_of_data(std::int64_t count, MPI_Datatype type) {
+  return may_plan() && count != 0 ? count * types_.size_of(type) : 0;  // a type without elements may be anything
 }
 
 int Collectives::broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root) {
-  const Data data{buffer, count, type};
-  const auto* planned = plan_move(Operation::broadcast, {data.bytes()}, root);
+  const auto* planned = plan_move(Operation::broadcast, {1, bytes_of_data(count, type)}, root);
   if (!planned) return leave_to(native::broadcast, buffer, count, type, root);
+  const Data data{buffer, count, type};
   if (is_plain(type)) return finish(run(*planned, {nullptr, bytes_at(buffer), nullptr}, Element{}));
   auto* bytes = own_storage(output_, {}, {0, data.bytes()});
   int code = rank_ == root ? pack(data, bytes, private_) : MPI_SUCCESS;
@@ -66,9 +63,8 @@ int Collectives::scatter(const void* send, std::int64_t n_send, MPI_Datatype sen
                          std::int64_t n_receive, MPI_Datatype receive_type, int root) {
   const bool is_root = rank_ == root;
   const Data own{receive, n_receive, receive_type};
-  const auto block = is_root && may_plan() ? Data{nullptr, n_send, send_type}.bytes() : may_plan() ? own.bytes() : 0;
-  const auto* planned =
-      plan_move(Operation::scatter, std::vector<std::int64_t>(static_cast<std::size_t>(n_ranks_), block), root);
+  const auto block = is_root ? bytes_of_data(n_send, send_type) : bytes_of_data(n_receive, receive_type);
+  const auto* planned = plan_move(Operation::scatter, {n_ranks_, block}, root);
   if (!planned)
     return leave_to(native::scatter, send, n_send, send_type, receive, n_receive, receive_type, root);
   const auto& schedule = *planned->schedule;
@@ -97,11 +93,8 @@ int Collectives::gather(const void* send, std::int64_t n_send, MPI_Datatype send
                         std::int64_t n_receive, MPI_Datatype receive_type, int root) {
   const bool is_root = rank_ == root;
   const Data own{bytes_at(send), n_send, send_type};
-  const auto block = is_root && may_plan() ? Data{nullptr, n_receive, receive_type}.bytes()
-                     : may_plan()          ? own.bytes()
-                                           : 0;
-  const auto* planned =
-      plan_move(Operation::gather, std::vector<std::int64_t>(static_cast<std::size_t>(n_ranks_), block), root);
+  const auto block = is_root ? bytes_of_data(n_receive, receive_type) : bytes_of_data(n_send, send_type);
+  const auto* planned = plan_move(Operation::gather, {n_ranks_, block}, root);
   if (!planned)
     return leave_to(native::gather, send, n_send, send_type, receive, n_receive, receive_type, root);
   if (is_root) return all_gather_blocks(*planned, own, {bytes_at(receive), receive_type, n_receive});
@@ -132,20 +125,15 @@ int Collectives::all_gather_blocks(const Planned& planned, const Data& own, cons
 
 int Collectives::all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
                             std::int64_t n_receive, MPI_Datatype receive_type) {
-  const auto block = may_plan() ? Data{nullptr, n_receive, receive_type}.bytes() : 0;
-  const auto* planned =
-      plan_move(Operation::all_gather, std::vector<std::int64_t>(static_cast<std::size_t>(n_ranks_), block));
+  const auto* planned = plan_move(Operation::all_gather, {n_ranks_, bytes_of_data(n_receive, receive_type)});
   if (!planned)
     return leave_to(native::all_gather, send, n_send, send_type, receive, n_receive, receive_type);
   return all_gather_blocks(*planned, {bytes_at(send), n_send, send_type}, {bytes_at(receive), receive_type, n_receive});
 }
 
 int Collectives::all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
-                             const std::int64_t* counts, const std::int64_t* displacements, MPI_Datatype receive_type) {
-  std::vector<std::int64_t> bytes;
-  if (may_plan())
-    for (int rank = 0; rank < n_ranks_; ++rank) bytes.push_back(Data{nullptr, counts[rank], receive_type}.bytes());
-  const auto* planned = plan_move(Operation::all_gather, std::move(bytes));
+                             const Integers& counts, const Integers& displacements, MPI_Datatype receive_type) {
+  const auto* planned = plan_move(Operation::all_gather, {n_ranks_, 0, counts, bytes_of_data(1, receive_type)});
   if (!planned)
     return leave_to(native::all_gatherv, send, n_send, send_type, receive, counts, displacements, receive_type);
   return all_gather_blocks(*planned, {bytes_at(send), n_send, send_type},
@@ -154,8 +142,8 @@ int Collectives::all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype
 
 int Collectives::all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
                             std::int64_t n_receive, MPI_Datatype receive_type) {
-  const auto block = may_plan() ? Data{nullptr, n_receive, receive_type}.bytes() : 0;
-  const auto* planned = plan_move(Operation::all_to_all, {block});
+  const auto block = bytes_of_data(n_receive, receive_type);
+  const auto* planned = plan_move(Operation::all_to_all, {1, block});
   if (!planned)
     return leave_to(native::all_to_all, send, n_send, send_type, receive, n_receive, receive_type);
   const auto& schedule = *planned->schedule;
@@ -220,7 +208,7 @@ int Collectives::copy_block(const Data& from, const Data& to) {
   return finish(code);
 }
 
-int Collectives::scatterv(const void* send, const std::int64_t* counts, const std::int64_t* displacements,
+int Collectives::scatterv(const void* send, const Integers& counts, const Integers& displacements,
                           MPI_Datatype send_type, void* receive, std::int64_t n_receive, MPI_Datatype receive_type,
                           int root) {
   latest_ = &unplanned_;
@@ -241,7 +229,7 @@ int Collectives::scatterv(const void* send, const std::int64_t* counts, const st
 }
 
 int Collectives::gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
-                         const std::int64_t* counts, const std::int64_t* displacements, MPI_Datatype receive_type,
+                         const Integers& counts, const Integers& displacements, MPI_Datatype receive_type,
                          int root) {
   latest_ = &unplanned_;
   if (!is_direct() || !is_rank(root))
@@ -260,9 +248,9 @@ int Collectives::gatherv(const void* send, std::int64_t n_send, MPI_Datatype sen
   return copy_block(own, blocks[root]);
 }
 
-int Collectives::all_to_allv(const void* send, const std::int64_t* send_counts, const std::int64_t* send_displacements,
-                             MPI_Datatype send_type, void* receive, const std::int64_t* receive_counts,
-                             const std::int64_t* receive_displacements, MPI_Datatype receive_type) {
+int Collectives::all_to_allv(const void* send, const Integers& send_counts, const Integers& send_displacements,
+                             MPI_Datatype send_type, void* receive, const Integers& receive_counts,
+                             const Integers& receive_displacements, MPI_Datatype receive_type) {
   latest_ = &unplanned_;
   if (!is_direct())
     return native::all_to_allv(send, send_counts, send_displacements, send_type, receive, receive_counts,

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 
+#include "tessera/comm/mpi/datatype.h"
+
 namespace tessera::comm::mpi::native {
 
-using Counts = const std::int64_t*;
+using Counts = Integers;
 
 /// Tells whether the library's counts can hold this number.
 bool fits(std::int64_t count);
@@ -17,27 +19,27 @@ bool fits(std::int64_t count);
 int broadcast(void* buffer, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm);
 int scatter(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
             MPI_Datatype receive_type, int root, MPI_Comm comm);
-int scatterv(const void* send, Counts counts, Counts displacements, MPI_Datatype send_type, void* receive,
+int scatterv(const void* send, const Counts& counts, const Counts& displacements, MPI_Datatype send_type, void* receive,
              std::int64_t n_receive, MPI_Datatype receive_type, int root, MPI_Comm comm);
 int gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
            MPI_Datatype receive_type, int root, MPI_Comm comm);
-int gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, Counts counts,
-            Counts displacements, MPI_Datatype receive_type, int root, MPI_Comm comm);
+int gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, const Counts& counts,
+            const Counts& displacements, MPI_Datatype receive_type, int root, MPI_Comm comm);
 int all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
                MPI_Datatype receive_type, MPI_Comm comm);
-int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, Counts counts,
-                Counts displacements, MPI_Datatype receive_type, MPI_Comm comm);
+int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, const Counts& counts,
+                const Counts& displacements, MPI_Datatype receive_type, MPI_Comm comm);
 int all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
                MPI_Datatype receive_type, MPI_Comm comm);
-int all_to_allv(const void* send, Counts send_counts, Counts send_displacements, MPI_Datatype send_type, void* receive,
-                Counts receive_counts, Counts receive_displacements, MPI_Datatype receive_type, MPI_Comm comm);
+int all_to_allv(const void* send, const Counts& send_counts, const Counts& send_displacements, MPI_Datatype send_type, void* receive,
+                const Counts& receive_counts, const Counts& receive_displacements, MPI_Datatype receive_type, MPI_Comm comm);
 int reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, int root,
            MPI_Comm comm);
 int all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
 /// Starts a reduction in place.
 int start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm,
                      MPI_Request* request);
-int reduce_scatter(const void* send, void* receive, Counts counts, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
+int reduce_scatter(const void* send, void* receive, const Counts& counts, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);
 int reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation,
                          MPI_Comm comm);
 int scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op operation, MPI_Comm comm);

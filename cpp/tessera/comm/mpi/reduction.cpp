@@ -15,25 +15,25 @@ bool is_commutative(MPI_Op op) {
   return commutes != 0;
 }
 
-/// Tells whether plans may combine such elements; what the library would refuse, or does in another manner, is left to
-/// it.
-bool can_combine(MPI_Datatype type, MPI_Op op) {
-  if (type == MPI_DATATYPE_NULL || op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP) return false;
-  const MPI_Op predefined[]{MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
-                            MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
-  const bool is_known = std::find(std::begin(predefined), std::end(predefined), op) != std::end(predefined);
-  return (!is_known || is_predefined(type)) && element_of(type).size > 0;
+/// Tells whether an operation is one of MPI's own, all of which commute.
+bool is_of_mpi(MPI_Op op) {
+  const MPI_Op predefined[]{MPI_SUM,  MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND,   MPI_BAND,
+                            MPI_LOR,  MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
+  return std::find(std::begin(predefined), std::end(predefined), op) != std::end(predefined);
 }
 
 }  // namespace
 
-const Collectives::Planned* Collectives::plan_reduction(Operation operation, std::vector<std::int64_t> counts,
-                                                        MPI_Datatype type, MPI_Op op, int root) {
+/// What the library would refuse, or does in another manner, is left to it.
+const Collectives::Planned* Collectives::plan_reduction(Operation operation, const Blocks& counts, MPI_Datatype type,
+                                                        MPI_Op op, int root) {
   latest_ = &unplanned_;
-  if (!may_plan() || !is_rank(root) || !can_combine(type, op)) return nullptr;
-  if (std::any_of(counts.begin(), counts.end(), [](auto count) { return count < 0; })) return nullptr;
-  if (std::all_of(counts.begin(), counts.end(), [](auto count) { return count == 0; })) return nullptr;
-  return plan({operation, n_ranks_, root, std::move(counts), element_of(type).size, is_commutative(op)});
+  if (!may_plan() || type == MPI_DATATYPE_NULL || op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP)
+    return nullptr;
+  const bool is_known = is_of_mpi(op);
+  if (is_known && !types_.is_predefined(type)) return nullptr;
+  const auto size = types_.size_of(type);
+  return size > 0 ? plan({operation, root, size, is_known || is_commutative(op), counts}) : nullptr;
 }
 
 /// Carries out an operation on one block. Where `has_result`, the rank has a receive buffer.
@@ -57,13 +57,13 @@ int Collectives::reduce_vector(const Planned& planned, const void* send, void* r
 }
 
 int Collectives::reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op, int root) {
-  const auto* planned = plan_reduction(Operation::reduce, {count}, type, op, root);
+  const auto* planned = plan_reduction(Operation::reduce, {1, count}, type, op, root);
   if (!planned) return leave_to(native::reduce, send, receive, count, type, op, root);
   return reduce_vector(*planned, send, receive, count, type, op, rank_ == root);
 }
 
 int Collectives::all_reduce(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
-  const auto* planned = plan_reduction(Operation::all_reduce, {count}, type, op);
+  const auto* planned = plan_reduction(Operation::all_reduce, {1, count}, type, op);
   if (!planned) return leave_to(native::all_reduce, send, receive, count, type, op);
   return reduce_vector(*planned, send, receive, count, type, op, true);
 }
@@ -74,13 +74,13 @@ int Collectives::start_all_reduce(void* values, std::int64_t count, MPI_Datatype
 }
 
 int Collectives::scan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
-  const auto* planned = plan_reduction(Operation::scan, {count}, type, op);
+  const auto* planned = plan_reduction(Operation::scan, {1, count}, type, op);
   if (!planned) return leave_to(native::scan, send, receive, count, type, op);
   return reduce_vector(*planned, send, receive, count, type, op, true);
 }
 
 int Collectives::exscan(const void* send, void* receive, std::int64_t count, MPI_Datatype type, MPI_Op op) {
-  const auto* planned = plan_reduction(Operation::exscan, {count}, type, op);
+  const auto* planned = plan_reduction(Operation::exscan, {1, count}, type, op);
   if (!planned) return leave_to(native::exscan, send, receive, count, type, op);
   // The first rank has no result, so its receive buffer is not changed.
   return reduce_vector(*planned, send, receive, count, type, op, rank_ > 0);
@@ -100,18 +100,16 @@ int Collectives::reduce_blocks(const Planned& planned, const void* send, void* r
   return finish(code);
 }
 
-int Collectives::reduce_scatter(const void* send, void* receive, const std::int64_t* counts, MPI_Datatype type,
+int Collectives::reduce_scatter(const void* send, void* receive, const Integers& counts, MPI_Datatype type,
                                 MPI_Op op) {
-  const auto n = may_plan() ? n_ranks_ : 0;
-  const auto* planned = plan_reduction(Operation::reduce_scatter, {counts, counts + n}, type, op);
+  const auto* planned = plan_reduction(Operation::reduce_scatter, {n_ranks_, 0, counts}, type, op);
   if (!planned) return leave_to(native::reduce_scatter, send, receive, counts, type, op);
   return reduce_blocks(*planned, send, receive, type, op);
 }
 
 int Collectives::reduce_scatter_block(const void* send, void* receive, std::int64_t count, MPI_Datatype type,
                                       MPI_Op op) {
-  const auto n = static_cast<std::size_t>(n_ranks_);
-  const auto* planned = plan_reduction(Operation::reduce_scatter, std::vector<std::int64_t>(n, count), type, op);
+  const auto* planned = plan_reduction(Operation::reduce_scatter, {n_ranks_, count}, type, op);
   if (!planned) return leave_to(native::reduce_scatter_block, send, receive, count, type, op);
   return reduce_blocks(*planned, send, receive, type, op);
 }
