@@ -234,28 +234,41 @@ static void freed(int n) {
   }
 }
 
-static void* work(void* comm) {
+struct task {
+  MPI_Comm comm;
+  int number;
+};
+
+/* Sums other values in each thread, so that messages that reach the wrong one are seen. */
+static void* work(void* given) {
+  const struct task* task = given;
   static _Thread_local int values[1000];
   for (int turn = 0; turn < 50; ++turn) {
-    for (int i = 0; i < 1000; ++i) values[i] = i + turn;
-    MPI_Allreduce(MPI_IN_PLACE, values, 1000 - turn, MPI_INT, MPI_SUM, *(MPI_Comm*)comm);
-    if (values[turn] != 2 * turn * size) return comm;
+    for (int i = 0; i < 1000; ++i) values[i] = i + turn + 10000 * task->number;
+    MPI_Allreduce(MPI_IN_PLACE, values, 1000 - turn, MPI_INT, MPI_SUM, task->comm);
+    if (values[turn] != (2 * turn + 10000 * task->number) * size) return given;
   }
   return NULL;
 }
 
 static void with_threads(void) {
   enum { N = 4 };
-  MPI_Comm comms[N];
+  struct task tasks[N];
   pthread_t threads[N];
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  for (int t = 0; t < N; ++t) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
-  for (int t = 0; t < N; ++t) pthread_create(&threads[t], NULL, work, &comms[t]);
-  for (int t = 0; t < N; ++t) {
-    void* is_wrong;
-    pthread_join(threads[t], &is_wrong);
-    expect("thread", N, t, is_wrong != NULL, 0);
-    MPI_Comm_free(&comms[t]);
+  /* Later turns take over what earlier ones leave, on each rank in another order. */
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int t = 0; t < N; ++t) {
+      tasks[t].number = t;
+      MPI_Comm_dup(MPI_COMM_WORLD, &tasks[t].comm);
+    }
+    for (int t = 0; t < N; ++t) pthread_create(&threads[t], NULL, work, &tasks[t]);
+    for (int t = 0; t < N; ++t) {
+      void* is_wrong;
+      pthread_join(threads[t], &is_wrong);
+      expect("thread", N, t, is_wrong != NULL, 0);
+    }
+    for (int t = 0; t < N; ++t) MPI_Comm_free(&tasks[(t + rank) % N].comm);
   }
 }
 

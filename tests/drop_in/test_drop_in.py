@@ -161,6 +161,16 @@ def test_profilers_see_what_is_left_and_nothing_else(run_program: Run, build: Bu
     assert (int(seen[1]), int(seen[3])) == (4, 0) and int(seen[2]) > 0
 
 
+def test_plans_are_taken_over_from_communicators_that_were_freed(run_program: Run, build: Build, mpi: str) -> None:
+    """Programs make and free communicators by the thousand, and each would cost a second one for its plans."""
+    profiler = build("profiler", COMPILERS[mpi], "-shared", "-fPIC")
+    env = {**preload(library(mpi), profiler), "TESSERA_FORCE": "ring"}
+    done = run_program([*mpirun(mpi, 2), build("check", COMPILERS[mpi]), "20"], env=env)
+    made = re.search(r"(\d+) communicators of plans", done.stdout)
+    # Two of the 20, whose ranks are in two orders, need one; so does the world. A group of one rank has no plans.
+    assert made is not None and int(made[1]) == 3 and "0 wrong" in done.stdout, done.stdout
+
+
 def test_python_loads_mpi_for_itself(run_program: Run, mpi: str) -> None:
     """mpi4py loads its MPI library so that other modules do not see it."""
     pytest.importorskip("mpi4py")

@@ -19,6 +19,11 @@
 #include "tessera/collectives/subnets.h"
 
 namespace tessera::collectives {
+namespace {
+
+constexpr const char* hierarchical_name = "hierarchical";
+
+}  // namespace
 
 machine::Wires wires_of_ranks_alone(int n_ranks) {
   std::vector<machine::Host> hosts(static_cast<std::size_t>(n_ranks));
@@ -86,6 +91,8 @@ NamedEntry named_entry(const std::string& text) {
     if (named.parameters->segment < 0 || named.parameters->degree < 1 || named.parameters->depth < 0)
       throw InputError(fmt::format("{}: {} is {}, expected {} or more", text, key, value, key == "degree" ? 1 : 0));
   }
+  if (named.name == hierarchical_name && named.parameters && !named.parameters->pattern.empty())
+    (void)entry(named.parameters->pattern.substr(0, named.parameters->pattern.find(',')));  // that between hosts
   return named;
 }
 
@@ -104,7 +111,7 @@ std::span<const Entry> entries() {
       star_entry,
       spanning_tree_entry,
       linear_scan_entry,
-      Entry{"hierarchical",
+      Entry{hierarchical_name,
             "the MPI library's own inside each host, a plan between their leaders (Lowekamp and Beguelin 1995, §7)",
             can_hierarchical, plan_hierarchical, candidates_hierarchical},
   };

@@ -64,7 +64,7 @@ struct NamedEntry {
 };
 std::string text_of(const NamedEntry& named);
 /// Parses such a text. The name is not looked up, as "auto" and "native" are names, too. Throws InputError for a
-/// parameter that does not exist.
+/// parameter that does not exist, and where `hierarchical` is to use an entry between hosts that does not exist.
 NamedEntry named_entry(const std::string& text);
 
 struct PricedEntry {

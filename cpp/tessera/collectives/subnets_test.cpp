@@ -409,6 +409,8 @@ TEST(NamedEntry, ReadsWhatItWrites) {
   EXPECT_THROW(named_entry("k_ary:degree=0"), InputError);
   EXPECT_THROW(named_entry("k_ary:depth=-1"), InputError);
   EXPECT_THROW(named_entry("ring:segment=-8"), InputError);
+  EXPECT_THROW(named_entry("hierarchical:pattern=rang"), InputError);
+  EXPECT_EQ(named_entry("hierarchical:pattern=subnets+chain").parameters->pattern, "subnets,chain");
 }
 
 TEST(Choose, LeavesOrderedReductionsToEntriesThatKeepTheOrder) {

@@ -39,8 +39,6 @@ void check_entry(const collectives::NamedEntry& named) {
   const auto& entry = collectives::entry(named.name);
   if (!named.parameters) return;
   const auto& asked = *named.parameters;
-  if (named.name == "hierarchical" && !asked.pattern.empty())  // its pattern begins with the entry between hosts
-    (void)collectives::entry(asked.pattern.substr(0, asked.pattern.find(',')));
   const machine::Wires wires(machine::one_switch({{"a", 2, {}}, {"b", 2, {}}}, {1e-5, 1e9}), {0, 0, 1, 1});
   constexpr std::array some{Operation::broadcast, Operation::all_gather, Operation::all_reduce, Operation::scan,
                             Operation::all_to_all};
@@ -134,6 +132,7 @@ Job::Job(std::unique_ptr<const comm::mpi::Placement> placement, comm::mpi::Colle
   settings_.remember = [this](const auto& wires, const auto& shape, bool must_be_ours, const auto& choose) {
     return choices_.find(wires, shape, must_be_ours, choose);
   };
+  settings_.pool = &pool_;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_group, &key_, this);
 }
 

@@ -15,6 +15,7 @@
 
 #include "tessera/comm/mpi/collectives.h"
 #include "tessera/comm/mpi/placement.h"
+#include "tessera/drop_in/pool.h"
 #include "tessera/drop_in/tally.h"
 
 namespace tessera::drop_in {
@@ -80,6 +81,7 @@ class Job {
 
   std::unique_ptr<const comm::mpi::Placement> placement_;
   ChoiceMemory choices_;
+  Pool pool_;
   comm::mpi::CollectiveSettings settings_;
   bool has_report_;
   std::atomic<int> n_topologies_ = 0;

@@ -76,7 +76,7 @@ std::uint64_t key_of(const CollectiveProblem& problem) {
 
 }  // namespace
 
-Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
+Collectives::Collectives(MPI_Comm comm) : comm_(comm), kept_(std::make_unique<Kept>(settings_)) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &n_ranks_);
 }
@@ -84,17 +84,21 @@ Collectives::Collectives(MPI_Comm comm) : comm_(comm) {
 Collectives::Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings) : Collectives(comm) {
   settings_ = std::move(settings);
   if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);
-  choices_ = Recent<Choice>(settings_.kept_choices);
-  planned_ = Recent<Planned>(settings_.kept_plans);
+  kept_ = std::make_unique<Kept>(settings_);
+  asks_pool_ = settings_.pool != nullptr;
   is_measured_ = placement.is_measured();
   wires_ = placement.wires_of(comm);
 }
 
 Collectives::~Collectives() {
+  if (settings_.pool && kept_->number != LeftPlans::none && !kept_->is_broken) settings_.pool->keep(std::move(kept_));
+}
+
+Collectives::Kept::~Kept() {
   int has_ended = 0;
   MPI_Finalized(&has_ended);
   if (has_ended) return;
-  for (auto* comm : {&inside_, &private_})
+  for (auto* comm : {&inside, &messages})
     if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
 }
 
@@ -123,6 +127,8 @@ const Collectives::Planned* Collectives::plan(const Asked& asked) {
     key.add(block);
   }
   if (is_empty) return nullptr;
+  if (std::exchange(asks_pool_, false))
+    kept_.reset(static_cast<Kept*>(settings_.pool->take(comm_, std::move(kept_)).release()));
   const auto is_asked_for = [&](const Planned& known) {
     const auto& problem = known.problem;
     if (known.n_given != n_given || problem.operation != asked.operation || problem.root != asked.root ||
@@ -139,12 +145,12 @@ const Collectives::Planned* Collectives::plan(const Asked& asked) {
     made.n_given = n_given;
     return made;
   };
-  auto& planned = planned_.find(key, is_asked_for, make);
+  auto& planned = kept_->planned.find(key, is_asked_for, make);
   if (!is_new && !planned.choice.is_made) planned = make();
   latest_planned_ = &planned;
   latest_ = &planned.choice.decision;
   if (!planned.schedule) return nullptr;
-  ++uses_[planned.use].calls;
+  ++kept_->uses[planned.use].calls;
   return &planned;
 }
 
@@ -153,14 +159,14 @@ std::size_t Collectives::find_use(const Planned& planned) {
   const auto& decision = planned.choice.decision;
   const std::string operation = name_of(planned.problem.operation);
   const auto bytes = collectives::bytes_of(planned.choice.shape);
-  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const PlanUse& use) {
+  const auto known = std::find_if(kept_->uses.begin(), kept_->uses.end(), [&](const PlanUse& use) {
     return use.operation == operation && use.plan == decision.name && use.bytes == bytes;
   });
-  if (known == uses_.end()) {
-    uses_.push_back({operation, decision.name, bytes, 0, decision.seconds, decision.native_seconds});
-    return uses_.size() - 1;
+  if (known == kept_->uses.end()) {
+    kept_->uses.push_back({operation, decision.name, bytes, 0, decision.seconds, decision.native_seconds});
+    return kept_->uses.size() - 1;
   }
-  return static_cast<std::size_t>(known - uses_.begin());
+  return static_cast<std::size_t>(known - kept_->uses.begin());
 }
 
 Collectives::Planned Collectives::make_plan(CollectiveProblem problem) {
@@ -200,7 +206,7 @@ const Collectives::Choice& Collectives::choice_for(const CollectiveProblem& prob
                            : *std::max_element(problem.blocks.begin(), problem.blocks.end());
   const bool must_be_ours = !native::fits(largest);
   auto shape = collectives::representative(problem);
-  auto& choice = choices_.find(
+  auto& choice = kept_->choices.find(
       key_of(shape), [&](const Choice& known) { return known.must_be_ours == must_be_ours && known.shape == shape; },
       [&] {
         Choice fresh;
@@ -294,22 +300,22 @@ Decision Collectives::price_latest() const {
 /// ranks, where MPI has no more. It is not a duplicate, as attributes that users attach to theirs must not be copied.
 /// Collective.
 void Collectives::make_private() {
-  if (private_ != MPI_COMM_NULL) return;
+  if (kept_->messages != MPI_COMM_NULL) return;
   MPI_Group group = MPI_GROUP_NULL;
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   MPI_Comm_group(comm_, &group);
   MPI_Comm_get_errhandler(comm_, &handler);
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);  // the user's would perhaps end the program
-  const int code = MPI_Comm_create(comm_, group, &private_);
+  const int code = MPI_Comm_create(comm_, group, &kept_->messages);
   MPI_Comm_set_errhandler(comm_, handler);
   MPI_Errhandler_free(&handler);
   MPI_Group_free(&group);
   if (code != MPI_SUCCESS) {
-    private_ = MPI_COMM_NULL;
+    kept_->messages = MPI_COMM_NULL;
     throw std::length_error("there is no communicator left for the messages of plans");
   }
-  MPI_Comm_set_errhandler(private_, MPI_ERRORS_RETURN);
-  executor_.emplace(private_, settings_.limits);
+  MPI_Comm_set_errhandler(kept_->messages, MPI_ERRORS_RETURN);
+  kept_->executor.emplace(kept_->messages, settings_.limits);
 }
 
 int Collectives::run(const Planned& planned, const BufferAddresses& vectors, const Element& element,
@@ -325,7 +331,9 @@ int Collectives::run(const Schedule& schedule, const BufferAddresses& vectors, c
   auto complete = vectors;
   const auto& range = schedule.touched(Buffer::scratch);
   complete.scratch = scratch_.elements(range, element);
-  return executor_->execute(schedule, complete, element, reduction);
+  const int code = kept_->executor->execute(schedule, complete, element, reduction);
+  if (code != MPI_SUCCESS) kept_->is_broken = true;
+  return code;
 }
 
 int Collectives::barrier() {

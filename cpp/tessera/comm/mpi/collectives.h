@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,29 @@ namespace tessera::comm::mpi {
 using collectives::CollectiveProblem;
 using collectives::Operation;
 
+/// The plans that a communicator leaves when it is freed, with the communicators that carry their messages.
+struct LeftPlans {
+  LeftPlans() = default;
+  virtual ~LeftPlans() = default;
+  LeftPlans(const LeftPlans&) = delete;
+  LeftPlans& operator=(const LeftPlans&) = delete;
+
+  static constexpr std::int64_t none = -1;
+  std::vector<int> ranks;      // in the world
+  std::int64_t number = none;  // the same on all ranks, and on rank 0 that of no others; none where there is no pool
+};
+
+/// Where communicators leave their plans for others of the same ranks.
+class PlanPool {
+ public:
+  virtual ~PlanPool() = default;
+  /// Returns what an earlier communicator of the same ranks in the same order has left on all of them, else `fresh`.
+  /// Collective over `comm`.
+  virtual std::unique_ptr<LeftPlans> take(MPI_Comm comm, std::unique_ptr<LeftPlans> fresh) = 0;
+  /// Keeps what a communicator leaves whose calls on this rank are over.
+  virtual void keep(std::unique_ptr<LeftPlans> left) = 0;
+};
+
 struct CollectiveSettings {
   std::optional<std::string> only;                    // an entry of the registry, or "native"; absent: the fastest
   std::optional<collectives::Parameters> parameters;  // of that entry; absent: the best
@@ -38,6 +62,7 @@ struct CollectiveSettings {
                                          const std::function<collectives::EntryChoice()>& choose)>
       remember;
   bool leaves_native = false;  // what the library is to carry out is left to the caller
+  PlanPool* pool = nullptr;    // where plans come from and go to; null: they end with the communicator
 };
 
 /// What an operation returns, instead of MPI's code, where it did nothing and its caller has to call the library
@@ -60,7 +85,8 @@ struct Decision {
 ///
 /// Rank 0 chooses once for each class of problems (collectives::representative) and tells the others; all ranks derive
 /// the plans of the class from that choice without a message. Nothing is made or sent before the first plan is needed;
-/// then the ranks make a communicator for the messages of plans.
+/// then the ranks make a communicator for the messages of plans. With a pool they first ask whether all of them have the
+/// plans of an earlier communicator there.
 class Collectives {
  public:
   /// Leaves all operations to the MPI library. `comm` outlives this object.
@@ -81,7 +107,7 @@ class Collectives {
   /// Says how the latest call was carried out.
   const Decision& latest() const { return *latest_; }
   /// Returns which plans have carried out calls.
-  const std::vector<PlanUse>& uses() const { return uses_; }
+  const std::vector<PlanUse>& uses() const { return kept_->uses; }
   /// Returns the size that stands for the class of the latest call (collectives::bytes_of); 0 where nothing was planned.
   std::int64_t latest_bytes() const;
   /// Returns how often rank 0 has chosen so far.
@@ -139,7 +165,7 @@ class Collectives {
   };
   /// This rank's part in what the library does inside its host before and after the messages of a plan.
   struct Inside {
-    int leader = 0;  // rank in inside_
+    int leader = 0;  // rank in Kept::inside
     bool is_leader = false;
     std::size_t first = 0;  // lowest rank of the host
   };
@@ -159,12 +185,26 @@ class Collectives {
     Choice choice;
     std::optional<Schedule> schedule;  // absent: the MPI library's own
     std::optional<Inside> inside;      // of hierarchical plans, unless the rank is alone on its host
-    std::size_t use = 0;               // in uses_
+    std::size_t use = 0;               // in Kept::uses
     int n_given = 1;                   // blocks of the calls that asked for it
 
     bool writes_output() const {
       return !schedule->written(Buffer::output).is_empty() || (inside && inside->is_leader);
     }
+  };
+  /// What other communicators of the same ranks may take over when this one is freed.
+  struct Kept : LeftPlans {
+    explicit Kept(const CollectiveSettings& settings) : choices(settings.kept_choices), planned(settings.kept_plans) {}
+    /// Frees the communicators, unless MPI has ended.
+    ~Kept() override;
+
+    MPI_Comm messages = MPI_COMM_NULL;  // carries those of plans; made when first needed
+    MPI_Comm inside = MPI_COMM_NULL;    // the ranks of this host; made when first needed
+    std::optional<Executor> executor;   // on `messages`
+    Recent<Choice> choices;
+    Recent<Planned> planned;
+    std::vector<PlanUse> uses;
+    bool is_broken = false;  // after an error messages may be under way
   };
   /// A message of an operation whose counts only the two ranks know.
   struct Direct {
@@ -215,19 +255,15 @@ class Collectives {
                     MPI_Op op, bool has_result);
   int reduce_blocks(const Planned& planned, const void* send, void* receive, MPI_Datatype type, MPI_Op op);
 
-  MPI_Comm comm_;                     // the user's
-  MPI_Comm private_ = MPI_COMM_NULL;  // carries the messages of plans; made when first needed
-  MPI_Comm inside_ = MPI_COMM_NULL;   // the ranks of this host; made when first needed
+  MPI_Comm comm_;  // the user's
   int rank_ = 0, n_ranks_ = 1;
   LatestType types_;
   CollectiveSettings settings_;
   bool is_measured_ = false;
   std::optional<machine::Wires> wires_;
-  std::optional<Executor> executor_;  // on private_
+  std::unique_ptr<Kept> kept_;
+  bool asks_pool_ = false;  // before the first plan
   std::int64_t n_choices_ = 0;
-  std::vector<PlanUse> uses_;
-  Recent<Choice> choices_{1};
-  Recent<Planned> planned_{1};
   const Planned* latest_planned_ = nullptr;        // that `latest_` belongs to
   std::vector<std::pair<int, int>> direct_order_;  // sender, receiver: those of this rank in all_to_allv
   const Decision unplanned_{

@@ -12,12 +12,12 @@ namespace tessera::comm::mpi {
 /// Finds this rank's part inside its host. The communicators of the hosts are made on the first call. Collective.
 std::optional<Collectives::Inside> Collectives::make_inside(const CollectiveProblem& problem) {
   const int host = wires_->host_of(rank_);
-  if (inside_ == MPI_COMM_NULL) {
-    if (MPI_Comm_split(private_, host, rank_, &inside_) != MPI_SUCCESS) {
-      inside_ = MPI_COMM_NULL;
+  if (kept_->inside == MPI_COMM_NULL) {
+    if (MPI_Comm_split(kept_->messages, host, rank_, &kept_->inside) != MPI_SUCCESS) {
+      kept_->inside = MPI_COMM_NULL;
       throw std::length_error("there is no communicator left for the ranks of a host");
     }
-    MPI_Comm_set_errhandler(inside_, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(kept_->inside, MPI_ERRORS_RETURN);
   }
   const auto ranks = wires_->ranks_on(host);
   if (ranks.size() == 1) return std::nullopt;
@@ -34,17 +34,17 @@ int Collectives::collect(const Planned& planned, std::byte* output, const Elemen
   const auto& offsets = planned.offsets;
   switch (planned.problem.operation) {
     case Operation::barrier:
-      return MPI_Barrier(inside_);
+      return MPI_Barrier(kept_->inside);
     case Operation::all_gather: {
       const auto own = static_cast<std::size_t>(rank_);
       return native::gatherv(is_leader ? MPI_IN_PLACE : output + offsets[own] * element.extent, blocks[own],
-                             element.type, output, &blocks[first], &offsets[first], element.type, leader, inside_);
+                             element.type, output, &blocks[first], &offsets[first], element.type, leader, kept_->inside);
     }
     case Operation::reduce:
     case Operation::all_reduce:
     case Operation::reduce_scatter:
       return native::reduce(is_leader ? MPI_IN_PLACE : output, is_leader ? output : nullptr, offsets.back(),
-                            element.type, reduction.operation, leader, inside_);
+                            element.type, reduction.operation, leader, kept_->inside);
     default:
       return MPI_SUCCESS;
   }
@@ -57,16 +57,16 @@ int Collectives::distribute(const Planned& planned, std::byte* output, const Ele
   const auto& offsets = planned.offsets;
   switch (planned.problem.operation) {
     case Operation::barrier:
-      return MPI_Barrier(inside_);
+      return MPI_Barrier(kept_->inside);
     case Operation::broadcast:
     case Operation::all_gather:
     case Operation::all_reduce:
-      return native::broadcast(output, offsets.back(), element.type, leader, inside_);
+      return native::broadcast(output, offsets.back(), element.type, leader, kept_->inside);
     case Operation::reduce_scatter: {
       const auto own = static_cast<std::size_t>(rank_);
       return native::scatterv(output, &blocks[first], &offsets[first], element.type,
                               is_leader ? MPI_IN_PLACE : output + offsets[own] * element.extent, blocks[own],
-                              element.type, leader, inside_);
+                              element.type, leader, kept_->inside);
     }
     default:
       return MPI_SUCCESS;

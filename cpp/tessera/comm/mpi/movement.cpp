@@ -53,9 +53,9 @@ int Collectives::broadcast(void* buffer, std::int64_t count, MPI_Datatype type, 
   const Data data{buffer, count, type};
   if (is_plain(type)) return finish(run(*planned, {nullptr, bytes_at(buffer), nullptr}, Element{}));
   auto* bytes = own_storage(output_, {}, {0, data.bytes()});
-  int code = rank_ == root ? pack(data, bytes, private_) : MPI_SUCCESS;
+  int code = rank_ == root ? pack(data, bytes, kept_->messages) : MPI_SUCCESS;
   if (code == MPI_SUCCESS) code = run(*planned, {nullptr, bytes, nullptr}, Element{});
-  if (code == MPI_SUCCESS && rank_ != root) code = unpack(bytes, data, private_);
+  if (code == MPI_SUCCESS && rank_ != root) code = unpack(bytes, data, kept_->messages);
   return finish(code);
 }
 
@@ -75,16 +75,16 @@ int Collectives::scatter(const void* send, std::int64_t n_send, MPI_Datatype sen
     auto* bytes = bytes_at(send);
     if (!is_plain(send_type) || !schedule.written(Buffer::output).is_empty()) {
       bytes = own_storage(output_, {}, {0, planned->offsets.back()});
-      code = pack({bytes_at(send), n_send * n_ranks_, send_type}, bytes, private_);
+      code = pack({bytes_at(send), n_send * n_ranks_, send_type}, bytes, kept_->messages);
     }
     if (code == MPI_SUCCESS) code = run(schedule, {nullptr, bytes, nullptr}, Element{});
-    if (code == MPI_SUCCESS && receive != MPI_IN_PLACE) code = unpack(bytes + mine.begin, own, private_);
+    if (code == MPI_SUCCESS && receive != MPI_IN_PLACE) code = unpack(bytes + mine.begin, own, kept_->messages);
   } else if (is_plain(receive_type) && mine.contains(touched)) {
     code = run(schedule, {nullptr, bytes_at(receive) - mine.begin, nullptr}, Element{});
   } else {
     auto* bytes = own_storage(output_, touched, mine);
     code = run(schedule, {nullptr, bytes, nullptr}, Element{});
-    if (code == MPI_SUCCESS) code = unpack(bytes + mine.begin, own, private_);
+    if (code == MPI_SUCCESS) code = unpack(bytes + mine.begin, own, kept_->messages);
   }
   return finish(code);
 }
@@ -104,7 +104,7 @@ int Collectives::gather(const void* send, std::int64_t n_send, MPI_Datatype send
   if (is_plain(send_type) && mine.contains(touched) && schedule.written(Buffer::output).is_empty())
     return finish(run(schedule, {nullptr, bytes_at(send) - mine.begin, nullptr}, Element{}));
   auto* bytes = own_storage(output_, touched, mine);
-  int code = pack(own, bytes + mine.begin, private_);
+  int code = pack(own, bytes + mine.begin, kept_->messages);
   if (code == MPI_SUCCESS) code = run(schedule, {nullptr, bytes, nullptr}, Element{});
   return finish(code);
 }
@@ -116,10 +116,10 @@ int Collectives::all_gather_blocks(const Planned& planned, const Data& own, cons
   auto* bytes = is_plain ? blocks.address : own_storage(output_, {}, {0, planned.offsets.back()});
   int code = MPI_SUCCESS;
   if (!is_in_place || !is_plain)
-    code = pack(is_in_place ? blocks[rank_] : own, bytes + planned.offsets[static_cast<std::size_t>(rank_)], private_);
+    code = pack(is_in_place ? blocks[rank_] : own, bytes + planned.offsets[static_cast<std::size_t>(rank_)], kept_->messages);
   if (code == MPI_SUCCESS) code = run(planned, {nullptr, bytes, nullptr}, Element{});
   for (int rank = 0; rank < n_ranks_ && !is_plain && code == MPI_SUCCESS; ++rank)
-    code = unpack(bytes + planned.offsets[static_cast<std::size_t>(rank)], blocks[rank], private_);
+    code = unpack(bytes + planned.offsets[static_cast<std::size_t>(rank)], blocks[rank], kept_->messages);
   return finish(code);
 }
 
@@ -156,12 +156,12 @@ int Collectives::all_to_all(const void* send, std::int64_t n_send, MPI_Datatype 
   auto* input = bytes_at(send);
   if (is_in_place || !is_plain(send_type) || !schedule.written(Buffer::input).is_empty()) {
     input = own_storage(input_, {}, {0, total});
-    code = pack(all, input, private_);
+    code = pack(all, input, kept_->messages);
   }
   auto* output = is_plain(receive_type) ? bytes_at(receive) : own_storage(output_, {}, {0, total});
   std::memcpy(output + mine, input + mine, static_cast<std::size_t>(block));
   if (code == MPI_SUCCESS) code = run(schedule, {input, output, nullptr}, Element{});
-  if (code == MPI_SUCCESS && !is_plain(receive_type)) code = unpack(output, result, private_);
+  if (code == MPI_SUCCESS && !is_plain(receive_type)) code = unpack(output, result, kept_->messages);
   return finish(code);
 }
 
@@ -187,14 +187,14 @@ int Collectives::send_directly(std::span<const Direct> messages) {
     message.begin = message.at = at;
     message.length = data.bytes();
     actions.push_back({message, 0, {}});
-    if (is_send && code == MPI_SUCCESS) code = pack(data, bytes + at, private_);
+    if (is_send && code == MPI_SUCCESS) code = pack(data, bytes + at, kept_->messages);
     at += message.length;
   }
   const Schedule schedule(std::move(actions), rank_);
   if (code == MPI_SUCCESS) code = run(schedule, {nullptr, bytes, nullptr}, Element{});
   at = 0;
   for (const auto& [is_send, peer, data] : messages) {
-    if (!is_send && code == MPI_SUCCESS) code = unpack(bytes + at, data, private_);
+    if (!is_send && code == MPI_SUCCESS) code = unpack(bytes + at, data, kept_->messages);
     at += data.bytes();
   }
   return finish(code);
@@ -203,8 +203,8 @@ int Collectives::send_directly(std::span<const Direct> messages) {
 /// Copies a block on this rank, between types of the same signature.
 int Collectives::copy_block(const Data& from, const Data& to) {
   auto* bytes = input_.bytes(from.bytes());
-  int code = pack(from, bytes, private_);
-  if (code == MPI_SUCCESS) code = unpack(bytes, to, private_);
+  int code = pack(from, bytes, kept_->messages);
+  if (code == MPI_SUCCESS) code = unpack(bytes, to, kept_->messages);
   return finish(code);
 }
 

@@ -47,10 +47,10 @@ int Collectives::reduce_vector(const Planned& planned, const void* send, void* r
     output = bytes_at(own);  // a leaf of a tree only sends
     if (planned.writes_output()) {
       output = output_.elements({0, count}, element);
-      code = executor_->copy(own, output, count, element);
+      code = kept_->executor->copy(own, output, count, element);
     }
   } else if (own != output) {
-    code = executor_->copy(own, output, count, element);
+    code = kept_->executor->copy(own, output, count, element);
   }
   if (code == MPI_SUCCESS) code = run(planned, {nullptr, output, nullptr}, element, {op, planned.problem.commutative});
   return finish(code);
@@ -92,10 +92,10 @@ int Collectives::reduce_blocks(const Planned& planned, const void* send, void* r
   const auto& offsets = planned.offsets;
   const auto mine = offsets[static_cast<std::size_t>(rank_)];
   auto* vector = output_.elements({0, offsets.back()}, element);
-  int code = executor_->copy(bytes_at(send == MPI_IN_PLACE ? receive : send), vector, offsets.back(), element);
+  int code = kept_->executor->copy(bytes_at(send == MPI_IN_PLACE ? receive : send), vector, offsets.back(), element);
   if (code == MPI_SUCCESS) code = run(planned, {nullptr, vector, nullptr}, element, {op, planned.problem.commutative});
   if (code == MPI_SUCCESS)
-    code = executor_->copy(vector + mine * element.extent, bytes_at(receive),
+    code = kept_->executor->copy(vector + mine * element.extent, bytes_at(receive),
                            planned.problem.blocks[static_cast<std::size_t>(rank_)], element);
   return finish(code);
 }
