@@ -2,19 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/load/shared_processors.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::comm {
 
 RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_file) {
-  std::vector<std::string> names;
-  for (const auto& name : comm.gather(bytes_of(Communicator::host()), 0)) {
-    const auto text = values_of<char>(name);
-    names.emplace_back(text.begin(), text.end());
+  std::vector<std::string> names, systems;
+  for (const auto& bytes : comm.gather(bytes_of(Communicator::host() + '\n' + machine::operating_system()), 0)) {
+    const auto line = values_of<char>(bytes);
+    const auto end = std::find(line.begin(), line.end(), '\n');
+    names.emplace_back(line.begin(), end);
+    systems.emplace_back(std::next(end), line.end());
   }
   RankWires found;
   std::string fault;
@@ -31,7 +36,9 @@ RankWires wires_of_ranks(const Communicator& comm, const std::string& machine_fi
           found.is_measured = true;
         }
       }
-      found.wires = std::make_shared<machine::Wires>(network, machine::find_hosts(names, network));
+      auto hosts = machine::find_hosts(names, network);
+      if (found.is_measured) machine::add_shared_processors(network, hosts, systems);
+      found.wires = std::make_shared<machine::Wires>(network, std::move(hosts));
     } catch (const InputError& error) {
       fault = found.is_measured ? fmt::format("{}: {}", machine_file, error.what()) : error.what();
     }

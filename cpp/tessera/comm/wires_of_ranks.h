@@ -15,7 +15,8 @@ struct RankWires {
   bool is_measured = false;                     // on rank 0
 };
 
-/// Finds the network in a machine file, which rank 0 reads. Without a file (an empty path) the ranks are on one host,
+/// Finds the network in a machine file, which rank 0 reads, with the processors that hosts share here where the file says
+/// nothing of these (machine/load/shared_processors.h). Without a file (an empty path) the ranks are on one host,
 /// or their hosts are on one switch with an assumed link. One rank alone, whose host need not be in the file, is on one
 /// host. Throws InputError on all ranks for a file that can't be read, holds no network or lacks hosts of these ranks.
 /// Collective.

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/fft/schemes.h"
+#include "tessera/machine/load/shared_processors.h"
 #include "tessera/machine/test_support.h"
 
 namespace tessera::fft {
@@ -65,6 +67,31 @@ TEST(FftChoose, PassesTakeAsLongAsTheMapSaysThatARankCopies) {
   host.inside.reset();
   EXPECT_DOUBLE_EQ(predict(slabs, 8, {machine::one_switch({host}, {1e-6, 1e9}), host_of_rank}).passes,
                    bytes / machine::Wires::unmeasured_inside.bandwidth);
+}
+
+/// Four racks of two hosts with four ranks each, of which nobody measured what the processors do.
+machine::Network racks() {
+  machine::Network network;
+  network.subnets.push_back({-1, {1, 2, 3, 4}, {}, {5e-5, 1.2e7}, machine::Medium::fabric, std::nullopt});
+  for (int rack = 0; rack < 4; ++rack) {
+    network.subnets.push_back({0, {}, {2 * rack, 2 * rack + 1}, {5e-5, 1.2e8}, machine::Medium::fabric, 1.2e7});
+    for (const char* name : {"a", "b"})
+      network.hosts.push_back({name + std::to_string(rack), 4, machine::Wires::unmeasured_inside});
+  }
+  return network;
+}
+
+TEST(FftChoose, AMapWithoutProcessorsIsNoWorseThanNoMap) {
+  const TransformProblem problem{{32, 32, 32}, TransformKind::real, {2, 1, 0}, 32};
+  std::vector<int> host_of_rank;
+  for (int rank = 0; rank < problem.ranks; ++rank) host_of_rank.push_back(rank / 4);
+  auto assumed = racks(), measured = racks();
+  machine::add_shared_processors(assumed, host_of_rank, std::vector<std::string>(host_of_rank.size(), "one"));
+  measured.processors = {{{0, 1, 2, 3, 4, 5, 6, 7}, {2.9e-5, 1.39e8}}};
+  const machine::Wires wires(measured, host_of_rank);
+  const auto chosen = rank_schemes(problem, 4, {assumed, host_of_rank}).front().plan;
+  const auto without_map = rank_schemes(problem, 4, wires_of_one_host(problem.ranks)).front().plan;
+  EXPECT_LE(predict(chosen, 4, wires).seconds(), predict(without_map, 4, wires).seconds()) << chosen.scheme;
 }
 
 }  // namespace

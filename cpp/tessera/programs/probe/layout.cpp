@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tessera/base/error.h"
+#include "tessera/machine/load/shared_processors.h"
 
 namespace tessera::programs::probe {
 namespace {
@@ -21,14 +21,6 @@ std::string host_name() {
   int length = 0;
   MPI_Get_processor_name(name.data(), &length);
   return {name.data(), static_cast<std::size_t>(length)};
-}
-
-/// Returns a text that is the same on hosts that are containers of one node; empty where the system does not say.
-std::string kernel_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
 }
 
 }  // namespace
@@ -55,7 +47,7 @@ HostLayout find_layout(const comm::Communicator& comm) {
   if (layout.leader(host) == comm.rank()) {  // the others would only say the same again
     auto machine = machine::describe_this_host();
     machine.usable_threads.reset();  // of this process, not of the host
-    description = nlohmann::json{{"node", machine::to_json(machine)}, {"kernel", kernel_id()}}.dump();
+    description = nlohmann::json{{"node", machine::to_json(machine)}, {"kernel", machine::operating_system()}}.dump();
   }
   std::vector<std::string> kernels;
   for (const auto& bytes : comm.gather(comm::bytes_of(description), 0)) {
