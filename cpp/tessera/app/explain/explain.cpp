@@ -12,6 +12,7 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/explain/planned_hosts.h"
 #include "tessera/app/explain/step_prediction.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
@@ -83,12 +84,10 @@ md::vacuum::Extent fit_frame(Box& frame, const RunConfig& config, const model::S
 }
 
 RankLayout plan_layout(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
-                       int ranks, int threads) {
-  const auto& file = settings.machine_file;
-  RankLayout layout{.wires = file.empty() ? fft::wires_of_one_host(ranks)
-                                          : machine::wires_of_job(machine::read_network(file), ranks)};
+                       const std::optional<Map>& map, int ranks, int threads) {
+  RankLayout layout{.wires = map ? machine::wires_of_job(map->network(), ranks) : fft::wires_of_one_host(ranks)};
   const auto& wires = layout.wires;
-  const std::string network = file.empty() ? "one host" : "the map " + file;
+  const std::string network = map ? "the map " + map->path : "one host";
   const auto line = settings.reorder ? comm::RankLine::along(wires) : comm::RankLine::as_numbered(ranks);
   const auto plan_transform = [&](const fft::TransformProblem& problem) {
     const std::int64_t real_bytes = settings.precision == Precision::double_precision ? 8 : 4;
@@ -103,8 +102,8 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
     layout.exchange_seconds = candidates.front().predicted.exchanges;
     return std::move(candidates.front().plan);
   };
-  if (!file.empty() && ranks > 1 && ranks <= collectives::most_ranks_to_choose_for) {
-    const auto [by, why] = plan_sum(md::Forces::n_summed(settings.force_groups.size()), wires, file);
+  if (map && ranks > 1 && ranks <= collectives::most_ranks_to_choose_for) {
+    const auto [by, why] = plan_sum(md::Forces::n_summed(settings.force_groups.size()), wires, map->file);
     layout.sums = {"sum of energies", by, why};
   }
   layout.frame = system.box;
@@ -151,57 +150,6 @@ std::int64_t frame_memory(const RunConfig& config, const std::string& machine_fi
     bytes += planned_frame_memory(one, atoms, plan_writers(one, config.output, machine_file, atoms, ranks));
   }
   return bytes;
-}
-
-/// How many ranks and threads want one core, where that is most; 1: each has its own.
-struct Crowding {
-  double most = 1;
-  std::int64_t hosts = 1;
-  std::string text;  // for people
-};
-
-/// A host of a map, and the ranks on it.
-struct PlannedHost {
-  int ranks = 0, cores = 1;
-};
-
-std::vector<PlannedHost> hosts_of_map(const ExplainRequest& request, const std::string& map) {
-  const auto file = machine::read_machine_file(map);
-  const auto& hosts = file.machine.network->hosts;
-  std::vector<PlannedHost> planned;
-  for (const int ranks : machine::fill_slots(*file.machine.network, request.ranks)) {
-    const auto cores = file.machine.usable_threads.value_or(hosts[planned.size()].slots);
-    planned.push_back({ranks, request.cores_per_node > 0 ? request.cores_per_node : cores});
-  }
-  return planned;
-}
-
-Crowding find_crowding(const ExplainRequest& request, int threads, const std::string& map) {
-  const auto this_host = machine::describe_this_host().usable_threads.value_or(1);
-  if (map.empty() && request.cores_per_node == 0) {
-    const auto most = std::max(1.0, static_cast<double>(request.ranks) * threads / this_host);
-    return {most, 1,
-            fmt::format("{} ranks × {} threads share this host's {} cores; --cores-per-node plans for others",
-                        request.ranks, threads, this_host)};
-  }
-  if (map.empty()) {  // as many hosts as it takes
-    const int cores = request.cores_per_node, ranks_per_host = std::max(1, cores / threads);
-    const int hosts = (request.ranks + ranks_per_host - 1) / ranks_per_host;
-    return {std::max(1.0, static_cast<double>(threads) / cores), hosts,
-            fmt::format("{} hosts of {} cores, at most {} ranks × {} threads on each", hosts, cores,
-                        std::min(request.ranks, ranks_per_host), threads)};
-  }
-  const auto hosts = hosts_of_map(request, map);
-  Crowding found;
-  for (const auto& [ranks, cores] : hosts) {
-    found.most = std::max(found.most, static_cast<double>(ranks) * threads / cores);
-    if (ranks ==
-        std::max_element(hosts.begin(), hosts.end(), [](auto& a, auto& b) { return a.ranks < b.ranks; })->ranks)
-      found.text = fmt::format("{} hosts of {}, at most {} ranks × {} threads on one of {} cores",
-                               std::count_if(hosts.begin(), hosts.end(), [](const auto& one) { return one.ranks > 0; }),
-                               map, ranks, threads, cores);
-  }
-  return found;
 }
 
 std::string text_of_edges(const Box& box) {
@@ -360,13 +308,13 @@ Measurement measure_step(const ExplainRequest& request, const RunConfig& config,
 }
 
 /// Returns the threads of a rank: as asked for, or as many as it has cores on the planned machine.
-int planned_threads(const ExplainRequest& request, const RunConfig& config, const std::string& map) {
+int planned_threads(const ExplainRequest& request, const RunConfig& config, const std::optional<Map>& map) {
   const int asked = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
   if (!request.fills_cores) return asked;
-  if (map.empty())  // one host, or hosts that are full
+  if (!map)  // one host, or hosts that are full
     return request.cores_per_node > 0 ? std::max(1, request.cores_per_node / request.ranks) : asked;
   int least = 0;
-  for (const auto& [ranks, cores] : hosts_of_map(request, map))
+  for (const auto& [ranks, cores] : hosts_of_map(*map, request.ranks, request.cores_per_node))
     if (ranks > 0) least = least == 0 ? cores / ranks : std::min(least, cores / ranks);
   return std::max(1, least);
 }
@@ -393,8 +341,9 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
   check_trajectories(config, system);
-  const int threads = planned_threads(request, config, settings.machine_file);
-  auto layout = plan_layout(config, system, settings, request.ranks, threads);
+  const auto map = read_map(settings.machine_file);
+  const int threads = planned_threads(request, config, map);
+  auto layout = plan_layout(config, system, settings, map, request.ranks, threads);
   if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
     layout.memory.owners.push_back({"frames to be written", bytes});
   const auto choices = list_choices(config, system, settings, layout);
@@ -461,8 +410,8 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
   } else {
     const auto& measured = *measured_step;
     const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
-    const auto crowding = find_crowding(request, threads, settings.machine_file);
-    const bool has_map = !settings.machine_file.empty();
+    const auto crowding = find_crowding(map, request.ranks, threads, request.cores_per_node);
+    const bool has_map = map.has_value();
     const auto step =
         predict_step(measured, *layout.plan, system.n_atoms(),
                      {crowding.most, has_map ? &layout.wires : nullptr, has_map ? layout.exchange_seconds : 0});

@@ -13,7 +13,6 @@
 #include "tessera/collectives/choose.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/machine/load/exchange_load.h"
-#include "tessera/machine/survey/machine_file.h"
 
 namespace tessera::app {
 
@@ -76,11 +75,10 @@ double halo_seconds(const md::domain::Decomposition& bricks, double atoms_per_ce
 
 }  // namespace
 
-PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const std::string& machine_file) {
+PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const machine::MachineFile& map) {
   const collectives::CollectiveProblem problem{
       collectives::Operation::all_reduce, wires.n_ranks(), 0, {n_integers}, sizeof(std::int64_t), true};
-  const auto trials =
-      machine::trials_of(machine::read_machine_file(machine_file), comm::Communicator::library_version());
+  const auto trials = machine::trials_of(map, comm::Communicator::library_version());
   const auto choice = collectives::choose_by_class(problem, wires, trials);
   const auto text = [&](const std::string& name, double seconds) {
     return fmt::format("{}, {:.3g} ms for {}", name, 1e3 * seconds, size_text(collectives::bytes_of(problem)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/app/trial.h"
+#include "tessera/machine/survey/machine_file.h"
 #include "tessera/machine/wires.h"
 #include "tessera/md/plan.h"
 
@@ -45,8 +46,8 @@ struct PlannedSum {
   std::string by, why;
 };
 
-/// Plans a sum of so many integers over all ranks as a run on a map does, with the trials of this MPI library.
-PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const std::string& machine_file);
+/// Plans a sum of so many integers over all ranks as a run on a map does, with the map's trials of this MPI library.
+PlannedSum plan_sum(std::int64_t n_integers, const machine::Wires& wires, const machine::MachineFile& map);
 
 /// Says which vectors ranks with replicated data gather and sum in a step.
 std::string describe_vectors(const md::Plan& plan, std::int64_t n_atoms);
