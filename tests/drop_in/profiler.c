@@ -29,7 +29,7 @@ int MPI_Isend(const void* buffer, int count, MPI_Datatype type, int to, int tag,
 
 int MPI_Finalize(void) {
   PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0) 
+  if (rank == 0)
     printf("profiler: %d broadcasts, %d scans, %d sends; %d communicators of plans\n", n_broadcasts, n_scans, n_sends,
            n_made);
   return PMPI_Finalize();

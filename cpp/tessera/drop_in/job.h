@@ -86,8 +86,8 @@ class Job {
   bool has_report_;
   std::atomic<int> n_topologies_ = 0;
   std::atomic<std::uint64_t> n_freed_ = 1;  // communicators, so far
-  int key_ = MPI_KEYVAL_INVALID;  // of the attribute of communicators that points to their group
-  std::mutex mutex_;              // of the following
+  int key_ = MPI_KEYVAL_INVALID;            // of the attribute of communicators that points to their group
+  std::mutex mutex_;                        // of the following
   std::list<std::unique_ptr<Group>> groups_;
   Tally tally_;  // of communicators that were freed
 };

@@ -128,8 +128,8 @@ class Collectives {
               const Integers& displacements, MPI_Datatype receive_type, int root);
   int all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
                  MPI_Datatype receive_type);
-  int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
-                  const Integers& counts, const Integers& displacements, MPI_Datatype receive_type);
+  int all_gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, const Integers& counts,
+                  const Integers& displacements, MPI_Datatype receive_type);
   int all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive, std::int64_t n_receive,
                  MPI_Datatype receive_type);
   int all_to_allv(const void* send, const Integers& send_counts, const Integers& send_displacements,
@@ -148,9 +148,9 @@ class Collectives {
   /// The blocks of a call: all alike, or of a count for each rank.
   struct Blocks {
     int n = 1;
-    std::int64_t each = 0;       // elements
-    Integers counts = {};        // in its stead, in units
-    std::int64_t unit = 1;       // elements
+    std::int64_t each = 0;  // elements
+    Integers counts = {};   // in its stead, in units
+    std::int64_t unit = 1;  // elements
 
     int n_given() const { return counts ? n : 1; }  // the others are the same
     std::int64_t operator[](int i) const { return counts ? unit * counts[i] : each; }

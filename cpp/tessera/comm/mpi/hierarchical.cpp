@@ -38,7 +38,8 @@ int Collectives::collect(const Planned& planned, std::byte* output, const Elemen
     case Operation::all_gather: {
       const auto own = static_cast<std::size_t>(rank_);
       return native::gatherv(is_leader ? MPI_IN_PLACE : output + offsets[own] * element.extent, blocks[own],
-                             element.type, output, &blocks[first], &offsets[first], element.type, leader, kept_->inside);
+                             element.type, output, &blocks[first], &offsets[first], element.type, leader,
+                             kept_->inside);
     }
     case Operation::reduce:
     case Operation::all_reduce:

@@ -65,8 +65,7 @@ int Collectives::scatter(const void* send, std::int64_t n_send, MPI_Datatype sen
   const Data own{receive, n_receive, receive_type};
   const auto block = is_root ? bytes_of_data(n_send, send_type) : bytes_of_data(n_receive, receive_type);
   const auto* planned = plan_move(Operation::scatter, {n_ranks_, block}, root);
-  if (!planned)
-    return leave_to(native::scatter, send, n_send, send_type, receive, n_receive, receive_type, root);
+  if (!planned) return leave_to(native::scatter, send, n_send, send_type, receive, n_receive, receive_type, root);
   const auto& schedule = *planned->schedule;
   const auto& touched = schedule.touched(Buffer::output);
   const ElementRange mine{rank_ * block, block};
@@ -95,8 +94,7 @@ int Collectives::gather(const void* send, std::int64_t n_send, MPI_Datatype send
   const Data own{bytes_at(send), n_send, send_type};
   const auto block = is_root ? bytes_of_data(n_receive, receive_type) : bytes_of_data(n_send, send_type);
   const auto* planned = plan_move(Operation::gather, {n_ranks_, block}, root);
-  if (!planned)
-    return leave_to(native::gather, send, n_send, send_type, receive, n_receive, receive_type, root);
+  if (!planned) return leave_to(native::gather, send, n_send, send_type, receive, n_receive, receive_type, root);
   if (is_root) return all_gather_blocks(*planned, own, {bytes_at(receive), receive_type, n_receive});
   const auto& schedule = *planned->schedule;
   const auto& touched = schedule.touched(Buffer::output);
@@ -116,7 +114,8 @@ int Collectives::all_gather_blocks(const Planned& planned, const Data& own, cons
   auto* bytes = is_plain ? blocks.address : own_storage(output_, {}, {0, planned.offsets.back()});
   int code = MPI_SUCCESS;
   if (!is_in_place || !is_plain)
-    code = pack(is_in_place ? blocks[rank_] : own, bytes + planned.offsets[static_cast<std::size_t>(rank_)], kept_->messages);
+    code = pack(is_in_place ? blocks[rank_] : own, bytes + planned.offsets[static_cast<std::size_t>(rank_)],
+                kept_->messages);
   if (code == MPI_SUCCESS) code = run(planned, {nullptr, bytes, nullptr}, Element{});
   for (int rank = 0; rank < n_ranks_ && !is_plain && code == MPI_SUCCESS; ++rank)
     code = unpack(bytes + planned.offsets[static_cast<std::size_t>(rank)], blocks[rank], kept_->messages);
@@ -126,8 +125,7 @@ int Collectives::all_gather_blocks(const Planned& planned, const Data& own, cons
 int Collectives::all_gather(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
                             std::int64_t n_receive, MPI_Datatype receive_type) {
   const auto* planned = plan_move(Operation::all_gather, {n_ranks_, bytes_of_data(n_receive, receive_type)});
-  if (!planned)
-    return leave_to(native::all_gather, send, n_send, send_type, receive, n_receive, receive_type);
+  if (!planned) return leave_to(native::all_gather, send, n_send, send_type, receive, n_receive, receive_type);
   return all_gather_blocks(*planned, {bytes_at(send), n_send, send_type}, {bytes_at(receive), receive_type, n_receive});
 }
 
@@ -144,8 +142,7 @@ int Collectives::all_to_all(const void* send, std::int64_t n_send, MPI_Datatype 
                             std::int64_t n_receive, MPI_Datatype receive_type) {
   const auto block = bytes_of_data(n_receive, receive_type);
   const auto* planned = plan_move(Operation::all_to_all, {1, block});
-  if (!planned)
-    return leave_to(native::all_to_all, send, n_send, send_type, receive, n_receive, receive_type);
+  if (!planned) return leave_to(native::all_to_all, send, n_send, send_type, receive, n_receive, receive_type);
   const auto& schedule = *planned->schedule;
   const bool is_in_place = send == MPI_IN_PLACE;
   const Data all{is_in_place ? receive : bytes_at(send), n_ranks_ * (is_in_place ? n_receive : n_send),
@@ -229,8 +226,7 @@ int Collectives::scatterv(const void* send, const Integers& counts, const Intege
 }
 
 int Collectives::gatherv(const void* send, std::int64_t n_send, MPI_Datatype send_type, void* receive,
-                         const Integers& counts, const Integers& displacements, MPI_Datatype receive_type,
-                         int root) {
+                         const Integers& counts, const Integers& displacements, MPI_Datatype receive_type, int root) {
   latest_ = &unplanned_;
   if (!is_direct() || !is_rank(root))
     return native::gatherv(send, n_send, send_type, receive, counts, displacements, receive_type, root, comm_);

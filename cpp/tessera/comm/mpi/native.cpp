@@ -120,8 +120,9 @@ int all_to_all(const void* send, std::int64_t n_send, MPI_Datatype send_type, vo
                                      comm);
 }
 
-int all_to_allv(const void* send, const Counts& send_counts, const Counts& send_displacements, MPI_Datatype send_type, void* receive,
-                const Counts& receive_counts, const Counts& receive_displacements, MPI_Datatype receive_type, MPI_Comm comm) {
+int all_to_allv(const void* send, const Counts& send_counts, const Counts& send_displacements, MPI_Datatype send_type,
+                void* receive, const Counts& receive_counts, const Counts& receive_displacements,
+                MPI_Datatype receive_type, MPI_Comm comm) {
   const Array<Count> n_send(send_counts, comm), n_receive(receive_counts, comm);
   const Array<Displacement> from(send_displacements, comm), to(receive_displacements, comm);
   if (!fit(n_send, n_receive, from, to)) return too_large(comm);
@@ -147,7 +148,8 @@ int start_all_reduce(void* values, std::int64_t count, MPI_Datatype type, MPI_Op
   return TESSERA_LARGE(MPI_Iallreduce)(MPI_IN_PLACE, values, to_count(count), type, operation, comm, request);
 }
 
-int reduce_scatter(const void* send, void* receive, const Counts& counts, MPI_Datatype type, MPI_Op operation, MPI_Comm comm) {
+int reduce_scatter(const void* send, void* receive, const Counts& counts, MPI_Datatype type, MPI_Op operation,
+                   MPI_Comm comm) {
   const Array<Count> n(counts, comm);
   if (!fit(n)) return too_large(comm);
   return TESSERA_LARGE(MPI_Reduce_scatter)(send, receive, n.data(), type, operation, comm);

@@ -17,14 +17,14 @@ bool is_commutative(MPI_Op op) {
 
 /// Tells whether an operation is one of MPI's own, all of which commute.
 bool is_of_mpi(MPI_Op op) {
-  const MPI_Op predefined[]{MPI_SUM,  MPI_MAX, MPI_MIN, MPI_PROD, MPI_LAND,   MPI_BAND,
-                            MPI_LOR,  MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
+  const MPI_Op predefined[]{MPI_SUM, MPI_MAX, MPI_MIN,  MPI_PROD, MPI_LAND,   MPI_BAND,
+                            MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
   return std::find(std::begin(predefined), std::end(predefined), op) != std::end(predefined);
 }
 
 }  // namespace
 
-/// What the library would refuse, or does in another manner, is left to it.
+/// Returns what to execute; what the library would refuse, or does in another manner, is left to it.
 const Collectives::Planned* Collectives::plan_reduction(Operation operation, const Blocks& counts, MPI_Datatype type,
                                                         MPI_Op op, int root) {
   latest_ = &unplanned_;
@@ -96,12 +96,11 @@ int Collectives::reduce_blocks(const Planned& planned, const void* send, void* r
   if (code == MPI_SUCCESS) code = run(planned, {nullptr, vector, nullptr}, element, {op, planned.problem.commutative});
   if (code == MPI_SUCCESS)
     code = kept_->executor->copy(vector + mine * element.extent, bytes_at(receive),
-                           planned.problem.blocks[static_cast<std::size_t>(rank_)], element);
+                                 planned.problem.blocks[static_cast<std::size_t>(rank_)], element);
   return finish(code);
 }
 
-int Collectives::reduce_scatter(const void* send, void* receive, const Integers& counts, MPI_Datatype type,
-                                MPI_Op op) {
+int Collectives::reduce_scatter(const void* send, void* receive, const Integers& counts, MPI_Datatype type, MPI_Op op) {
   const auto* planned = plan_reduction(Operation::reduce_scatter, {n_ranks_, 0, counts}, type, op);
   if (!planned) return leave_to(native::reduce_scatter, send, receive, counts, type, op);
   return reduce_blocks(*planned, send, receive, type, op);

@@ -69,7 +69,7 @@ TEST(FftChoose, PassesTakeAsLongAsTheMapSaysThatARankCopies) {
                    bytes / machine::Wires::unmeasured_inside.bandwidth);
 }
 
-/// Four racks of two hosts with four ranks each, of which nobody measured what the processors do.
+/// Returns four racks of two hosts with four ranks each, of which nobody measured what the processors do.
 machine::Network racks() {
   machine::Network network;
   network.subnets.push_back({-1, {1, 2, 3, 4}, {}, {5e-5, 1.2e7}, machine::Medium::fabric, std::nullopt});

@@ -8,9 +8,7 @@
 namespace tessera::machine {
 namespace {
 
-Network four_hosts() {
-  return one_switch({{"a", 2, {}}, {"b", 2, {}}, {"c", 2, {}}, {"d", 2, {}}}, {5e-5, 1.2e8});
-}
+Network four_hosts() { return one_switch({{"a", 2, {}}, {"b", 2, {}}, {"c", 2, {}}, {"d", 2, {}}}, {5e-5, 1.2e8}); }
 
 TEST(SharedProcessors, AreOfHostsOfOneOperatingSystem) {
   auto network = four_hosts();
