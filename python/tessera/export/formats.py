@@ -14,20 +14,19 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tessera.constants import AMBER_PS
 from tessera.errors import InputError
 from tessera.export.structure import Structure, Texts
+from tessera.export.text import check_words, write_rows
 from tessera.select.universe import universe_of
 from tessera.system.box import lengths_and_angles
 from tessera.system.model import FloatArray
 from tessera.version import __version__
 
-_CHUNK = 100_000  # rows at a time, so that a million atoms do not live as Python objects at once
 _CIF_PLAIN = re.compile(r"[^\s_#$'\"\[\];][^\s]*")
 _CIF_RESERVED = re.compile(r"(data_|save_|loop_|stop_|global_).*|[.?]", re.IGNORECASE)
 _WIDER = "write .cif or .crd instead"
@@ -39,17 +38,6 @@ class Format:
 
     name: str
     write: Callable[[Structure, Path], list[str]]
-
-
-def check_words(format_name: str, what: str, values: Texts, width: int | None = None, advice: str = "") -> None:
-    """Raises `InputError` where a name is blank, has blanks or letters beyond ASCII, or more than `width` of them."""
-    for word in dict.fromkeys(values.tolist()):
-        if not word:
-            raise InputError(f"{format_name} needs {what}s, and one is blank; .coor, .rst7 and .ncrst hold no names")
-        if not (word.isascii() and word.isprintable() and " " not in word):
-            raise InputError(f"{format_name} takes {what}s of ASCII letters without blanks, found {word!r}")
-        if width is not None and len(word) > width:
-            raise InputError(f"{format_name} has {width} columns for {what}s, found {word!r}; {advice}")
 
 
 def _check_range(what: str, values: FloatArray, low: float, high: float, format_name: str, advice: str) -> None:
@@ -76,13 +64,6 @@ def _again(structure: Structure, atoms: int, residues: int) -> list[str]:
     if structure.residue_number.max() > residues:
         notes.append(f"its residue numbers begin again at 0 after {residues:,}")
     return notes
-
-
-def write_rows(file: IO[str], pattern: str, *columns: NDArray[Any]) -> None:
-    """Writes a line for each row of the columns."""
-    for begin in range(0, len(columns[0]), _CHUNK):
-        part = [column[begin : begin + _CHUNK].tolist() for column in columns]
-        file.writelines(pattern % row for row in zip(*part))
 
 
 def _write_pdb(structure: Structure, path: Path) -> list[str]:
