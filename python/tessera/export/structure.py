@@ -118,6 +118,13 @@ def _texts(values: Iterable[Any], blank: str = "") -> Texts:
     return np.array([text.strip() or blank for text in texts], object)
 
 
+def symbols(atomic_number: NDArray[np.int32], unknown: str = "") -> Texts:
+    """Returns the symbols of the elements by atomic number, up to the highest of these."""
+    from MDAnalysis.guesser.tables import Z2SYMB
+
+    return np.array([Z2SYMB.get(number, unknown) for number in range(int(atomic_number.max()) + 1)], object)
+
+
 def _number_shifts(system: System, template: IdArray) -> IdArray:
     """Returns what is added to a template's residue numbers, (instances,).
 
