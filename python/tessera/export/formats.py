@@ -76,11 +76,13 @@ def _write_pdb(structure: Structure, path: Path) -> list[str]:
     if structure.box is not None:
         _check_range("box edge", structure.box, -9999, 99999, "PDB", _WIDER)
     notes = _again(structure, 99_999, 9_999)
-    long = [name for name in dict.fromkeys(structure.segment.tolist()) if len(name) > 4]
+    segments = list(dict.fromkeys(structure.segment.tolist()))
+    long = [name for name in segments if len(name) > 4]
     if long:
-        notes.append(f"its four columns for segments cut names such as {long[0]}; chain letters tell segments apart")
-    if len(dict.fromkeys(structure.segment.tolist())) > 62:
-        notes.append("its chain letters repeat after 62 segments")
+        apart = "; chain letters tell segments apart" if len(segments) <= 62 else ""
+        notes.append(f"its four columns for segments cut names such as {long[0]}{apart}")
+    if len(segments) > 62:
+        notes.append("its chain letters repeat after 62 segments; .cif has a chain for each")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the file does not hold
         with PDBWriter(str(path), bonds=None, remarks=structure.title[:50]) as writer:

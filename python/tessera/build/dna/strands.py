@@ -126,7 +126,7 @@ def _of_system(path: Path) -> Atoms:
     residue_name, residue, chain = (
         texts[found.residue].astype(str) for texts in (found.residue_name, found.residue_labels(), found.chain)
     )
-    piece = np.searchsorted(system.instances()[1], np.arange(found.n_atoms), side="right")
+    piece = np.searchsorted(system.molecule_starts(), np.arange(found.n_atoms), side="right")
     name, line = found.name.astype(str), np.full(found.n_atoms, -1)
     return Atoms(path.name, name, residue_name, residue, chain, piece, found.position, line)
 
