@@ -49,6 +49,10 @@ class Copies:
         )
 
     @property
+    def n_atoms(self) -> int:
+        return math.prod(self.count) * self.original.n_atoms
+
+    @property
     def _box(self) -> FloatArray:
         return np.asarray(self.original.box * np.array(self.count, np.float64)[:, None])
 
@@ -67,21 +71,20 @@ class Copies:
 
     def file_bytes(self) -> int:
         """Returns about how long the system file will be."""
-        atoms = math.prod(self.count) * self.original.n_atoms
-        return atoms * (BYTES_OF_ATOM if self.original.velocity is None else BYTES_OF_ATOM_WITH_VELOCITY)
+        return self.n_atoms * (BYTES_OF_ATOM if self.original.velocity is None else BYTES_OF_ATOM_WITH_VELOCITY)
 
     def least_memory(self, processes: int = 1) -> int:
         """Returns the bytes of memory without which no part can be made: those of the original and a row of blocks."""
-        columns = int(np.prod(block_grid(reduced(self._box), self.system.n_atoms)[:2].astype(np.int64)))
+        columns = int(np.prod(block_grid(reduced(self._box), self.n_atoms)[:2].astype(np.int64)))
         return (BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms) + BYTES_PER_ATOM * processes * (
-            self.system.n_atoms // columns
+            self.n_atoms // columns
         )
 
     def parts(self, memory: int, processes: int = 1, workers: int = 1) -> Parts:
         """Returns the atoms in parts of which this many `processes` can each make one in about `memory` bytes together,
         and no fewer than `workers` of them if there are so many rows of blocks."""
         groups = _Groups.of(self)
-        n_atoms = self.system.n_atoms
+        n_atoms = self.n_atoms
         grid = block_grid(groups.box, n_atoms)
         left = memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms
         at_once = min(left // (BYTES_PER_ATOM * processes), -(-n_atoms // workers))
