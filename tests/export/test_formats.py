@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tessera.build.replicate import replicate
 from tessera.build.water import make_water
 from tessera.errors import InputError
 from tessera.export.configuration import Configuration
 from tessera.export.files import SUFFIXES, write_all
+from tessera.export.mmcif import quoted, write_mmcif
 from tessera.export.structure import Structure
 from tessera.prepare.coordinates import read_coordinates
+from tessera.prepare.coordinates.pdb import words_of
 from tessera.prepare.psf import read_psf
 from tessera.system import System
 from tests.support.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr
@@ -113,6 +118,45 @@ def test_openmm_reads_mmcif(folder: Path, written: Structure, source: Any) -> No
     box = np.asarray(file.topology.getPeriodicBoxVectors()._value) * 10
     np.testing.assert_allclose(box, np.eye(3) * 62.23, atol=5.1e-5)
     assert atoms[0].element.symbol == "N"
+
+
+def test_mdtraj_and_parmed_read_mmcif(folder: Path, written: Structure, tmp_path: Path) -> None:
+    parmed = pytest.importorskip("parmed")
+    some = written.subset(np.arange(3000))
+    write_mmcif(some, tmp_path / "x.cif")
+    found = parmed.read_CIF(str(tmp_path / "x.cif"))
+    assert [atom.name for atom in found.atoms] == some.name.tolist()
+    assert [residue.name for residue in found.residues] == some.residue_name.tolist()
+    np.testing.assert_allclose(found.coordinates, some.position, rtol=0, atol=DIGITS[".cif"])
+    mdtraj = pytest.importorskip("mdtraj")
+    whole = mdtraj.load(str(folder / "x.cif"))
+    assert whole.n_residues == len(written.residue_name)
+    np.testing.assert_allclose(whole.xyz[0] * 10, written.position, rtol=0, atol=DIGITS[".cif"] + 1e-5)
+
+
+MARKS = st.text(st.sampled_from("'\"_#;$[]?.aH5 loop"), min_size=1, max_size=7).map(lambda text: text.replace(" ", ""))
+
+
+@given(words=st.lists(MARKS.filter(bool), min_size=2, max_size=5))
+def test_readers_of_mmcif_take_quotes_as_written(words: list[str]) -> None:
+    """Any words between others on a line, also with quotes of both kinds inside."""
+    from openmm.app.internal.pdbx.reader.PdbxReader import PdbxReader
+
+    words = [word for word in words if not word.lower().startswith(("loop", "_"))] or ["'\""]
+    marked = quoted(words)
+    line = " ".join(["ATOM", *(marked[word] for word in words), "1"])
+    blocks: list[Any] = []
+    columns = "".join(f"_atom_site.c{i}\n" for i in range(len(words) + 2))
+    PdbxReader(io.StringIO(f"data_x\nloop_\n{columns}{line}\n#\n")).read(blocks)
+    assert list(blocks[0].getObj("atom_site").getRowList()[0]) == ["ATOM", *words, "1"]
+    assert words_of(line) == ["ATOM", *words, "1"]
+
+
+def test_prepare_reads_primes_in_names_of_mmcif(tmp_path: Path) -> None:
+    exported(with_names(atom_name=np.array(["O5'", "H5'", "H5''"]))(), tmp_path, ".cif")
+    assert "\"H5''\"" in (tmp_path / "x.cif").read_text()
+    found = read_coordinates(tmp_path / "x.cif").name
+    assert found is not None and found[:3].tolist() == [b"O5'", b"H5'", b"H5''"]
 
 
 def test_parmed_reads_restarts(folder: Path, written: Structure) -> None:
@@ -288,7 +332,6 @@ def with_names(**changes: Any) -> Callable[[], System]:
         (with_names(atom_name=np.array(["O H", "H1", "H2"])), ".cif", "ASCII letters without blanks, found 'O H'"),
         (with_names(residue_name=np.array(["Hüh"])), ".pdb", "ASCII letters without blanks, found 'Hüh'"),
         (with_names(residue_number=np.array([-1000])), ".pdb", "residue numbers below -999, found -1000"),
-        (with_names(atom_name=np.array(["'\"", "H1", "H2"])), ".cif", "can't quote the atom name"),
         (with_names(charge=np.array([100.0, 1, 1])), ".psf", "no columns for charges of 100 e"),
     ],
 )

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 import tessera
+from bench.common.polymer import make_polymer
 from tessera.build.water import make_water
 from tessera.errors import InputError
 from tessera.export.checkpoint import VERSION, read_checkpoint, read_header
 from tessera.export.configuration import LAST, read_configuration
+from tessera.export.structure import structure_of
 from tessera.system import write
+from tessera.system.layout import joined
 from tests.support.checkpoints import with_header
+from tests.systems.test_layout import in_units
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -201,3 +205,19 @@ def test_fingerprints_are_in_the_header(copy: Path) -> None:
 
     header = read_header(copy / "checkpoint.tck")
     assert set(_parts(make_water(24))) <= set(header["settings"]["input.system"])
+
+
+def test_a_run_of_units_shows_whole_molecules(tmp_path: Path) -> None:
+    """Its checkpoint fits its system file, and molecules are in one piece as if they were written whole."""
+    path, run = tmp_path / "units.tsr", settings(tmp_path / "run", "dcd")
+    write(in_units(make_polymer([200, 100], ions=2), []), path)
+    run["dynamics"] = {"steps": 10, "timestep": 0.2, "constraints": "none"}
+    tessera.Simulation(path, run).run()
+    found = read_configuration(tmp_path / "run").system
+    assert len(found.chains) == 2 and found.n_molecules == 8
+    shown, whole = (structure_of(system, "") for system in (found, joined(found)))
+    assert np.array_equal(shown.position, whole.position)
+    for name in ("name", "residue_name", "residue_number", "segment"):
+        assert np.array_equal(getattr(shown, name), getattr(whole, name))
+    bonds = found.expand("bond")[0]
+    assert np.linalg.norm(np.diff(shown.position[bonds], axis=1), axis=-1).max() < 10  # not torn

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.numbering import number_residues, progressions
+from tessera.prepare.numbering import name_segments, number_residues, progressions
 from tessera.system import read, write
 from tests.prepare.test_pairing import rows, topology
 from tests.prepare.test_split import flat_of
@@ -70,3 +70,16 @@ def test_one_molecule_needs_no_rows() -> None:
     flat.add("bond", [(0, 1)])
     pieces = split(flat)
     assert not len(number_residues(flat, rows([b"A", b"B"], [3, 4]), pieces.templates, pieces.runs))
+
+
+def test_equal_molecules_keep_their_segments(tmp_path: Path) -> None:
+    flat = flat_of(["X", "Y"] * 5 + ["I"], [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])
+    flat.segment = np.array([b"PRO1"] * 2 + [b"PRO2"] * 2 + [b"PRO3"] * 4 + [b"PRO1"] * 2 + [b"ION"], "S8")
+    pieces = split(flat)
+    rows, names = name_segments(flat, pieces.templates, pieces.runs)
+    assert [(first, count, names[name]) for first, count, name in rows.tolist()] == [(1, 1, "PRO2"), (2, 2, "PRO3")]
+    flat.segment[3] = b"PRO9"  # of two segments: it keeps those of its template
+    rows, names = name_segments(flat, pieces.templates, pieces.runs)
+    assert [(first, count, names[name]) for first, count, name in rows.tolist()] == [(2, 2, "PRO3")]
+    flat.segment[:] = b"PRO1"
+    assert name_segments(flat, split(flat).templates, pieces.runs)[1] == []

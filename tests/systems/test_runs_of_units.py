@@ -12,7 +12,7 @@ import pytest
 
 from bench.common.polymer import make_polymer
 from tessera.build.replicate import copies_of
-from tessera.system import units, write
+from tessera.system import layout, write
 from tessera.traj import Trajectory
 from tests.support.programs import Run, in_turns
 from tests.support.runs import Runs, Settings
@@ -63,7 +63,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     system = make_polymer([600, 4, 500], ions=3)
     system.fraction += np.array([7, 5, 3], np.int32) << 28  # so that faces of the box cut the chains
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units, "LEAST_BYTES", 100_000)
+        patch.setattr(layout, "LEAST_BYTES", 100_000)
         write(system, folder / "units.tsr")
     write(system, folder / "whole.tsr", whole=True)
     return folder / "units.tsr", folder / "whole.tsr"
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused(
 @pytest.mark.mpi
 def test_copies(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four chains of the same units side by side."""
-    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    monkeypatch.setattr(layout, "LEAST_BYTES", 100_000)
     system = copies_of(make_polymer([600], ions=3), (2, 2, 1)).in_memory()
     write(system, tmp_path / "units.tsr")
     write(system, tmp_path / "whole.tsr", whole=True)

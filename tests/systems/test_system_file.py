@@ -243,6 +243,10 @@ def test_checking_and_writing_take_little_more_memory_than_the_system(tmp_path: 
         ("runs", [[7, 1]], "its runs name no template"),
         ("runs", [[0, -1]], "its runs name no template, or count no molecules"),
         ("residue_numbers", [[0, 10**9, 1, 1]], "it numbers 1,000,000,000 molecules"),
+        ("segments", [[0, 10**9, 0]], "it names the segment of 1,000,000,000 molecules"),
+        ("segments", [[0, 1, 0]], "the names of its segments are rows of 0"),
+        ("chains", [[0, 10**9]], "it makes a chain of 1,000,000,000 runs"),
+        ("chains", [[0, 1]], "it has 1 chains with 0 names"),
         ("id", "twice", "not those of each atom once"),
     ],
 )

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bench.common.polymer import make_polymer
 from tessera.build.replicate import copies_of
-from tessera.system import TERM_ATOMS, System, Template, Terms, VirtualSites, read, units, write
+from tessera.system import TERM_ATOMS, System, Template, Terms, VirtualSites, layout, read, units, write
+from tessera.system.layout import joined
 
 PER_ATOM = ("atom_name", "type", "charge", "mass", "atomic_number", "residue", "group")
 PER_RESIDUE = ("residue_name", "segment_name", "residue_number")
@@ -111,7 +112,7 @@ def polymer() -> System:
 
 def test_file_holds_units(polymer: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also beside small molecules and numbers of residues."""
-    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    monkeypatch.setattr(layout, "LEAST_BYTES", 100_000)
     polymer.residue_numbers = np.array([[0, 3, 7, 1], [4, 5, 20, 2], [12, 3, 1, 1]])
     write(polymer, tmp_path / "a.tsr")
     write(polymer, tmp_path / "whole.tsr", whole=True)
@@ -119,7 +120,7 @@ def test_file_holds_units(polymer: System, tmp_path: Path, monkeypatch: pytest.M
         assert file.attrs["version"] == 3 and other.attrs["version"] == 2
         assert len(file["instances/chains"]) == 2
         assert len(file["templates"]) < 4**3 + 20
-    again, whole = read(tmp_path / "a.tsr"), read(tmp_path / "whole.tsr")
+    again, whole = joined(read(tmp_path / "a.tsr")), read(tmp_path / "whole.tsr")
     order = [0, 2, 1, 3]  # chains stand behind the other templates
     assert [t.name for t in again.templates] == ["ION", "CHAIN1", "CHAIN0", "CHAIN2"]
     for one, index in zip(again.templates, order, strict=True):
@@ -132,7 +133,7 @@ def test_file_holds_units(polymer: System, tmp_path: Path, monkeypatch: pytest.M
 
 def test_copies_share_their_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies side by side are chains of the same units, and one template when they are read."""
-    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    monkeypatch.setattr(layout, "LEAST_BYTES", 100_000)
     polymer = make_polymer([1500], ions=3)
     write(polymer, tmp_path / "one.tsr")
     copies = copies_of(read(tmp_path / "one.tsr"), (2, 1, 2))
@@ -141,7 +142,7 @@ def test_copies_share_their_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with h5py.File(tmp_path / "one.tsr") as one, h5py.File(tmp_path / "four.tsr") as four:
         assert len(four["instances/chains"]) == 4
         assert len(four["templates"]) == len(one["templates"])
-    again, whole = read(tmp_path / "four.tsr"), read(tmp_path / "whole.tsr")
+    again, whole = joined(read(tmp_path / "four.tsr")), read(tmp_path / "whole.tsr")
     assert len(again.templates) == len(whole.templates) == 2
     names = [template.name for template in whole.templates]
     for template in again.templates:
@@ -151,11 +152,11 @@ def test_copies_share_their_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_copies_keep_their_residue_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(units, "LEAST_BYTES", 100_000)
+    monkeypatch.setattr(layout, "LEAST_BYTES", 100_000)
     system = copies_of(make_polymer([1500]), (3, 1, 1)).in_memory()
     system.residue_numbers = np.array([[0, 3, 1, 1500]])
     write(system, tmp_path / "a.tsr")
-    again = read(tmp_path / "a.tsr")
+    again = joined(read(tmp_path / "a.tsr"))
     assert again.runs[:, 1].tolist() == [3]
     found = {
         first + i: number + i * step for first, n, number, step in again.residue_numbers.tolist() for i in range(n)

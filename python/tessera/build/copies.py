@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tessera.system import System
 from tessera.system.blocks import Parts, Rows, block_grid, block_of
 from tessera.system.box import in_vectors, reduced
+from tessera.system.layout import first_runs, repeated
 from tessera.system.model import FloatArray, IdArray
 
 BYTES_OF_ATOM, BYTES_OF_ATOM_WITH_VELOCITY = 20, 44  # in the file
@@ -28,7 +29,8 @@ MARGIN = 1e-6  # of a box edge: how far beyond a layer atoms are looked for, bec
 @dataclass(frozen=True)
 class Copies:
     """`count` copies of `original` along its three box vectors. Each run grows in place: it has all its instances in
-    the first copy, then all in the second, and so on, so ids change but there are no more runs."""
+    the first copy, then all in the second, and so on, so ids change but there are no more runs. A chain of units is
+    followed by its copies."""
 
     original: System
     count: tuple[int, int, int]
@@ -38,17 +40,17 @@ class Copies:
     @property
     def system(self) -> System:
         """The copies without their atoms."""
-        runs = self.original.runs.copy()
-        runs[:, 1] *= int(np.prod(self.count))
         return replace(
-            self.original,
+            repeated(self.original, math.prod(self.count)),
             box=reduced(self._box),
             source=self.source,
-            runs=runs,
             fraction=np.zeros((0, 3), np.int32),
             velocity=None if self.original.velocity is None else np.zeros((0, 3)),
-            residue_numbers=np.zeros((0, 4), np.int64),
         )
+
+    @property
+    def n_atoms(self) -> int:
+        return math.prod(self.count) * self.original.n_atoms
 
     @property
     def _box(self) -> FloatArray:
@@ -69,21 +71,20 @@ class Copies:
 
     def file_bytes(self) -> int:
         """Returns about how long the system file will be."""
-        atoms = math.prod(self.count) * self.original.n_atoms
-        return atoms * (BYTES_OF_ATOM if self.original.velocity is None else BYTES_OF_ATOM_WITH_VELOCITY)
+        return self.n_atoms * (BYTES_OF_ATOM if self.original.velocity is None else BYTES_OF_ATOM_WITH_VELOCITY)
 
     def least_memory(self, processes: int = 1) -> int:
         """Returns the bytes of memory without which no part can be made: those of the original and a row of blocks."""
-        columns = int(np.prod(block_grid(reduced(self._box), self.system.n_atoms)[:2].astype(np.int64)))
+        columns = int(np.prod(block_grid(reduced(self._box), self.n_atoms)[:2].astype(np.int64)))
         return (BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms) + BYTES_PER_ATOM * processes * (
-            self.system.n_atoms // columns
+            self.n_atoms // columns
         )
 
     def parts(self, memory: int, processes: int = 1, workers: int = 1) -> Parts:
         """Returns the atoms in parts of which this many `processes` can each make one in about `memory` bytes together,
         and no fewer than `workers` of them if there are so many rows of blocks."""
         groups = _Groups.of(self)
-        n_atoms = self.system.n_atoms
+        n_atoms = self.n_atoms
         grid = block_grid(groups.box, n_atoms)
         left = memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms
         at_once = min(left // (BYTES_PER_ATOM * processes), -(-n_atoms // workers))
@@ -143,7 +144,8 @@ class _Groups:
         members = np.lexsort((ids, ids != key_of_atom, group))
         first = np.searchsorted(group[members], np.arange(len(key) + 1))
         shift = (np.stack(np.unravel_index(np.arange(int(np.prod(copies.count))), copies.count), axis=1) / count) @ turn
-        atoms = original.template_sizes()[original.runs[:, 0]] * original.runs[:, 1]
+        in_runs = original.template_sizes()[original.runs[:, 0]] * original.runs[:, 1]
+        atoms = np.add.reduceat(in_runs, first_runs(original))
         begin = np.cumsum(atoms) - atoms
         base = np.concatenate([np.arange(n) + b * len(shift) for n, b in zip(atoms, begin)])
         return cls(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from tessera.build.copies import Copies
 from tessera.errors import InputError
-from tessera.system import System, Template
-from tessera.system.model import IdArray
+from tessera.system import System
+from tessera.system.arrays import IdArray
+from tessera.system.molecules import Kind, kinds
+from tessera.system.scratch import scratch
 
 
 def copies_of(system: System, count: tuple[int, int, int]) -> Copies:
@@ -31,55 +34,56 @@ def replicate(system: System, count: tuple[int, int, int]) -> System:
 
 
 def make_whole(system: System) -> IdArray:
-    """Returns fractions (N,3) int64 that make every bond as short as its nearest image."""
+    """Returns fractions (N,3) int64 that make every bond as short as its nearest image. Raises `InputError` where a
+    molecule is bonded to its own image."""
     whole = system.fraction.astype(np.int64)
-    template, first = system.instances()
-    for index, kind in enumerate(system.templates):
-        starts = first[template == index]
-        for parents, children in _bond_levels(kind):
-            up, down = starts[:, None] + parents, starts[:, None] + children
-            whole[down] = whole[up] + _nearest(system, up, down)
-        _refuse_own_image(system, kind, starts, whole)
+    for kind in kinds(system):
+        parent = _parents(kind)
+        for rows in scratch().ranges(len(kind.starts), kind.n_atoms):
+            atoms = kind.starts[rows, None] + np.arange(kind.n_atoms)
+            whole[atoms] = _placed(system.fraction[atoms], parent)
+        _refuse_own_image(system, kind, whole)
     return whole
 
 
-def _nearest(system: System, up: IdArray, down: IdArray) -> IdArray:
+def _nearest(fraction: NDArray[np.int32], up: IdArray, down: IdArray) -> IdArray:
     # The difference of two wrapped integers, wrapped again, is the nearest image.
-    return (system.fraction[down] - system.fraction[up]).astype(np.int64)
+    return (fraction[down] - fraction[up]).astype(np.int64)
 
 
-def _bond_levels(template: Template) -> list[tuple[IdArray, IdArray]]:
-    """Returns (parents, children) pairs level by level from the lowest atom of each bonded component."""
-    n, bonds = template.n_atoms, template.links()
-    if not len(bonds):
-        return []
-    data = np.ones(len(bonds), np.int8)
-    graph = sparse.csr_array((data, (bonds[:, 0], bonds[:, 1])), shape=(n, n))
-    _, component = csgraph.connected_components(graph, directed=False)
-    roots = np.unique(component, return_index=True)[1]
-    both = np.concatenate([bonds, bonds[:, ::-1]]).astype(np.int64)
-    seen = np.zeros(n, bool)
-    seen[roots] = True
-    is_front = seen.copy()
-    levels: list[tuple[IdArray, IdArray]] = []
-    while True:
-        edges = both[is_front[both[:, 0]] & ~seen[both[:, 1]]]
-        if not len(edges):
-            return levels
-        children, chosen = np.unique(edges[:, 1], return_index=True)
-        levels.append((edges[chosen, 0], children))
-        seen[children] = True
-        is_front[:] = False
-        is_front[children] = True
+def _parents(kind: Kind) -> IdArray:
+    """Returns for each atom (n,) one that it is linked to and that is nearer to the lowest atom of its piece; this
+    atom's own number for the lowest."""
+    n, links = kind.n_atoms, kind.links
+    graph = sparse.csr_array((np.ones(len(links), np.int8), links.T), shape=(n, n))
+    _, piece = csgraph.connected_components(graph, directed=False)
+    roots = np.unique(piece, return_index=True)[1]
+    # One more atom, which all roots are linked to, makes one piece of all.
+    ends = np.concatenate([links, np.stack([roots, np.full(len(roots), n)], axis=1)]).T
+    joined = sparse.csr_array((np.ones(ends.shape[1], np.int8), ends), shape=(n + 1, n + 1))
+    _, parent = csgraph.breadth_first_order(joined, n, directed=False)
+    parent[roots] = roots
+    return np.asarray(parent[:n], np.int64)
 
 
-def _refuse_own_image(system: System, template: Template, starts: IdArray, whole: IdArray) -> None:
-    bonds = template.links()
-    if not len(bonds):
-        return
-    up, down = starts[:, None] + bonds[:, 0], starts[:, None] + bonds[:, 1]
-    if (whole[down] - whole[up] != _nearest(system, up, down)).any():
-        raise InputError(
-            f"a molecule of kind {template.name} is bonded to its own periodic image; "
-            "replicate the inputs before preparing them instead"
-        )
+def _placed(fraction: NDArray[np.int32], parent: IdArray) -> IdArray:
+    """Returns fractions (molecules,n,3) of atoms that are each near their parent, the roots as they are.
+
+    Steps to parents become those to their parents, and so on, so that a chain of n atoms takes log₂(n) rounds.
+    """
+    steps = (fraction - fraction[:, parent]).astype(np.int64)  # wrapped: the nearest image
+    ancestor = parent
+    while not np.array_equal(further := ancestor[ancestor], ancestor):
+        steps += steps[:, ancestor]
+        ancestor = further
+    return np.asarray(fraction[:, ancestor] + steps, np.int64)
+
+
+def _refuse_own_image(system: System, kind: Kind, whole: IdArray) -> None:
+    for rows in scratch().ranges(len(kind.starts), kind.n_atoms):
+        up, down = (kind.starts[rows, None] + ends for ends in kind.links.T)
+        if (whole[down] - whole[up] != _nearest(system.fraction, up, down)).any():
+            raise InputError(
+                f"a molecule of kind {kind.name} is bonded to its own periodic image; "
+                "replicate the inputs before preparing them instead"
+            )

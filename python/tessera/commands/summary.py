@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from tessera.commands.peaks import memory_text
 from tessera.system import System
 from tessera.system.box import describe_box
+from tessera.system.layout import unit_templates
 from tessera.system.model import BOND_KINDS, IdArray
 
 
@@ -22,18 +24,20 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
             "name": t.name,
             "atoms": t.n_atoms,
             "instances": int(c),
+            "unit": bool(is_unit),
             "virtual_sites": len(t.virtual_sites),
             "rigid_water": t.rigid_water,
             "always_rigid": t.always_rigid,
             "flexible": t.flexible,
         }
-        for t, c in zip(system.templates, count)
+        for t, c, is_unit in zip(system.templates, count, unit_templates(system), strict=True)
     ]
     return {
         "system": str(path),
         "atoms": system.n_atoms,
-        "molecules": system.n_instances,
+        "molecules": system.n_molecules,
         "templates": templates,
+        "chains": dict(Counter(map(str, system.chain_name))),
         "box": system.box.tolist(),
         "periodic": system.periodic,
         "net_charge": round(system.net_charge(), 6) + 0.0,
@@ -60,15 +64,18 @@ def summary(system: System, path: Path, seconds: float) -> dict[str, Any]:
 def describe(facts: dict[str, Any]) -> str:
     """Returns a few lines of text from the dictionary."""
     templates = facts["templates"]
-    parts = [f"{t['name']} × {t['instances']:,}" for t in templates[:6]]
-    if len(templates) > 6:
-        parts.append(f"… {len(templates) - 6} more")
+    kinds = [(t["name"], t["instances"]) for t in templates if not t["unit"]] + list(facts["chains"].items())
+    parts = [f"{name} × {count:,}" for name, count in kinds[:6]]
+    if len(kinds) > 6:
+        parts.append(f"… {len(kinds) - 6} more")
+    units = sum(t["unit"] for t in templates)
     terms = ", ".join(f"{name} {count:,}" for name, count in facts["terms"].items())
     return "\n".join(
         [
             f"{facts['system']}: {facts['atoms']:,} atoms in {facts['molecules']:,} molecules "
-            f"of {len(templates)} {'kind' if len(templates) == 1 else 'kinds'}",
+            f"of {len(kinds)} {'kind' if len(kinds) == 1 else 'kinds'}",
             f"  kinds   {', '.join(parts)}",
+            *([f"  units   {units:,} kinds, of which chains consist"] if units else []),
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",
             *([f"  rigid   {_rigid_text(facts['rigid'])}"] if not facts["terms"].keys().isdisjoint(BOND_KINDS) else []),

@@ -1,35 +1,33 @@
 """Writers of coordinates by the ending of the name, and what each format can't hold.
 
-MDAnalysis writes PDB and GRO, OpenMM mmCIF, SciPy NetCDF. What they would cut, wrap or spill into the next column
-without a word is refused here first. AMBER's text, CHARMM's cards and NAMD's binary are ours: MDAnalysis keeps
-positions in single precision, of which these formats hold more, and joins neighbours of the same residue number; ParmEd
-loops over atoms, has only NetCDF's offsets of 32 bits without a further package, and complains of a full disk twice.
+MDAnalysis writes PDB and GRO, SciPy NetCDF. What they would cut, wrap or spill into the next column without a word is
+refused here first. AMBER's text, CHARMM's cards, NAMD's binary and mmCIF are ours: MDAnalysis keeps positions in single
+precision, of which the first three hold more, and joins neighbours of the same residue number; ParmEd and OpenMM, which
+write mmCIF, make objects of atoms; ParmEd has only NetCDF's offsets of 32 bits without a further package, and complains
+of a full disk twice.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tessera.constants import AMBER_PS
 from tessera.errors import InputError
+from tessera.export import mmcif
 from tessera.export.structure import Structure, Texts
+from tessera.export.text import check_words, write_rows
 from tessera.select.universe import universe_of
 from tessera.system.box import lengths_and_angles
 from tessera.system.model import FloatArray
 from tessera.version import __version__
 
-_CHUNK = 100_000  # rows at a time, so that a million atoms do not live as Python objects at once
-_CIF_PLAIN = re.compile(r"[^\s_#$'\"\[\];][^\s]*")
-_CIF_RESERVED = re.compile(r"(data_|save_|loop_|stop_|global_).*|[.?]", re.IGNORECASE)
 _WIDER = "write .cif or .crd instead"
 
 
@@ -39,17 +37,6 @@ class Format:
 
     name: str
     write: Callable[[Structure, Path], list[str]]
-
-
-def check_words(format_name: str, what: str, values: Texts, width: int | None = None, advice: str = "") -> None:
-    """Raises `InputError` where a name is blank, has blanks or letters beyond ASCII, or more than `width` of them."""
-    for word in dict.fromkeys(values.tolist()):
-        if not word:
-            raise InputError(f"{format_name} needs {what}s, and one is blank; .coor, .rst7 and .ncrst hold no names")
-        if not (word.isascii() and word.isprintable() and " " not in word):
-            raise InputError(f"{format_name} takes {what}s of ASCII letters without blanks, found {word!r}")
-        if width is not None and len(word) > width:
-            raise InputError(f"{format_name} has {width} columns for {what}s, found {word!r}; {advice}")
 
 
 def _check_range(what: str, values: FloatArray, low: float, high: float, format_name: str, advice: str) -> None:
@@ -78,13 +65,6 @@ def _again(structure: Structure, atoms: int, residues: int) -> list[str]:
     return notes
 
 
-def write_rows(file: IO[str], pattern: str, *columns: NDArray[Any]) -> None:
-    """Writes a line for each row of the columns."""
-    for begin in range(0, len(columns[0]), _CHUNK):
-        part = [column[begin : begin + _CHUNK].tolist() for column in columns]
-        file.writelines(pattern % row for row in zip(*part))
-
-
 def _write_pdb(structure: Structure, path: Path) -> list[str]:
     from MDAnalysis.coordinates.PDB import PDBWriter
 
@@ -96,11 +76,13 @@ def _write_pdb(structure: Structure, path: Path) -> list[str]:
     if structure.box is not None:
         _check_range("box edge", structure.box, -9999, 99999, "PDB", _WIDER)
     notes = _again(structure, 99_999, 9_999)
-    long = [name for name in dict.fromkeys(structure.segment.tolist()) if len(name) > 4]
+    segments = list(dict.fromkeys(structure.segment.tolist()))
+    long = [name for name in segments if len(name) > 4]
     if long:
-        notes.append(f"its four columns for segments cut names such as {long[0]}; chain letters tell segments apart")
-    if len(dict.fromkeys(structure.segment.tolist())) > 62:
-        notes.append("its chain letters repeat after 62 segments")
+        apart = "; chain letters tell segments apart" if len(segments) <= 62 else ""
+        notes.append(f"its four columns for segments cut names such as {long[0]}{apart}")
+    if len(segments) > 62:
+        notes.append("its chain letters repeat after 62 segments; .cif has a chain for each")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what the file does not hold
         with PDBWriter(str(path), bonds=None, remarks=structure.title[:50]) as writer:
@@ -121,50 +103,6 @@ def _write_gro(structure: Structure, path: Path) -> list[str]:
             writer.write(universe_of(structure).atoms)
     notes = ["it has no columns for the insertion codes of residues"] if structure.insertion.any() else []
     return [*_again(structure, 99_999, 99_999), *notes]
-
-
-def _cif_words(what: str, values: Iterable[str]) -> dict[str, str]:
-    """Returns the values as mmCIF has them: quoted where a reader would take them for something else."""
-    words = {}
-    for value in dict.fromkeys(values):
-        if _CIF_PLAIN.fullmatch(value) and not _CIF_RESERVED.fullmatch(value):
-            words[value] = value
-            continue
-        quote = next((mark for mark in "'\"" if mark not in value), None)
-        if quote is None:
-            raise InputError(f"mmCIF can't quote the {what} {value!r}, which holds both kinds of quotes")
-        words[value] = f"{quote}{value}{quote}"
-    return words
-
-
-def _write_cif(structure: Structure, path: Path) -> list[str]:
-    from openmm import Vec3, unit
-    from openmm.app import Element, PDBxFile, Topology
-
-    for what, values in (
-        ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
-    ):  # fmt: skip
-        check_words("mmCIF", what, values)
-    names = _cif_words("atom name", structure.name.tolist())
-    residue_names = _cif_words("residue name", structure.residue_name.tolist())
-    segments = _cif_words("segment", structure.segment.tolist())
-    numbers = np.unique(structure.atomic_number).tolist()
-    elements = {number: Element.getByAtomicNumber(number) if number else None for number in numbers}
-    topology, residues, before = Topology(), [], None
-    chain: Any = None
-    columns = (structure.segment, structure.residue_name, structure.residue_number.tolist(), structure.insertion)
-    for segment, name, number, code in zip(*columns):
-        if segment != before:
-            chain, before = topology.addChain(segments[segment]), segment
-        residues.append(topology.addResidue(residue_names[name], chain, str(number), code))
-    for name, number, residue in zip(structure.name, structure.atomic_number.tolist(), structure.residue.tolist()):
-        topology.addAtom(names[name], elements[number], residues[residue])
-    if structure.box is not None:
-        vectors = [Vec3(*row) for row in (structure.box / 10).tolist()]
-        topology.setPeriodicBoxVectors(vectors * unit.nanometer)
-    with path.open("w") as file:
-        PDBxFile.writeFile(topology, structure.position * unit.angstrom, file, keepIds=True)
-    return []
 
 
 def _write_rst7(structure: Structure, path: Path) -> list[str]:
@@ -282,7 +220,7 @@ def _write_coor(structure: Structure, path: Path) -> list[str]:
 #: by the ending of a name; PSF, which needs the terms of a system, is in psf.py
 FORMATS = {
     ".pdb": Format("PDB", _write_pdb),
-    ".cif": Format("mmCIF", _write_cif),
+    ".cif": Format(mmcif.NAME, mmcif.write_mmcif),
     ".gro": Format("GROMACS GRO", _write_gro),
     ".crd": Format("CHARMM extended CRD", _write_crd),
     ".coor": Format("NAMD binary", _write_coor),

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.errors import InputError
-from tessera.export.formats import check_words, write_rows
 from tessera.export.structure import Structure, terms
+from tessera.export.text import check_words, write_rows
 from tessera.system import System
 
 NAME = "PSF"

@@ -13,8 +13,10 @@ from scipy.sparse import csgraph
 
 from tessera.build.replicate import make_whole
 from tessera.errors import InputError
-from tessera.system import System, Template
+from tessera.system import System
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
+from tessera.system.molecules import Kind, kinds
+from tessera.system.scratch import scratch
 
 NO_SEGMENT = "SYS"
 _CHAINS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -94,6 +96,10 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
         by_residue["segment"][residues] = _texts(kind.segment_name, NO_SEGMENT)
         residue[atoms] = first_residue[which, None] + kind.residue
         number[residues] = shift[which, None] + kind.residue_number
+    begin_residue = np.append(first_residue, total)
+    names = _texts(system.segment_name, NO_SEGMENT)
+    for begin, count, name in system.segments.tolist():
+        by_residue["segment"][begin_residue[begin] : begin_residue[begin + count]] = names[name]
     return Structure(
         ids=np.arange(n),
         **by_atom,
@@ -116,6 +122,13 @@ def _texts(values: Iterable[Any], blank: str = "") -> Texts:
     """Returns values as texts: systems that were read have texts, those just made may have bytes."""
     texts = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
     return np.array([text.strip() or blank for text in texts], object)
+
+
+def symbols(atomic_number: NDArray[np.int32], unknown: str = "") -> Texts:
+    """Returns the symbols of the elements by atomic number, up to the highest of these."""
+    from MDAnalysis.guesser.tables import Z2SYMB
+
+    return np.array([Z2SYMB.get(number, unknown) for number in range(int(atomic_number.max()) + 1)], object)
 
 
 def _number_shifts(system: System, template: IdArray) -> IdArray:
@@ -155,23 +168,22 @@ def _whole_positions(system: System) -> FloatArray:
     except InputError as error:
         reason = str(error).split(";")[0]
         raise InputError(f"{reason} and has no ends: --wrap atoms writes each atom in the box") from None
-    template, first = system.instances()
-    for index, kind in enumerate(system.templates):
-        starts = first[template == index]
+    for kind in kinds(system):
         order, begin, piece = _pieces(kind)
-        atoms = starts[:, None] + order
-        block = whole[atoms]
-        centre = np.add.reduceat(block, begin, axis=1) / np.diff(np.append(begin, len(order)))[None, :, None]
-        turns = np.rint(centre * 2.0**-32).astype(np.int64) << 32
-        whole[atoms] = block - turns[:, piece]
+        for rows in scratch().ranges(len(kind.starts), kind.n_atoms):
+            atoms = kind.starts[rows, None] + order
+            block = whole[atoms]
+            centre = np.add.reduceat(block, begin, axis=1) / np.diff(np.append(begin, len(order)))[None, :, None]
+            turns = np.rint(centre * 2.0**-32).astype(np.int64) << 32
+            whole[atoms] = block - turns[:, piece]
     return np.asarray((whole * 2.0**-32) @ system.box)
 
 
-def _pieces(template: Template) -> tuple[IdArray, IdArray, IdArray]:
+def _pieces(kind: Kind) -> tuple[IdArray, IdArray, IdArray]:
     """Returns atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of
     each."""
-    n, bonds = template.n_atoms, template.links()
-    graph = sparse.csr_array((np.ones(len(bonds), np.int8), (bonds[:, 0], bonds[:, 1])), shape=(n, n))
+    n, links = kind.n_atoms, kind.links
+    graph = sparse.csr_array((np.ones(len(links), np.int8), links.T), shape=(n, n))
     _, label = csgraph.connected_components(graph, directed=False)
     order = np.argsort(label, kind="stable")
     piece = label[order].astype(np.int64)
@@ -186,22 +198,21 @@ def terms(system: System, ids: IdArray) -> dict[str, IdArray]:
     """
     row = np.full(system.n_atoms, -1, np.int64)
     row[ids] = np.arange(len(ids))
-    kinds = {
+    members_of = {
         "bond": BOND_KINDS,
         "angle": ("angle", "angle_cosine"),
         "dihedral": ("dihedral", "dihedral_rb"),
         "improper": ("improper_harmonic", "improper_periodic"),
         "cmap": ("cmap",),
     }
-    template, first = system.instances()
     found = {}
-    for name, members in kinds.items():
+    for name, members in members_of.items():
         parts = []
-        for index, kind in enumerate(system.templates):
+        for starts, kind in zip(system.starts(), system.templates, strict=True):
             atoms = np.concatenate([kind.term(member).atoms for member in members]).astype(np.int64)
             _, chosen = np.unique(atoms, axis=0, return_index=True)
             local = atoms[np.sort(chosen)]
-            parts.append(row[first[template == index][:, None, None] + local].reshape(-1, local.shape[1]))
+            parts.append(row[starts[:, None, None] + local].reshape(-1, local.shape[1]))
         everything = np.concatenate(parts)
         found[name] = everything[(everything >= 0).all(axis=1)]
     return found

@@ -15,7 +15,7 @@ from tessera.errors import InputError
 from tessera.prepare.coordinates import Coordinates
 from tessera.prepare.flat import FlatTopology
 from tessera.prepare.molecule import complete
-from tessera.prepare.numbering import number_residues
+from tessera.prepare.numbering import name_segments, number_residues
 from tessera.system import USUAL_LENNARD_JONES, ForceField, LennardJones, System, Template
 from tessera.system.blocks import FASTEST, times, to_fraction, too_fast
 from tessera.system.box import heights, placed, with_images
@@ -64,6 +64,7 @@ def assemble(
     place = choose_box(coordinates, box, vacuum, origin.coordinates)
     complete(templates, field, held)
     residue_numbers = number_residues(flat, coordinates, templates, runs)
+    segments, segment_name = name_segments(flat, templates, runs)
     fraction, velocity = place.put(coordinates)
     coordinates.clear()
     flat.keep_names()
@@ -84,6 +85,8 @@ def assemble(
         velocity=velocity,
         origin=np.zeros(3) if place.centre is None else place.centre,
         residue_numbers=residue_numbers,
+        segments=segments,
+        segment_name=segment_name,
         notes=[*notes, *place.notes],
     )
     place_virtual_sites(flat, system)

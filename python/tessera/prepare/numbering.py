@@ -1,4 +1,4 @@
-"""Stores the input's residue numbers of molecules that share a template, for messages, in as few rows as possible, and
+"""Stores the input's residue numbers and segments of molecules that share a template, in as few rows as possible, and
 names atoms by their numbers."""
 
 from __future__ import annotations
@@ -40,6 +40,31 @@ def number_residues(flat: FlatTopology, found: Coordinates, templates: list[Temp
             numbers = flat.residue_number[first[start : start + count]].astype(np.int64)
             rows += [(start + at, n, number, step) for at, n, number, step in progressions(numbers)]
     return np.array(rows, np.int64).reshape(-1, 4)
+
+
+def name_segments(flat: FlatTopology, templates: list[Template], runs: IdArray) -> tuple[IdArray, list[str]]:
+    """Returns rows (K,3) of first instance, count and name, and the names, where molecules that share a template are in
+    other segments than it says.
+
+    A molecule whose atoms are in several segments keeps the names of its template.
+    """
+    template = np.repeat(runs[:, 0], runs[:, 1])
+    sizes = np.array([t.n_atoms for t in templates], np.int64)[template]
+    first = np.cumsum(sizes) - sizes
+    segment = flat.segment[first]
+    known = np.array([t.segment_name[0] for t in templates], flat.segment.dtype)
+    has_one = np.array([len(set(t.segment_name.tolist())) == 1 for t in templates], bool)
+    other = np.flatnonzero((segment != known[template]) & has_one[template])
+    if len(other):
+        change = np.append(0, np.cumsum(flat.segment[1:] != flat.segment[:-1]))
+        other = other[change[first[other]] == change[first[other] + sizes[other] - 1]]
+    if not len(other):
+        return np.zeros((0, 3), np.int64), []
+    names, row = np.unique(segment[other], return_inverse=True)
+    begins = np.flatnonzero(np.append(True, (np.diff(other) != 1) | (np.diff(row) != 0)))
+    counts = np.diff(np.append(begins, len(other)))
+    rows = np.stack([other[begins], counts, row.reshape(-1)[begins]], axis=1).astype(np.int64)
+    return rows, [name.decode("utf-8", "replace") for name in names.tolist()]
 
 
 def _say_nothing(numbers: np.ndarray) -> bool:

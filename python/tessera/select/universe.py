@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tessera.errors import SENSELESS, InputError
-from tessera.export.structure import Structure, terms
+from tessera.export.structure import Structure, symbols, terms
 from tessera.system import System
 from tessera.system.model import IdArray
 
@@ -17,7 +17,6 @@ from tessera.system.model import IdArray
 def universe_of(structure: Structure) -> Any:
     """Returns an MDAnalysis Universe; it keeps positions in single precision."""
     import MDAnalysis
-    from MDAnalysis.guesser.tables import Z2SYMB
     from MDAnalysis.lib.mdamath import triclinic_box
 
     segments, segment = np.unique(structure.segment.astype(str), return_inverse=True)
@@ -30,13 +29,12 @@ def universe_of(structure: Structure) -> Any:
         trajectory=True,
         velocities=structure.velocity is not None,
     )
-    symbols = np.array([Z2SYMB.get(number, "") for number in range(int(structure.atomic_number.max()) + 1)], object)
     for name, values in (
         ("names", structure.name),
         ("types", structure.type),
         ("charges", structure.charge),
         ("masses", structure.mass),
-        ("elements", symbols[structure.atomic_number]),
+        ("elements", symbols(structure.atomic_number)[structure.atomic_number]),
         ("chainIDs", structure.chain[structure.residue]),
         ("resnames", structure.residue_name),
         ("resids", structure.residue_number),

@@ -20,8 +20,8 @@ from tessera.errors import InputError
 from tessera.files import replaced
 from tessera.ranks import ALONE, Ranks
 from tessera.system import hdf5
-from tessera.system.arrays import IdArray
 from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order
+from tessera.system.layout import divided, joined
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     PAIR_PARAMETERS,
@@ -34,13 +34,12 @@ from tessera.system.model import (
     Terms,
 )
 from tessera.system.scratch import scratch
-from tessera.system.units import Divided, divided, of_whole_molecules
 from tessera.system.validate import check_system, check_velocities
 from tessera.system.virtual_sites import VirtualSites
 from tessera.version import __version__
 
 FORMAT = "tessera-system"
-VERSION = 3  # of files with chains; all others are of version 2, which older programs read
+VERSIONS = (2, 3, 4)  # 3 with chains, 4 with names of segments by instance: each file has the oldest that can hold it
 
 TEXTS = ("atom_name", "residue_name", "segment_name")
 INTEGERS = ("type", "atomic_number", "residue", "residue_number", "group")
@@ -54,7 +53,7 @@ SITE_COLUMNS = {
     "weights": ((3,), np.float64),
 }
 KNOWN_NAME = re.compile(
-    r"/(box|forcefield|templates|instances(/(runs|residue_numbers|chains|chain_name))?|coordinates"
+    r"/(box|forcefield|templates|instances(/(runs|residue_numbers|chains|chain_name|segments|segment_name))?|coordinates"
     r"|coordinates/(id|fraction|velocity|block_grid|block_offset)"
     r"|forcefield/(type_name|type_lj|nbfix_types|nbfix_lj|nbfix_ab|{terms})"
     r"|forcefield/pair_(tables|potential_(types|kind|parameter))"
@@ -77,7 +76,7 @@ def write(
 
     `parts` are the atoms where they are not in `system`, because they need not all be in memory at once. `ranks` make
     and write them together: collective. `report` gets the number of atoms that are written, from time to time. With
-    `whole` large molecules are not divided into units.
+    `whole` no molecule is divided into units.
 
     Raises `InputError` where an index is out of range, a number is not finite or the disk is full, and
     `EndedElsewhere` where another rank does.
@@ -204,8 +203,8 @@ def _parts_of(system: System) -> Parts:
 
 def _write_system(file: Any, system: System, whole: bool) -> dict[str, tuple[int, int]]:
     """Writes all but the atoms. Returns the begin and the end of each array of atoms in the file."""
-    molecules = Divided(system.templates, system.runs, system.residue_numbers) if whole else divided(system)
-    _write_root(file, system, VERSION if len(molecules.chains) else 2)
+    molecules = joined(system) if whole else divided(system)
+    _write_root(file, system, 4 if len(molecules.segments) else 3 if len(molecules.chains) else 2)
     _write_force_field(file.create_group("forcefield"), system.force_field)
     templates = file.create_group("templates")
     for index, template in enumerate(molecules.templates):
@@ -213,8 +212,9 @@ def _write_system(file: Any, system: System, whole: bool) -> dict[str, tuple[int
     _put(file, "instances/runs", molecules.runs, np.int64)
     _put(file, "instances/residue_numbers", molecules.residue_numbers, np.int64)
     _put(file, "instances/chains", molecules.chains, np.int64)
-    if molecules.chain_name:
-        _put_text(file["instances"], "chain_name", molecules.chain_name)
+    _put_text(file["instances"], "chain_name", molecules.chain_name)
+    _put(file, "instances/segments", molecules.segments, np.int64)
+    _put_text(file["instances"], "segment_name", molecules.segment_name)
     group = file.create_group("coordinates")
     grid = block_grid(system.box, system.n_atoms)
     group["block_grid"] = grid
@@ -312,7 +312,8 @@ def _write_template(group: Any, template: Template) -> None:
 
 
 def read(path: str | Path, has_atoms: bool = True) -> System:
-    """Reads a system; its coordinates are put back into id order. Without `has_atoms` neither they nor velocities are
+    """Reads a system as the file has it, long molecules in units, but for its coordinates, which are put back into id
+    order. Without `has_atoms` neither they nor velocities are
     read: the system has none.
 
     Raises `InputError` where the file is missing, is no system file or is of another version.
@@ -344,10 +345,11 @@ def _check_kind(path: Path, file: Any, is_checked: bool) -> None:
     if found != FORMAT:
         raise InputError(f"{path} is not a system file (format {found!r})")
     version = int(file.attrs["version"])
-    if not 2 <= version <= VERSION:
+    if version not in VERSIONS:
+        advice = "use a newer tessera" if version > VERSIONS[-1] else "make it again with `tessera prepare`"
         raise InputError(
-            f"{path} is a system file of version {version}, this tessera reads versions 2 and {VERSION}: "
-            f"{'use a newer tessera' if version > VERSION else 'make it again with `tessera prepare`'}"
+            f"{path} is a system file of version {version}, this tessera reads versions {VERSIONS[0]} to "
+            f"{VERSIONS[-1]}: {advice}"
         )
     if not is_checked:
         raise InputError(f"{path} is damaged: its checksums are missing; copy it again or make it again")
@@ -389,16 +391,19 @@ def _read_system(file: Any, has_atoms: bool) -> System:
         templates=[_read_template(templates[str(i)]) for i in range(len(templates))],
         runs=instances["runs"][...],
         residue_numbers=_get(instances, "residue_numbers", (0, 4), np.int64),
+        chains=_get(instances, "chains", (0, 2), np.int64),
+        chain_name=_get_text(instances, "chain_name").tolist(),
+        segments=_get(instances, "segments", (0, 3), np.int64),
+        segment_name=_get_text(instances, "segment_name").tolist(),
         fraction=fraction,
         velocity=velocity,
         origin=np.array(file.attrs.get("origin", np.zeros(3)), np.float64),
     )
-    chains = _get(instances, "chains", (0, 2), np.int64)
-    _check_counts(system, len(file["coordinates/id"]), chains)
-    return of_whole_molecules(system, chains, list(_get_text(instances, "chain_name")))
+    _check_counts(system, len(file["coordinates/id"]))
+    return system
 
 
-def _check_counts(system: System, n_rows: int, chains: IdArray) -> None:
+def _check_counts(system: System, n_rows: int) -> None:
     """Raises `ValueError` where molecules, chains and rows of coordinates do not go together, before anything is made
     of so many."""
     kinds, counts = system.runs[:, 0], system.runs[:, 1]
@@ -407,16 +412,22 @@ def _check_counts(system: System, n_rows: int, chains: IdArray) -> None:
     n_atoms = sum(system.templates[kind].n_atoms * count for kind, count in system.runs.tolist())
     if n_atoms != n_rows:
         raise ValueError(f"its molecules have {n_atoms:,} atoms, and there are coordinates of {n_rows:,}")
-    n_molecules, end = int(counts.sum()), 0
-    for first, count, *_ in system.residue_numbers.tolist():
-        if first < end or not 0 < count <= n_molecules - first:
-            raise ValueError(f"it numbers {count:,} molecules from {first:,} of {n_molecules:,}")
-        end = first + count
-    end = 0
-    for first, count in chains.tolist():
-        if first < end or not 0 < count <= len(kinds) - first:
-            raise ValueError(f"it makes a chain of {count:,} runs from {first:,} of {len(kinds):,}")
-        end = first + count
+    n_molecules = int(counts.sum())
+    for what, rows, n in (
+        ("numbers {count} molecules", system.residue_numbers, n_molecules),
+        ("names the segment of {count} molecules", system.segments, n_molecules),
+        ("makes a chain of {count} runs", system.chains, len(kinds)),
+    ):
+        end = 0
+        for first, count, *_ in rows.tolist():
+            if first < end or not 0 < count <= n - first:
+                raise ValueError(f"it {what.format(count=f'{count:,}')} from {first:,} of {n:,}")
+            end = first + count
+    if len(system.chain_name) != len(system.chains):
+        raise ValueError(f"it has {len(system.chains):,} chains with {len(system.chain_name):,} names")
+    names = system.segments[:, 2]
+    if len(names) and not 0 <= names.min() <= names.max() < len(system.segment_name):
+        raise ValueError(f"the names of its segments are rows of {len(system.segment_name):,}")
 
 
 def _read_atoms(group: Any) -> tuple[NDArray[np.int32], FloatArray | None]:

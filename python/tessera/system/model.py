@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,7 +81,8 @@ class Terms:
 
 @dataclass
 class Template:
-    """One kind of molecule with n atoms and R residues."""
+    """One kind of molecule with n atoms and R residues, or a unit of chains, whose terms and exclusions may name atoms
+    of the units before and behind it by their distance in ids from the unit's first atom."""
 
     name: str
     atom_name: NDArray[Any]  # (n,) text
@@ -201,12 +201,20 @@ class System:
     #: (K,4) first, count, number, step: among all instances, molecules first, first + 1, … begin with the input's
     #: residue numbers number, number + step, …; in order, without overlap
     residue_numbers: IdArray = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    #: (C,2) first run, number of runs: consecutive runs of units that together are one molecule; in order, without
+    #: overlap. Elsewhere here a unit counts as an instance like a molecule.
+    chains: IdArray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    chain_name: list[str] = field(default_factory=list)  # (C,)
+    #: (K,3) first, count, row of `segment_name`: the segment that instances first, first + 1, … are in, in place of the
+    #: one that their template names; in order, without overlap
+    segments: IdArray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
+    segment_name: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
     warnings: list[str] = field(default_factory=list)  # the same, where a mistake is likely
 
     def __repr__(self) -> str:
         place = "periodic" if self.periodic else "in a vacuum"
-        return f"<System of {self.n_atoms:,} atoms in {self.n_instances:,} molecules, {place}, from {self.source!r}>"
+        return f"<System of {self.n_atoms:,} atoms in {self.n_molecules:,} molecules, {place}, from {self.source!r}>"
 
     @property
     def n_atoms(self) -> int:
@@ -215,6 +223,11 @@ class System:
     @property
     def n_instances(self) -> int:
         return int(self.runs[:, 1].sum())
+
+    @property
+    def n_molecules(self) -> int:
+        """The number of molecules: of chains, and of instances that are in none."""
+        return self.n_instances - int((self.chain_instances()[:, 1] - 1).sum())
 
     def template_sizes(self) -> IdArray:
         """Returns the number of atoms in each template (templates,)."""
@@ -226,12 +239,33 @@ class System:
         ends = np.cumsum(self.template_sizes()[template])
         return template, np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(template)]
 
+    def starts(self) -> list[IdArray]:
+        """Returns the first atom ids of the instances of each template, in order."""
+        template, first = self.instances()
+        order = np.argsort(template, kind="stable")
+        ends = np.cumsum(np.bincount(template, minlength=len(self.templates)))
+        return np.split(first[order], ends)[:-1]
+
+    def chain_instances(self) -> IdArray:
+        """Returns the first instance of each chain and the number of its units, (C,2)."""
+        ends = np.append(0, np.cumsum(self.runs[:, 1]))
+        first, behind = ends[self.chains[:, 0]], ends[self.chains.sum(axis=1)]
+        return np.stack([first, behind - first], axis=1)
+
+    def molecule_starts(self) -> IdArray:
+        """Returns the first atom id of every molecule (molecules,)."""
+        first = self.instances()[1]
+        begins = np.ones(len(first), bool)
+        for begin, count in self.chain_instances().tolist():
+            begins[begin + 1 : begin + count] = False
+        return first[begins]
+
     def atom_field(self, name: str) -> NDArray[Any]:
         """Returns `charge`, `mass`, `type`, … (N,) of every atom in id order, from the templates."""
         values = [np.asarray(getattr(t, name)) for t in self.templates]
         out = np.empty(self.n_atoms, np.result_type(*values) if values else np.float64)
-        for rows, value in self._instance_rows(values):
-            out[rows] = value
+        for starts, value in zip(self.starts(), values, strict=True):
+            out[starts[:, None] + np.arange(len(value))] = value
         return out
 
     def group_key(self, ids: IdArray | None = None) -> IdArray:
@@ -250,10 +284,9 @@ class System:
     def virtual_site_ids(self) -> IdArray:
         """Returns the ids of all virtual sites, in order."""
         found = [np.zeros(0, np.int64)]
-        of_instance, first_atom = self.instances()
-        for index, template in enumerate(self.templates):
+        for starts, template in zip(self.starts(), self.templates, strict=True):
             if len(template.virtual_sites):
-                found.append((first_atom[of_instance == index, None] + template.virtual_sites.atom).reshape(-1))
+                found.append((starts[:, None] + template.virtual_sites.atom).reshape(-1))
         return np.sort(np.concatenate(found))
 
     def place_virtual_sites(self) -> FloatArray:
@@ -262,12 +295,10 @@ class System:
         ids, moved = [np.zeros(0, np.int64)], [np.zeros(0)]
         if not any(len(t.virtual_sites) for t in self.templates):
             return moved[0]
-        of_instance, first_atom = self.instances()
-        for index, template in enumerate(self.templates):
+        for begin, template in zip(self.starts(), self.templates, strict=True):
             sites = template.virtual_sites
             if not len(sites):
                 continue
-            begin = first_atom[of_instance == index]
             for some in scratch().ranges(len(begin), template.n_atoms):
                 rows = begin[some, None] + np.arange(template.n_atoms)
                 first = self.fraction[rows[:, :1]]
@@ -283,30 +314,22 @@ class System:
         order = np.argsort(np.concatenate(ids), kind="stable")
         return np.concatenate(moved)[order]
 
-    def _instance_rows(self, values: list[NDArray[Any]]) -> Iterator[tuple[IdArray, NDArray[Any]]]:
-        """Yields the ids (instances, atoms) of each template, and its value."""
-        template, first = self.instances()
-        for index, value in enumerate(values):
-            starts = first[template == index]
-            yield starts[:, None] + np.arange(len(value)), value
-
     def expand(self, kind: str) -> tuple[IdArray, IdArray]:
         """Returns every term of a kind with global ids: atoms (M, k) and parameter rows (M,)."""
-        template, first = self.instances()
         atoms, rows = [np.zeros((0, TERM_ATOMS[kind]), np.int64)], [np.zeros(0, np.int64)]
-        for index, t in enumerate(self.templates):
-            terms, starts = t.term(kind), first[template == index]
+        for starts, template in zip(self.starts(), self.templates, strict=True):
+            terms = template.term(kind)
             atoms.append((starts[:, None, None] + terms.atoms).reshape(-1, TERM_ATOMS[kind]))
             rows.append(np.tile(terms.parameter.astype(np.int64), len(starts)))
         return np.concatenate(atoms), np.concatenate(rows)
 
     def expand_exclusions(self) -> IdArray:
         """Returns every excluded pair (M,2) with global ids."""
-        template, first = self.instances()
         pairs = [np.zeros((0, 2), np.int64)]
-        for index, t in enumerate(self.templates):
-            starts = first[template == index]
-            pairs.append((starts[:, None, None] + t.exclusions).reshape(-1, 2))
+        for starts, template in zip(self.starts(), self.templates, strict=True):
+            # A pair of two units is in both: that of its first atom counts.
+            own = template.exclusions[template.exclusions[:, 0] >= 0]
+            pairs.append((starts[:, None, None] + own).reshape(-1, 2))
         return np.concatenate(pairs)
 
     def positions(self) -> FloatArray:

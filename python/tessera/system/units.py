@@ -7,22 +7,21 @@ The reasons are in docs/design/prepare.md#chains-of-units.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.errors import InputError
 from tessera.system.arrays import IdArray, IndexArray
-from tessera.system.model import TERM_ATOMS, System, Template, Terms
+from tessera.system.model import TERM_ATOMS, Template, Terms
 from tessera.system.virtual_sites import VirtualSites
 
 #: the column of the atom that a term belongs to; the engine computes the term where it owns this atom
 KEY_COLUMN = {kind: {2: 0, 3: 1, 4: 1, 8: 2}[atoms] for kind, atoms in TERM_ATOMS.items()}
-#: bytes of a template below which it is written whole
-LEAST_BYTES = 4 << 20
 BYTES_OF_TEXT = 32  # in the engine
-BYTES_OF_RUN = 40
 
 HEAVIEST_HYDROGEN = 3.5  # amu, where the element is unknown
 
@@ -66,11 +65,16 @@ class _Rows:
         return np.ascontiguousarray(self.values).tobytes(), (self.begin * width).tolist()
 
 
+def hydrogens(template: Template) -> NDArray[np.bool_]:
+    """Tells which atoms (n,) no unit parts from what they are bonded to."""
+    return np.where(template.atomic_number > 0, template.atomic_number == 1, template.mass < HEAVIEST_HYDROGEN)
+
+
 def first_atoms(template: Template) -> IdArray:
     """Returns the first atom of each unit (u,): a unit ends where no hydrogen group, no residue and no bond of a
     hydrogen goes on."""
     n = template.n_atoms
-    hydrogen = np.where(template.atomic_number > 0, template.atomic_number == 1, template.mass < HEAVIEST_HYDROGEN)
+    hydrogen = hydrogens(template)
     bonds = template.bonds.astype(np.int64)
     kept = [np.stack([np.arange(n), template.group], axis=1), bonds[hydrogen[bonds].any(axis=1)]]
     low, high = np.sort(np.concatenate(kept), axis=1).T
@@ -248,18 +252,31 @@ def join(chain: Chain, units: list[Template]) -> Template:
     )
 
 
-@dataclass
-class Divided:
-    """What a file holds of a system's molecules."""
+def chain_like(sample: Chain, kinds: Sequence[str], wanted: Sequence[str], name: str, first_number: int = 1) -> Chain:
+    """Returns a chain of residues of the `wanted` kinds, each the unit that it is in `sample` between equal neighbours.
 
-    templates: list[Template]
-    runs: IdArray  # (R,2) template, count
-    residue_numbers: IdArray  # (K,4)
-    chains: IdArray = field(default_factory=lambda: np.zeros((0, 2), np.int64))  # first run, number of runs
-    chain_name: list[str] = field(default_factory=list)
+    `kinds` says of each unit of `sample` what it is, such as the letter of a nucleotide; ends are neighbours too. So a
+    short molecule in which every kind stands between all others gives the units of one of any length, which is never
+    made whole. Raises `InputError` where the sample lacks a neighbourhood.
+    """
+    if len(kinds) != len(sample.sequence):
+        raise InputError(f"{len(kinds):,} kinds are given for the {len(sample.sequence):,} units of {sample.name}")
+    known = dict(zip(_neighbourhoods(kinds), sample.sequence.tolist(), strict=True))
+    around = list(_neighbourhoods(wanted))
+    missing = next((place for place in around if place not in known), None)
+    if missing is not None:
+        before, kind, behind = ("the end" if one is None else one for one in missing)
+        raise InputError(f"{sample.name} has no {kind} between {before} and {behind}, of which {name} has one")
+    numbers = first_number + np.arange(len(wanted), dtype=np.int64)
+    return Chain(name, np.array([known[place] for place in around], np.int32), numbers)
 
 
-def _progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
+def _neighbourhoods(kinds: Sequence[str]) -> Iterator[tuple[str | None, str, str | None]]:
+    """Yields each kind between those before and behind it."""
+    return zip([None, *kinds[:-1]], kinds, [*kinds[1:], None], strict=True)
+
+
+def progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
     """Returns first, count, number, step of the arithmetic progressions that numbers consist of."""
     steps = np.diff(numbers)
     change = np.append(np.flatnonzero(np.diff(steps)) + 1, len(steps))  # where steps are other than before
@@ -272,148 +289,3 @@ def _progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
         rows.append((i, end - i + 1, int(numbers[i]), int(steps[i])))
         i = end + 1
     return rows
-
-
-def divided(system: System) -> Divided:
-    """Divides large molecules, each copy of them, where that at least halves what they take."""
-    counts = np.bincount(system.runs[:, 0], system.runs[:, 1], len(system.templates))
-    units, chains = Units(), {}
-    for index, template in enumerate(system.templates):
-        size = template_bytes(template)
-        if counts[index] == 0 or template.rigid_water or size < LEAST_BYTES:
-            continue
-        known = Units(list(units.units), dict(units.index_of))
-        chain = split(template, known, size / 2)
-        if chain is None:
-            continue
-        n_runs = counts[index] * (1 + np.count_nonzero(np.diff(chain.sequence)))
-        if BYTES_OF_RUN * n_runs > size / 2:
-            continue
-        units = known
-        chains[index] = chain
-    if not chains:
-        return Divided(system.templates, system.runs, system.residue_numbers)
-    kept = [i for i in range(len(system.templates)) if i not in chains]
-    new_index = {old: new for new, old in enumerate(kept)}
-    out = Divided([system.templates[i] for i in kept] + units.units, system.runs, system.residue_numbers)
-    runs: list[IdArray] = []
-    rows, n_runs = [], 0
-    numbers: list[tuple[int, int, int, int]] = []
-    given = _Numbers(system.residue_numbers)
-    old, new = 0, 0  # instances
-    for template, count in system.runs.tolist():
-        if template in chains:
-            chain = chains[template]
-            starts = np.append(0, np.flatnonzero(np.diff(chain.sequence)) + 1)
-            lengths = np.diff(np.append(starts, len(chain.sequence)))
-            in_file = np.stack([len(kept) + chain.sequence[starts], lengths], axis=1)
-            its_numbers = _progressions(chain.number)
-            for instance in range(old, old + count):
-                first = given.between(instance, instance + 1)
-                shift = first[0][2] - int(chain.number[0]) if first else 0
-                numbers += [(new + i, n, number + shift, step) for i, n, number, step in its_numbers]
-                runs.append(in_file)
-                rows.append((n_runs, len(starts)))
-                out.chain_name.append(chain.name)
-                new += len(chain.sequence)
-                n_runs += len(starts)
-        else:
-            given_here = given.between(old, old + count)
-            numbers += [(new + first, n, number, step) for first, n, number, step in given_here]
-            runs.append(np.array([[new_index[template], count]]))
-            new += count
-            n_runs += 1
-        old += count
-    out.runs = np.concatenate(runs).astype(np.int64)
-    out.chains = np.array(rows, np.int64).reshape(-1, 2)
-    out.residue_numbers = _merged(numbers)
-    return out
-
-
-class _Numbers:
-    """Rows of residue numbers (K,4), which are asked for in order."""
-
-    def __init__(self, rows: IdArray):
-        self._rows, self._next = rows, 0
-
-    def between(self, begin: int, end: int) -> list[tuple[int, int, int, int]]:
-        """Returns the parts of rows within some instances, counted from `begin`."""
-        rows, found = self._rows, []
-        while self._next < len(rows) and rows[self._next, :2].sum() <= begin:
-            self._next += 1
-        for row in range(self._next, len(rows)):
-            first, count, number, step = rows[row].tolist()
-            if first >= end:
-                break
-            low, high = max(first, begin), min(first + count, end)
-            found.append((low - begin, high - low, number + (low - first) * step, step))
-        return found
-
-
-def _merged(rows: list[tuple[int, int, int, int]]) -> IdArray:
-    """Joins rows of residue numbers that go on from one to the next."""
-    merged: list[tuple[int, int, int, int]] = []
-    for first, count, number, step in rows:
-        if merged:
-            last = merged[-1]
-            if last[0] + last[1] == first and last[3] == step and last[2] + last[1] * step == number:
-                merged[-1] = (last[0], last[1] + count, last[2], step)
-                continue
-        merged.append((first, count, number, step))
-    return np.array(merged, np.int64).reshape(-1, 4)
-
-
-def of_whole_molecules(system: System, chains: IdArray, names: list[str]) -> System:
-    """Returns a system of whole molecules, from one of units as a file holds it. Equal chains are one template."""
-    if not len(chains):
-        return system
-    first_instance = np.append(0, np.cumsum(system.runs[:, 1]))
-    in_chain = np.zeros(len(system.runs), bool)
-    for first, n in chains.tolist():
-        in_chain[first : first + n] = True
-    is_unit = np.zeros(len(system.templates), bool)
-    is_unit[system.runs[in_chain, 0]] = True
-    is_unit[system.runs[~in_chain, 0]] = False
-    kept = np.flatnonzero(~is_unit)
-    new_index = np.cumsum(~is_unit) - 1
-    templates = [system.templates[i] for i in kept]
-    runs: list[tuple[int, int]] = []
-    numbers: list[tuple[int, int, int, int]] = []
-    given = _Numbers(system.residue_numbers)
-    new, r = 0, 0
-    chain_of = {int(first): (int(n), str(name)) for (first, n), name in zip(chains, names)}
-    known: dict[tuple[str, bytes, bytes], int] = {}  # templates of chains, by their content
-    heads: dict[int, list[tuple[int, int]]] = {}  # of each: instances and the number of the first residue
-    while r < len(system.runs):
-        n, name = chain_of.get(r, (1, ""))
-        part = system.runs[r : r + n]
-        pieces = given.between(int(first_instance[r]), int(first_instance[r + n]))
-        if r in chain_of:
-            number = np.ones(int(part[:, 1].sum()), np.int64)
-            for first, count, start, step in pieces:
-                number[first : first + count] = start + step * np.arange(count)
-            content = (name, part.tobytes(), (number - number[0]).tobytes())
-            index = known.setdefault(content, len(templates))
-            if index == len(templates):
-                templates.append(join(Chain(name, np.repeat(part[:, 0], part[:, 1]), number), system.templates))
-            heads.setdefault(index, []).append((new, int(number[0])))
-            if runs and runs[-1][0] == index:
-                runs[-1] = (index, runs[-1][1] + 1)
-            else:
-                runs.append((index, 1))
-            new += 1
-        else:
-            runs.append((int(new_index[part[0, 0]]), int(part[0, 1])))
-            numbers += [(new + first, count, start, step) for first, count, start, step in pieces]
-            new += int(part[0, 1])
-        r += n
-    for copies in heads.values():
-        if len({number for _, number in copies}) > 1:
-            numbers += [(instance, 1, number, 1) for instance, number in copies]
-    numbers.sort()
-    return replace(
-        system,
-        templates=templates,
-        runs=np.array(runs, np.int64).reshape(-1, 2),
-        residue_numbers=_merged(numbers),
-    )

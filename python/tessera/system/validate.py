@@ -7,6 +7,7 @@ import numpy as np
 from tessera.errors import InputError
 from tessera.system.arrays import FloatArray, IdArray
 from tessera.system.blocks import FASTEST, too_fast
+from tessera.system.chain_rules import check_chains, in_order
 from tessera.system.model import (
     FORCE_FIELD_COLUMNS,
     LJ_MODIFIERS,
@@ -33,7 +34,7 @@ def check_velocities(velocity: FloatArray, ids: IdArray) -> None:
         raise InputError(f"atom {int(ids[row]) + 1:,} moves at {speed:g} Å/ps, expected less than {FASTEST:,.0f}")
 
 
-def _check_template(system: System, index: int, template: Template) -> None:
+def _check_template(system: System, index: int, template: Template, is_unit: bool) -> None:
     n = template.n_atoms
     where = f"template {index} ({template.name})"
     _check(n > 0, f"{where} has no atoms")
@@ -57,10 +58,10 @@ def _check_template(system: System, index: int, template: Template) -> None:
         terms = template.term(kind)
         rows = len(system.force_field.table(kind))
         _check(terms.atoms.shape == (len(terms), size), f"{where}: {kind} needs {size} atoms")
-        _check(_within(terms.atoms, n), f"{where}: an atom of a {kind} is out of range")
+        _check(is_unit or _within(terms.atoms, n), f"{where}: an atom of a {kind} is out of range")
         _check(_within(terms.parameter, rows), f"{where}: a {kind} names a row beyond {rows}")
     pairs = template.exclusions
-    _check(_within(pairs, n), f"{where}: an excluded atom is out of range")
+    _check(is_unit or _within(pairs, n), f"{where}: an excluded atom is out of range")
     _check(bool((pairs[:, 0] < pairs[:, 1]).all()), f"{where}: exclusions need i < j")
     _check(
         not template.rigid_water or (n >= 3 and template.settle is not None),
@@ -136,19 +137,21 @@ def check_system(system: System, has_atoms: bool = True) -> None:
         _check(table.ndim == 2 and table.shape[1] == columns, f"{kind} needs {columns} columns")
         _check(bool(np.isfinite(table).all()), f"a {kind} parameter is not finite")
     _check(bool(np.isfinite(field.cmap).all()), "a CMAP energy is not finite")
-    for index, template in enumerate(system.templates):
-        _check_template(system, index, template)
     _check(_within(system.runs[:, 0], len(system.templates)), "a run names an unknown template")
     _check(bool((system.runs[:, 1] > 0).all()), "a run must have at least one instance")
+    is_unit = check_chains(system)
+    for index, template in enumerate(system.templates):
+        _check_template(system, index, template, bool(is_unit[index]))
     _check(
         not has_atoms or len(system.fraction) == system.n_atoms,
         f"the runs hold {system.n_atoms} atoms but there are {len(system.fraction)} coordinates",
     )
-    numbers = system.residue_numbers
-    _check(numbers.ndim == 2 and numbers.shape[1] == 4, "residue_numbers must be (rows, 4)")
-    ends = np.append(0, numbers[:, 0] + numbers[:, 1])
-    in_order = (numbers[:, 0] >= ends[:-1]).all() and (numbers[:, 1] > 0).all() and ends[-1] <= system.n_instances
-    _check(bool(in_order), f"residue_numbers must be in order within {system.n_instances} instances")
+    for name, columns in (("residue_numbers", 4), ("segments", 3)):
+        rows = getattr(system, name)
+        _check(rows.ndim == 2 and rows.shape[1] == columns, f"{name} must be (rows, {columns})")
+        _check(in_order(rows, system.n_instances), f"{name} must be in order within {system.n_instances:,} instances")
+    names = len(system.segment_name)
+    _check(_within(system.segments[:, 2], names), f"a segment is named by a row beyond {names}")
     if has_atoms and system.velocity is not None:
         _check(system.velocity.shape == system.fraction.shape, "velocities and coordinates differ")
         for rows in scratch().ranges(system.n_atoms):

@@ -10,7 +10,8 @@
 namespace tessera::app {
 namespace {
 
-constexpr std::int32_t oldest_version = 2, newest_version = 3;  // 3 where there are chains of units
+/// 3 where there are chains of units, 4 where segments are named by instance.
+constexpr std::int32_t oldest_version = 2, newest_version = 4;
 
 /// A visitor that collects the names of datasets.
 class DatasetNames {
@@ -51,7 +52,10 @@ bool is_known_name(const std::string& name) {
   static const std::set<std::string> others = {"/forcefield",
                                                "/templates",
                                                "/instances",
-                                               "/instances/chain_name",  // for programs that show whole molecules
+                                               // for programs that show molecules by name
+                                               "/instances/chain_name",
+                                               "/instances/segments",
+                                               "/instances/segment_name",
                                                "/coordinates",
                                                "/coordinates/id",
                                                "/coordinates/fraction",
@@ -86,7 +90,7 @@ Reader::Reader(const SystemSource& source)
     fail("is an HDF5 file but not a system file; make one with `tessera prepare` or `tessera make`");
   const auto version = file_.attribute<std::int64_t>("/", "version").at(0);
   if (version < oldest_version || version > newest_version)
-    fail(fmt::format("is a system file of version {}, this tessera reads versions {} and {}: {}", version,
+    fail(fmt::format("is a system file of version {}, this tessera reads versions {} to {}: {}", version,
                      oldest_version, newest_version,
                      version > newest_version ? "use a newer tessera" : "make it again with `tessera prepare`"));
   if (!file_.is_checked()) fail("is damaged: its checksums are missing; copy it again or make it again");

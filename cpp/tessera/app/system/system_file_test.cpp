@@ -249,10 +249,10 @@ TEST_F(SystemFile, RefusesWhatIsNoSystemFile) {
   std::ofstream(path()) << "not HDF5";
   expect_says(message(), "is not an HDF5 file");
   expect_says(message([](Tiny& t) { t.format = "else"; }), "not a system file");
-  expect_says(message([](Tiny& t) { t.version = 4; }), "use a newer tessera");
+  expect_says(message([](Tiny& t) { t.version = 5; }), "use a newer tessera");
   expect_says(message([](Tiny& t) { t.version = 1, t.has_checksums = false; }),
               path() +
-                  ": is a system file of version 1, this tessera reads versions 2 and 3: make it again with "
+                  ": is a system file of version 1, this tessera reads versions 2 to 4: make it again with "
                   "`tessera prepare`");
   expect_says(message([](Tiny& t) { t.has_checksums = false; }), "its checksums are missing");
   Tiny{}.write(path());

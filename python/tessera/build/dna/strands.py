@@ -102,7 +102,7 @@ def _of_mmcif(source: Source) -> Atoms:
             raise InputError(f"{source.name} has no {names[-1]} in its _atom_site loop")
         if found is None:
             return np.full(len(table), default)
-        return np.char.strip(_unquoted(table[:, columns.index(found)].tolist()), "?")
+        return np.char.strip(table[:, columns.index(found)].astype(str), "?")
 
     model = column("pdbx_PDB_model_num", default="1")
     table = table[model == model[0]]
@@ -117,13 +117,6 @@ def _of_mmcif(source: Source) -> Atoms:
     return Atoms(source.name, *names, residue, chain, none, position, none - 1)
 
 
-def _unquoted(texts: list[str]) -> NDArray[Any]:
-    """Returns texts without the quotes around them; primes stay."""
-    return np.array(
-        [text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text for text in texts]
-    )
-
-
 def _of_system(path: Path) -> Atoms:
     from tessera.export.structure import structure_of
     from tessera.system import read
@@ -133,7 +126,7 @@ def _of_system(path: Path) -> Atoms:
     residue_name, residue, chain = (
         texts[found.residue].astype(str) for texts in (found.residue_name, found.residue_labels(), found.chain)
     )
-    piece = np.searchsorted(system.instances()[1], np.arange(found.n_atoms), side="right")
+    piece = np.searchsorted(system.molecule_starts(), np.arange(found.n_atoms), side="right")
     name, line = found.name.astype(str), np.full(found.n_atoms, -1)
     return Atoms(path.name, name, residue_name, residue, chain, piece, found.position, line)
 

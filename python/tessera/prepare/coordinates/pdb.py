@@ -76,7 +76,7 @@ def read_mmcif(source: Source) -> Coordinates:
     if "pdbx_PDB_ins_code" in columns:
         codes = column("pdbx_PDB_ins_code")
         residue = [number + code.strip("?.") for number, code in zip(residue, codes)]
-    name = [text.strip("\"'") if text[0] in "\"'" else text for text in column("auth_atom_id", "label_atom_id")]
+    name = column("auth_atom_id", "label_atom_id")
     has_angles = sum(line.startswith("_cell.angle_") for line in lines) == 3
     return Coordinates(position, _cell(lines, source.name), has_angles=has_angles).label(_texts(name), _texts(residue))
 
@@ -86,7 +86,7 @@ def _texts(words: list[str]) -> np.ndarray:
 
 
 def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
-    """Returns the names of the columns, and the rows."""
+    """Returns the names of the columns, and the rows, without the quotes around words."""
     begin = next((i for i, line in enumerate(lines) if line.startswith("_atom_site.")), None)
     if begin is None:
         raise InputError(f"{file} holds no atoms: it has no _atom_site loop")
@@ -98,7 +98,7 @@ def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]
     for number, line in enumerate(lines[begin:], start=begin + 1):
         if not line.strip() or line[0] in "#_" or line.startswith(("loop_", "data_")):
             break
-        words = _TOKEN.findall(line) if "'" in line or '"' in line else line.split()
+        words = words_of(line)
         if len(words) != len(columns):
             raise InputError(
                 f"{file}, line {number}: an atom has {len(words)} values, expected the {len(columns)} of its loop"
@@ -107,6 +107,13 @@ def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]
     if not rows:
         raise InputError(f"{file} holds no atoms: its _atom_site loop is empty")
     return columns, rows
+
+
+def words_of(line: str) -> list[str]:
+    """Returns the words of a line of mmCIF, without the quotes around them; primes inside stay."""
+    if "'" not in line and '"' not in line:
+        return line.split()
+    return [word[1:-1] if len(word) > 1 and word[0] == word[-1] in "\"'" else word for word in _TOKEN.findall(line)]
 
 
 def _cell(lines: list[str], file: str) -> FloatArray | None:
