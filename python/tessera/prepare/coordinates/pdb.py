@@ -86,7 +86,7 @@ def _texts(words: list[str]) -> np.ndarray:
 
 
 def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
-"""Returns the names of the columns, and the rows, without the quotes around words."""
+    """Returns the names of the columns, and the rows, without the quotes around words."""
     columns, rows = loop_of(lines, "_atom_site", "an atom", file)
     if not columns:
         raise InputError(f"{file} holds no atoms: it has no _atom_site loop")
