@@ -170,10 +170,19 @@ def _check_radius(radius: float, what: str) -> None:
 
 
 def _twisted(points: FloatArray, along: FloatArray, twist: FloatArray | float) -> Frames:
-    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3), by the method of double reflection, and
-    then turned by a twist (n,) in degrees from pair to pair, half of it before and after each."""
+    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3), turned by a twist (n,) in degrees from pair
+    to pair, half of it before and after each."""
+    untwisted = transported(points, along, np.cross(along[0], np.eye(3)[np.argmin(np.abs(along[0]))]))
+    twists = np.broadcast_to(np.radians(twist), len(points))
+    turned = np.concatenate([[0.0], np.cumsum((twists[1:] + twists[:-1]) / 2)])
+    return Frames(points, untwisted.rotation @ about_z(turned))
+
+
+def transported(points: FloatArray, along: FloatArray, first: FloatArray) -> Frames:
+    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3) that do not turn about them, by the method
+    of double reflection. The first x axis is the part across of a vector (3,)."""
     across = np.zeros_like(points)
-    across[0] = np.cross(along[0], np.eye(3)[np.argmin(np.abs(along[0]))])
+    across[0] = first - (first @ along[0]) * along[0]
     across[0] /= np.linalg.norm(across[0])
     for at in range(len(points) - 1):
         step = points[at + 1] - points[at]
@@ -183,7 +192,4 @@ def _twisted(points: FloatArray, along: FloatArray, twist: FloatArray | float) -
         other = along[at + 1] - direction
         size = other @ other
         across[at + 1] = reflected - (2 / size * (other @ reflected) * other if size > 0 else 0)
-    rotation = np.stack([across, np.cross(along, across), along], axis=-1)
-    twists = np.broadcast_to(np.radians(twist), len(points))
-    turned = np.concatenate([[0.0], np.cumsum((twists[1:] + twists[:-1]) / 2)])
-    return Frames(points, rotation @ about_z(turned))
+    return Frames(points, np.stack([across, np.cross(along, across), along], axis=-1))
