@@ -23,7 +23,16 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def build() -> None:
-    """Build double helices of DNA, and measure them."""
+    """Build double helices of DNA and nucleosomes, and measure helices."""
+
+
+toppar_option = click.option(
+    "--toppar",
+    multiple=True,
+    required=True,
+    type=FILE,
+    help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable.",
+)
 
 
 @build.command(cls=SeveralValues, name="dna")
@@ -48,13 +57,7 @@ def build() -> None:
 @click.option(
     "--diameter", type=Finite(min=0, min_open=True), help="Its diameter outside the DNA, Å [106 with --pitch]."
 )
-@click.option(
-    "--toppar",
-    multiple=True,
-    required=True,
-    type=FILE,
-    help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable.",
-)
+@toppar_option
 @output_option
 def dna_command(
     sequence: Path,
@@ -112,6 +115,88 @@ def _course(n: int, path: str, twist: float | None, pitch: float | None, diamete
     if path == "circle":
         return paths.circle(n, degrees)
     return paths.curve(n, Path(path), twist)
+
+
+@build.command(cls=SeveralValues, name="nucleosome")
+@click.argument("structure", metavar="PDB", type=FILE)
+@click.option(
+    "--sequence",
+    metavar="SEQ.fa",
+    type=FILE,
+    help="The DNA's first strand from its 5' end, with as many bases as the structure has [the structure's].",
+)
+@click.option(
+    "--octamer-sequence",
+    metavar="HISTONES.fa",
+    type=FILE,
+    help="Sequences of proteins; each chain gets the one that fits it best [what the structure declares].",
+)
+@click.option(
+    "--histidine",
+    default="HSD",
+    show_default=True,
+    type=click.Choice(["HSD", "HSE", "HSP"], case_sensitive=False),
+    help="Form of histidines that the structure names HIS: neutral with a hydrogen on Nδ or Nε, or positive.",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="NAME",
+    help="Names of ions and water in the structure that are kept, such as CL and HOH; repeatable [none].",
+)
+@toppar_option
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of the dihedrals that are tried for tails and loops.",
+)
+@output_option
+def nucleosome_command(
+    structure: Path,
+    sequence: Path | None,
+    octamer_sequence: Path | None,
+    histidine: str,
+    keep: tuple[str, ...],
+    toppar: tuple[Path, ...],
+    seed: int,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Build a nucleosome with all atoms, without a box, from the structure in PDB: a PDB, mmCIF or system file with
+    proteins and a double helix of DNA around them.
+
+    Heavy atoms of proteins stay where the structure has them. What it lacks is built from the force field's internal
+    coordinates: residues that it or --octamer-sequence declares, side chains, and hydrogens. Bases are put into the
+    frames of the structure's; sugars and phosphates, and all that is built, then move until the force field's bonds,
+    angles, torsions and contacts are met.
+
+    \b
+    Examples:
+      tessera build nucleosome 1kx5.pdb --toppar top_all36_prot.rtf par_all36m_prot.prm \\
+          top_all36_na.rtf par_all36_na.prm -o nucleosome.tsr
+      tessera build nucleosome 1kx5.pdb --sequence 601.fa --toppar prot.rtf prot.prm na.rtf na.prm -o nucleosome.tsr
+      tessera build nucleosome 1kx5.pdb --keep CL HOH --toppar prot.rtf prot.prm na.rtf na.prm water.str -o wet.tsr
+    """
+
+    def made(report: Callable[[str], None]) -> System:
+        from tessera.build.dna.helix import read_field
+        from tessera.build.dna.sequence import read_sequence
+        from tessera.build.nucleosome.assemble import build_nucleosome
+        from tessera.build.nucleosome.template import read_template
+        from tessera.build.protein.sequences import read_proteins
+
+        letters = None if sequence is None else read_sequence(sequence)
+        given = () if octamer_sequence is None else read_proteins(octamer_sequence)
+        report("reading the force field")
+        field = read_field(toppar)
+        template = read_template(structure, field, given, histidine.upper(), seed, report)
+        files = (structure, sequence, octamer_sequence, *toppar)
+        names = " ".join(file.name for file in files if file is not None)
+        return build_nucleosome(template, field, f"build nucleosome: {names}", letters, keep, seed, report)
+
+    run(made, output, as_json)
 
 
 @build.command(name="analyse")

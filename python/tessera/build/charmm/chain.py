@@ -21,15 +21,24 @@ _KINDS = {"bonds": 2, "angles": 3, "dihedrals": 4, "impropers": 4, "cross_terms"
 
 @dataclass(frozen=True)
 class Chain:
-    """Residues in a row, numbered from 1. Equal residues are one object. In a closed chain the first follows the
-    last."""
+    """Residues in a row, numbered from 1 or another number. Equal residues are one object. In a closed chain the first
+    follows the last."""
 
     segment: str
     residues: Sequence[Residue]
     is_closed: bool = False
+    first: int = 1
 
 
-def psf_of(chains: Sequence[Chain], table: CharmmParameters) -> Psf:
+@dataclass(frozen=True)
+class Link:
+    """A bond between atoms of any residues, each with the rows of its chain and its residue, and its name."""
+
+    one: tuple[int, int, str]
+    other: tuple[int, int, str]
+
+
+def psf_of(chains: Sequence[Chain], table: CharmmParameters, links: Sequence[Link] = ()) -> Psf:
     """Returns the topology of chains. Raises `InputError` for a type without a mass, and for a residue that needs
     another after or before it."""
     residues = [residue for chain in chains for residue in chain.residues]
@@ -41,11 +50,13 @@ def psf_of(chains: Sequence[Chain], table: CharmmParameters) -> Psf:
         for kind, entries in _terms(chain, first).items():
             terms[kind].append(entries)
         first += sum(len(residue.atoms) for residue in chain.residues)
+    terms["bonds"].append(_linked(chains, sizes, links))
     lists = {kind: np.concatenate([np.zeros((0, width), np.int64), *terms[kind]]) for kind, width in _KINDS.items()}
-    angles, dihedrals = automatic(total, lists["bonds"])
+    makes = np.repeat([residue.automatic for residue in residues], sizes)
+    angles, dihedrals = automatic(total, lists["bonds"][makes[lists["bonds"]].all(axis=1)])
     atoms = [atom for residue in residues for atom in residue.atoms.values()]
     mass = {name: table.mass(name) for name in {atom.type for atom in atoms}}
-    number = np.concatenate([np.arange(1, len(chain.residues) + 1) for chain in chains])
+    number = np.concatenate([np.arange(len(chain.residues)) + chain.first for chain in chains])
     segment = [chain.segment for chain in chains for _ in chain.residues]
     return Psf(
         segment=np.repeat(np.array(segment, "S8"), sizes),
@@ -66,6 +77,25 @@ def psf_of(chains: Sequence[Chain], table: CharmmParameters) -> Psf:
         fixed=np.zeros(0, np.int64),
         notes=[],
     )
+
+
+def labels_of(psf: Psf) -> list[str]:
+    """Returns what messages call the atoms."""
+    names, residues, segments = (texts.astype(str).tolist() for texts in (psf.name, psf.residue_name, psf.segment))
+    places = zip(names, residues, psf.residue_number.tolist(), segments)
+    return [f"{name} of {residue} {number} in {segment}" for name, residue, number, segment in places]
+
+
+def _linked(chains: Sequence[Chain], sizes: IdArray, links: Sequence[Link]) -> IdArray:
+    """Returns the bonds (·,2) of links, from the sizes of all residues."""
+    begins = np.cumsum([0, *sizes])
+    heads = np.cumsum([0, *(len(chain.residues) for chain in chains)])
+
+    def id_of(chain: int, residue: int, name: str) -> int:
+        names = list(chains[chain].residues[residue].atoms)
+        return int(begins[heads[chain] + residue]) + names.index(name)
+
+    return np.array([(id_of(*link.one), id_of(*link.other)) for link in links], np.int64).reshape(-1, 2)
 
 
 def _terms(chain: Chain, first: int) -> dict[str, IdArray]:

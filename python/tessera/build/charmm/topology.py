@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 
 from tessera.errors import InputError
 from tessera.prepare.charmm_stream import Card, Line
@@ -64,6 +64,7 @@ class Residue:
     cross_terms: list[Names] = field(default_factory=list)
     coordinates: list[InternalCoordinate] = field(default_factory=list)
     deleted: list[Names] = field(default_factory=list)  # of a patch: an atom, or the atoms of a bond, an angle, …
+    automatic: bool = True  # whether its bonds make angles and dihedrals (without NOANG and NODIH)
 
     def patched(self, patch: Residue) -> Residue:
         """Returns this residue after a patch: what that deletes is gone with all that depends on it, its atoms replace
@@ -78,6 +79,12 @@ class Residue:
             _check_names(entries, out, patch)
         out.coordinates += patch.coordinates
         return out
+
+    def part(self, names: Collection[str]) -> Residue:
+        """Returns this residue with these of its atoms alone, and the internal coordinates of these."""
+        atoms = {name: atom for name, atom in self.atoms.items() if name in names}
+        coordinates = [c for c in self.coordinates if all(name in atoms or name[0] in "+-" for name in c.atoms)]
+        return replace(self, atoms=atoms, coordinates=coordinates)
 
     def _delete(self, names: Names, patch: Residue) -> None:
         kinds = {2: ("bonds",), 3: ("angles",), 4: ("dihedrals", "impropers")}.get(len(names))
@@ -166,6 +173,11 @@ class Topology:
 
 def _residue(name: str, is_patch: bool, head: Line, body: list[Line]) -> Residue:
     found = Residue(name, head.where, is_patch)
+    options = {word[:5].upper() for word in head.words[3:]}
+    if options & {"NOANG", "NODIH"}:
+        if not {"NOANG", "NODIH"} <= options:
+            raise head.error(f"{name} has one of NOANG and NODIH, expected both or none")
+        found.automatic = False
     for line in body:
         words, command = [word.upper() for word in line.words], line.command
         if command == "ATOM":

@@ -28,8 +28,9 @@ WITHIN_BONDS, WITHIN_ANGLES = 3.0, 6.0  # %, degrees: what is expected of built 
 _WORST_BONDS, _WORST_ANGLES = 10.0, 25.0  # where a minimisation of the whole system would not mend it
 
 
-def relaxed(system: System, is_fixed: NDArray[np.bool_]) -> FloatArray:
-    """Returns where the atoms are (n,3) Å at the least energy of bonded terms and contacts, without charges."""
+def relaxed(system: System, is_fixed: NDArray[np.bool_], moves: int = _MOVES) -> FloatArray:
+    """Returns where the atoms are (n,3) Å at the least energy of bonded terms and contacts, without charges, or after
+    so many moves."""
     from tessera.simulation import Simulation
 
     field = system.force_field
@@ -44,7 +45,7 @@ def relaxed(system: System, is_fixed: NDArray[np.bool_]) -> FloatArray:
     threads = min(usable_cores(), 1 + system.n_atoms // _ATOMS_A_THREAD)
     changed = replace(system, force_field=replace(field, tables=tables), templates=neutral)
     simulation = Simulation(changed, settings, threads=threads)
-    simulation.minimize(_FORCE, _MOVES)
+    simulation.minimize(_FORCE, moves)
     return np.asarray(simulation.positions)
 
 
@@ -58,17 +59,43 @@ class Strain:
     angle_atoms: IdArray
 
 
-def strain_of(system: System, position: FloatArray) -> Strain:
-    """Compares bonds and angles of atoms at these places (n,3) Å with the force field's equilibrium."""
-    bonds, row = system.expand("bond")
-    length = np.linalg.norm(position[bonds[:, 0]] - position[bonds[:, 1]], axis=1)
-    stretch = 100 * np.abs(length / system.force_field.table("bond")[row, 1] - 1)
-    angles, row = system.expand("angle")
-    one, other = (position[angles[:, end]] - position[angles[:, 1]] for end in (0, 2))
-    sine = np.linalg.norm(np.cross(one, other), axis=1)
-    bend = np.degrees(np.abs(np.arctan2(sine, (one * other).sum(axis=1)) - system.force_field.table("angle")[row, 1]))
+def strain_of(system: System, position: FloatArray, is_judged: NDArray[np.bool_] | None = None) -> Strain:
+    """Compares bonds and angles of atoms at these places (n,3) Å with the force field's equilibrium: all of them, or
+    those with an atom that is judged (n,)."""
+    bonds, stretch = _stretches(system, position, is_judged)
+    angles, bend = _bends(system, position, is_judged)
     bond, angle = int(stretch.argmax()), int(bend.argmax())
     return Strain(float(stretch[bond]), bonds[bond], float(bend[angle]), angles[angle])
+
+
+def strained(system: System, position: FloatArray, is_judged: NDArray[np.bool_]) -> IdArray:
+    """Returns the rows of atoms of bonds and angles that are beyond what is expected of built atoms."""
+    bonds, stretch = _stretches(system, position, is_judged)
+    angles, bend = _bends(system, position, is_judged)
+    return np.union1d(bonds[stretch > WITHIN_BONDS], angles[bend > WITHIN_ANGLES])
+
+
+def _stretches(system: System, position: FloatArray, is_judged: NDArray[np.bool_] | None) -> tuple[IdArray, FloatArray]:
+    """Returns the atoms of bonds, and how far these are from equilibrium, %."""
+    bonds, row = _judged(system, "bond", is_judged)
+    length = np.linalg.norm(position[bonds[:, 0]] - position[bonds[:, 1]], axis=1)
+    return bonds, 100 * np.abs(length / system.force_field.table("bond")[row, 1] - 1)
+
+
+def _bends(system: System, position: FloatArray, is_judged: NDArray[np.bool_] | None) -> tuple[IdArray, FloatArray]:
+    """Returns the atoms of angles, and how far these are from equilibrium, degrees."""
+    angles, row = _judged(system, "angle", is_judged)
+    one, other = (position[angles[:, end]] - position[angles[:, 1]] for end in (0, 2))
+    sine = np.linalg.norm(np.cross(one, other), axis=1)
+    angle = np.arctan2(sine, (one * other).sum(axis=1))
+    return angles, np.degrees(np.abs(angle - system.force_field.table("angle")[row, 1]))
+
+
+def _judged(system: System, kind: str, is_judged: NDArray[np.bool_] | None) -> tuple[IdArray, IdArray]:
+    """Returns the atoms of terms of a kind and the rows of their parameters."""
+    atoms, row = system.expand(kind)
+    kept = slice(None) if is_judged is None else is_judged[atoms].any(axis=1)
+    return atoms[kept], row[kept]
 
 
 def inverted(system: System, before: FloatArray, after: FloatArray) -> IdArray:
@@ -93,13 +120,20 @@ def inverted(system: System, before: FloatArray, after: FloatArray) -> IdArray:
     return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
 
 
-def check_closed(system: System, before: FloatArray, after: FloatArray, names: list[str]) -> list[str]:
-    """Returns notes on what is strained. Raises `InputError` that names a residue which can't be closed: its bonds or
-    angles are far from equilibrium, or an atom is inside out."""
-    strain = strain_of(system, after)
-    hint = "the path is bent or twisted beyond what the helix allows there"
+def check_closed(
+    system: System,
+    before: FloatArray,
+    after: FloatArray,
+    names: list[str],
+    hint: str,
+    is_judged: NDArray[np.bool_] | None = None,
+) -> list[str]:
+    """Returns notes on what is strained, of all bonds and angles or of those with an atom that is judged (n,). Raises
+    `InputError` with a hint that names what can't be closed: bonds or angles are far from equilibrium, or an atom is
+    inside out."""
     for atom in inverted(system, before, after)[:1]:
         raise InputError(f"{names[atom]} came out inside out: {hint}")
+    strain = strain_of(system, after, is_judged)
     if strain.bond > _WORST_BONDS:
         which = " and ".join(names[atom] for atom in strain.bond_atoms)
         raise InputError(f"the bond of {which} is {strain.bond:.0f} % off its length: {hint}")

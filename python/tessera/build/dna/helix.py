@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tessera.build.charmm.chain import psf_of
+from tessera.build.charmm.chain import labels_of, psf_of
 from tessera.build.charmm.topology import Topology
 from tessera.build.dna.closing import check_closed, relaxed
 from tessera.build.dna.frames import bases_of
@@ -21,12 +21,13 @@ from tessera.system import System
 from tessera.system.vacuum import with_positions
 
 SEGMENTS = ("DNA1", "DNA2")
+BENT = "the path is bent or twisted beyond what the helix allows there"
 
 
 def read_field(files: Sequence[Path]) -> ForceField:
     """Reads topologies, parameters and streams. Raises `InputError`."""
     if not files:
-        raise InputError("no force field: give topologies and parameters of nucleic acids with --toppar")
+        raise InputError("no force field: give topologies and parameters with --toppar")
     reading = read_cards(files)
     return ForceField(Topology(reading.cards), CharmmParameters(reading))
 
@@ -54,12 +55,7 @@ def build_helix(
     psf = psf_of([chain for chain, _ in built], field.parameters)
     system = nucleotides.system(psf, np.concatenate([position for _, position in built]), source, course.notes)
     report("closing sugars and phosphates")
-    names = psf.name.astype(str).tolist()
     before = system.positions()
-    after = relaxed(system, np.array([is_held(name) for name in names]))
-    places = zip(
-        names, psf.residue_name.astype(str).tolist(), psf.residue_number.tolist(), psf.segment.astype(str).tolist()
-    )
-    labels = [f"{name} of {residue} {number} in {segment}" for name, residue, number, segment in places]
-    system.notes += check_closed(system, before, after, labels)
+    after = relaxed(system, np.array([is_held(name) for name in psf.name.astype(str).tolist()]))
+    system.notes += check_closed(system, before, after, labels_of(psf), BENT)
     return with_positions(system, after)

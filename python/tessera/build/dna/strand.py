@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tessera.build.charmm.chain import Chain, psf_of
-from tessera.build.charmm.places import completed
+from tessera.build.charmm.places import Places, completed
 from tessera.build.charmm.topology import Residue, Topology
 from tessera.build.dna.closing import relaxed
 from tessera.build.dna.frames import Frames, fitted
@@ -30,7 +30,6 @@ RESIDUES = {"A": "ADE", "C": "CYT", "G": "GUA", "T": "THY"}
 #: CHARMM's names of atoms that the PDB names otherwise
 NAMES = {"OP1": "O1P", "OP2": "O2P", "C7": "C5M"}
 _APART = 60.0  # Å between nucleosides that do not interact
-Places = dict[str, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Nucleotides:
     """The nucleotides of a force field in the frames of their bases."""
 
     def __init__(self, field: ForceField) -> None:
-        self._field = field
+        self.field = field
         self._units: dict[tuple[str, bool, bool], tuple[Residue, FloatArray]] = {}
         self._bases: dict[str, Places] = {}
         self._bases = self._relaxed_bases()
@@ -63,14 +62,14 @@ class Nucleotides:
         """Returns a residue and where its atoms are (n,3) Å in the frame of its base. Raises `InputError`."""
         key = (letter, is_first, is_last)
         if key not in self._units:
-            residue = self._field.topology.residue(RESIDUES[letter])
+            residue = self.field.topology.residue(RESIDUES[letter])
             for patch in (["5TER"] if is_first else []) + (["3TER"] if is_last else []):
-                residue = residue.patched(self._field.topology.patch(patch))
-            residue = residue.patched(self._field.topology.patch("DEO5" if is_first else "DEOX"))
+                residue = residue.patched(self.field.topology.patch(patch))
+            residue = residue.patched(self.field.topology.patch("DEO5" if is_first else "DEOX"))
             standard = NUCLEOTIDES[letter]
             known = {NAMES.get(name, name): place for name, place in zip(standard.names, standard.position)}
             known |= self._bases.get(letter, {})
-            places = completed(residue, known, self._field.parameters)
+            places = completed(residue, known, self.field.parameters)
             self._units[key] = residue, np.array(list(places.values()))
         return self._units[key]
 
@@ -78,7 +77,7 @@ class Nucleotides:
         """Returns the atoms of bases, and C1', in the shape of least energy of nucleosides."""
         units = {letter: self.unit(letter, True, True) for letter in NUCLEOTIDES}
         self._units.clear()
-        psf = psf_of([Chain(letter, [residue]) for letter, (residue, _) in units.items()], self._field.parameters)
+        psf = psf_of([Chain(letter, [residue]) for letter, (residue, _) in units.items()], self.field.parameters)
         apart = [position + np.array([_APART * row, 0, 0]) for row, (_, position) in enumerate(units.values())]
         found = relaxed(self.system(psf, np.concatenate(apart), "nucleosides"), np.zeros(len(psf.name), bool))
         bases: dict[str, Places] = {}
@@ -105,6 +104,6 @@ class Nucleotides:
 
     def system(self, psf: Psf, position: FloatArray, source: str, notes: Sequence[str] = ()) -> System:
         """Returns the system of a topology with its atoms at these places (n,3) Å, without a box."""
-        table = self._field.parameters
+        table = self.field.parameters
         origin = Origin("charmm", table.lj_rule, source)
         return system_of(flat_of(psf, table), table, Coordinates(position), origin, vacuum=True, notes=notes)

@@ -49,6 +49,7 @@ class Nucleotides:
     letters: str
     frames: Frames
     labels: list[str]  # such as `DA -73 of chain I`
+    rows: list[slice]  # the atoms of each
     follows: NDArray[np.bool_]  # whether each is bonded to the one before
 
 
@@ -59,6 +60,7 @@ class Duplex:
     sequence: str
     first: Frames
     second: Frames
+    rows: tuple[IdArray, IdArray]  # of the nucleotides of both in the file
 
 
 def read_duplex(path: Path) -> Duplex:
@@ -138,18 +140,31 @@ def _of_system(path: Path) -> Atoms:
     return Atoms(path.name, name, residue_name, residue, chain, piece, found.position, line)
 
 
+def residue_starts(atoms: Atoms) -> IdArray:
+    """Returns the first atom of each residue."""
+    begins = np.ones(len(atoms.name), bool)
+    begins[1:] = np.any(
+        [column[1:] != column[:-1] for column in (atoms.residue_name, atoms.residue, atoms.chain, atoms.piece)], axis=0
+    )
+    return np.flatnonzero(begins)
+
+
+def residue_labels(atoms: Atoms, first: IdArray) -> tuple[list[str], list[str]]:
+    """Returns what messages call residues, and the file and line of each, from the first atom of each."""
+    labels = [
+        f"{atoms.residue_name[row]} {atoms.residue[row]} of chain {atoms.chain[row] or '(blank)'}" for row in first
+    ]
+    return labels, [f"{atoms.file}, line {atoms.line[row]}" if atoms.line[row] > 0 else atoms.file for row in first]
+
+
 def nucleotides_of(atoms: Atoms) -> Nucleotides:
     """Returns all nucleotides with their frames. Raises `InputError` for one that is unknown or lacks atoms of its
     base, and for numbers that are not finite."""
     name = np.char.replace(atoms.name, "*", "'")
     for other, usual in _OTHER_NAMES.items():
         name[name == other] = usual
-    begins = np.ones(len(name), bool)
-    begins[1:] = np.any(
-        [column[1:] != column[:-1] for column in (atoms.residue_name, atoms.residue, atoms.chain, atoms.piece)], axis=0
-    )
-    residue = np.cumsum(begins) - 1
-    first = np.flatnonzero(begins)
+    first = residue_starts(atoms)
+    residue = np.repeat(np.arange(len(first)), np.diff([*first, len(name)]))
     place = np.full((len(first), len(_WANTED)), -1)  # the row of each atom that is looked for
     for index, wanted in enumerate(_WANTED):
         rows = np.flatnonzero(name == wanted)[::-1]  # the first of several counts
@@ -157,10 +172,7 @@ def nucleotides_of(atoms: Atoms) -> Nucleotides:
     has = place >= 0
     known = np.array([text in LETTERS for text in atoms.residue_name[first].tolist()])
     is_one = has[:, _WANTED.index("C1'")] & (has[:, _WANTED.index("N1")] | known)
-    labels = [
-        f"{atoms.residue_name[row]} {atoms.residue[row]} of chain {atoms.chain[row] or '(blank)'}" for row in first
-    ]
-    where = [f"{atoms.file}, line {atoms.line[row]}" if atoms.line[row] > 0 else atoms.file for row in first]
+    labels, where = residue_labels(atoms, first)
     for index in np.flatnonzero(is_one & ~known)[:1]:
         raise InputError(
             f"{where[index]}: the residue {labels[index]} is not known; expected the nucleotides DA, DC, DG and DT, or "
@@ -187,7 +199,9 @@ def nucleotides_of(atoms: Atoms) -> Nucleotides:
             found = fitted(position, standard.places(standard.ring))
             frames.origin[rows], frames.rotation[rows] = found.origin, found.rotation
     follows = _follow(atoms, place[chosen], first[chosen], [labels[i] for i in chosen], [where[i] for i in chosen])
-    return Nucleotides(letters, frames, [labels[index] for index in chosen], follows)
+    ends = [*first[1:].tolist(), len(name)]
+    own = [slice(int(first[index]), ends[index]) for index in chosen]
+    return Nucleotides(letters, frames, [labels[index] for index in chosen], own, follows)
 
 
 _WANTED = ("N1", "C2", "N3", "C4", "C5", "C6", "N7", "C8", "N9", "C1'", "O2'", "O3'", "P")
@@ -237,7 +251,7 @@ def duplex_of(found: Nucleotides, file: str) -> Duplex:
             "a pair of their neighbours: a base inside has no partner"
         )
     sequence = "".join(found.letters[row] for row in rows)
-    return Duplex(sequence, found.frames[rows], found.frames[partner[rows]])
+    return Duplex(sequence, found.frames[rows], found.frames[partner[rows]], (rows, partner[rows]))
 
 
 def _partners(frames: Frames) -> IdArray:

@@ -27,6 +27,8 @@ class Superhelix:
     turns: float
     hand: str | None  # "left", "right"; None: a circle
     deviation: float  # Å, root of the mean square
+    centre: FloatArray  # (3,) Å, on the axis beside the middle of the path
+    axis: FloatArray  # (3,), of length 1; the path climbs along it
 
 
 def superhelix_of(path: FloatArray) -> Superhelix | None:
@@ -56,8 +58,7 @@ def superhelix_of(path: FloatArray) -> Superhelix | None:
     def deviations(values: FloatArray) -> FloatArray:
         angle = values[0] + values[1] * at
         points = np.stack([values[2] * np.cos(angle), values[2] * np.sin(angle), values[3] * at], axis=1)
-        turned = points @ Rotation.from_rotvec([values[4], values[5], 0.0]).as_matrix().T
-        return np.asarray((turned + values[6:] - local).ravel())
+        return np.asarray((points @ _tilted(values).T + values[6:] - local).ravel())
 
     found = least_squares(deviations, [phase, turn, radius, climb, 0.0, 0.0, *centre, begin], x_scale="jac")
     _, turn, radius, climb = found.x[:4]
@@ -66,4 +67,13 @@ def superhelix_of(path: FloatArray) -> Superhelix | None:
         return None
     pitch = abs(2 * np.pi * climb / turn)
     hand = None if pitch < _FLAT else ("right" if climb * turn > 0 else "left")
-    return Superhelix(2 * abs(float(radius)), float(pitch), float(turns), hand, float(np.sqrt(2 * found.cost / count)))
+    along = _tilted(found.x)[:, 2]
+    middle = (found.x[6:] + along * climb * (count - 1) / 2) @ frame
+    deviation = float(np.sqrt(2 * found.cost / count))
+    axis = along @ frame * (1 if climb >= 0 else -1)
+    return Superhelix(2 * abs(float(radius)), float(pitch), float(turns), hand, deviation, middle, axis)
+
+
+def _tilted(values: FloatArray) -> FloatArray:
+    """Returns the rotation (3,3) by the fifth and sixth number of a fit."""
+    return np.asarray(Rotation.from_rotvec([values[4], values[5], 0.0]).as_matrix())

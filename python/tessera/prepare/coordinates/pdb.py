@@ -87,11 +87,21 @@ def _texts(words: list[str]) -> np.ndarray:
 
 def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
     """Returns the names of the columns, and the rows."""
-    begin = next((i for i, line in enumerate(lines) if line.startswith("_atom_site.")), None)
-    if begin is None:
+    columns, rows = loop_of(lines, "_atom_site", "an atom", file)
+    if not columns:
         raise InputError(f"{file} holds no atoms: it has no _atom_site loop")
+    if not rows:
+        raise InputError(f"{file} holds no atoms: its _atom_site loop is empty")
+    return columns, rows
+
+
+def loop_of(lines: list[str], category: str, what: str, file: str) -> tuple[list[str], list[list[str]]]:
+    """Returns the names of the columns and the rows of a loop with one row a line, or nothing where there is none.
+    Raises `InputError` that calls a row of another length what it is."""
+    head = f"{category}."
+    begin = next((i for i, line in enumerate(lines) if line.startswith(head)), len(lines))
     columns = []
-    while begin < len(lines) and lines[begin].startswith("_atom_site."):
+    while begin < len(lines) and lines[begin].startswith(head):
         columns.append(lines[begin].split(".", 1)[1].strip())
         begin += 1
     rows = []
@@ -101,11 +111,9 @@ def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]
         words = _TOKEN.findall(line) if "'" in line or '"' in line else line.split()
         if len(words) != len(columns):
             raise InputError(
-                f"{file}, line {number}: an atom has {len(words)} values, expected the {len(columns)} of its loop"
+                f"{file}, line {number}: {what} has {len(words)} values, expected the {len(columns)} of its loop"
             )
         rows.append(words)
-    if not rows:
-        raise InputError(f"{file} holds no atoms: its _atom_site loop is empty")
     return columns, rows
 
 

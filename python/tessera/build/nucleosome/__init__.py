@@ -1,0 +1,1 @@
+"""Builds nucleosomes from structures."""
