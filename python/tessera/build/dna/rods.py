@@ -56,8 +56,8 @@ def rod(first: Frames, last: Frames, n: int) -> Rod:
 
 
 def _begin(first: Frames, last: Frames, n: int, turns: int) -> Frames:
-    """Returns n + 2 pairs along a smooth curve of their length, with `turns` whole turns of twist more than the nearest to
-    their own."""
+    """Returns n + 2 pairs along a smooth curve of their length, with `turns` whole turns of twist more than the nearest
+    to their own."""
     points = _curve(first, last, n)
     along = np.gradient(points, axis=0)
     along[0], along[-1] = first.rotation[:, 2], last.rotation[:, 2]
@@ -72,8 +72,8 @@ def _begin(first: Frames, last: Frames, n: int, turns: int) -> Frames:
 
 
 def _curve(first: Frames, last: Frames, n: int) -> FloatArray:
-    """Returns n + 2 points at equal distances along the cubic curve that leaves the first pair and reaches the last along
-    their z axes and is as long as the DNA, or along the line between them where that is longer."""
+    """Returns n + 2 points at equal distances along the cubic curve that leaves the first pair and reaches the last
+    along their z axes and is as long as the DNA, or along the line between them where that is longer."""
     at = np.linspace(0, 1, 20 * (n + 2))[:, None]
     ends = (1 + 2 * at) * (1 - at) ** 2 * first.origin + at**2 * (3 - 2 * at) * last.origin
     bulge = at * (1 - at) ** 2 * first.rotation[:, 2] - at**2 * (1 - at) * last.rotation[:, 2]
@@ -203,7 +203,8 @@ def _seen(relative: Frames) -> FloatArray:
 
 
 def _brackets() -> FloatArray:
-    """Returns [x, y]ₖ = xᵢ Bₖᵢⱼ yⱼ, (6,6,6), of rigid motions: (w₁ × v₂ − w₂ × v₁, w₁ × w₂) for shifts v and turns w."""
+    """Returns B (6,6,6) of [x, y]ₖ = xᵢ Bₖᵢⱼ yⱼ, the bracket of rigid motions: (w₁ × v₂ − w₂ × v₁, w₁ × w₂) for shifts
+    v and turns w."""
     cross = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(2, 0, 1)
     out = np.zeros((6, 6, 6))
     out[:3, 3:, :3] = out[3:, 3:, 3:] = cross
