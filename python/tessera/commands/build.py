@@ -23,7 +23,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def build() -> None:
-    """Build double helices of DNA and nucleosomes, and measure helices."""
+    """Build double helices of DNA, nucleosomes and fibres of them, and measure helices."""
 
 
 toppar_option = click.option(
@@ -195,6 +195,62 @@ def nucleosome_command(
         files = (structure, sequence, octamer_sequence, *toppar)
         names = " ".join(file.name for file in files if file is not None)
         return build_nucleosome(template, field, f"build nucleosome: {names}", letters, keep, seed, report)
+
+    run(made, output, as_json)
+
+
+@build.command(cls=SeveralValues, name="fiber")
+@click.argument("table", metavar="TABLE", type=FILE)
+@click.option(
+    "--sequence",
+    required=True,
+    metavar="SEQ.fa",
+    type=FILE,
+    help="The DNA's first strand from its 5' end, linkers included.",
+)
+@click.option(
+    "--octamer", required=True, metavar="PDB", type=FILE, help="The structure of a nucleosome, of which all are copies."
+)
+@toppar_option
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of the dihedrals that are tried for tails and loops.",
+)
+@output_option
+def fiber_command(
+    table: Path, sequence: Path, octamer: Path, toppar: tuple[Path, ...], seed: int, output: Path, as_json: bool
+) -> None:
+    """Build a fibre of nucleosomes with all atoms, without a box.
+
+    TABLE says where nucleosomes are, a row for each in the order of the first strand. It is a CSV file whose first row
+    names the columns: x, y, z, the centre in Å; axis_x, axis_y, axis_z, the axis of the superhelix as the strand
+    climbs; dyad_x, dyad_y, dyad_z, the direction to the dyad; linker, the base pairs to the next nucleosome.
+
+    Linkers are the DNA of least elastic energy between two nucleosomes, which stay. A linker that would have to bend,
+    stretch or twist more than DNA can is refused. `tessera clashes` finds what overlaps in a fibre.
+
+    \b
+    Examples:
+      tessera build fiber fibre.csv --sequence fibre.fa --octamer 1kx5.pdb --toppar top_all36_prot.rtf \\
+          par_all36m_prot.prm top_all36_na.rtf par_all36_na.prm -o fibre.tsr
+    """
+
+    def made(report: Callable[[str], None]) -> System:
+        from tessera.build.dna.helix import read_field
+        from tessera.build.dna.sequence import read_sequence
+        from tessera.build.fiber.join import build_fiber
+        from tessera.build.fiber.table import read_table
+        from tessera.build.nucleosome.template import read_template
+
+        letters, nucleosomes = read_sequence(sequence), read_table(table)
+        report("reading the force field")
+        field = read_field(toppar)
+        template = read_template(octamer, field, seed=seed, report=report)
+        names = " ".join(file.name for file in (table, sequence, octamer, *toppar))
+        return build_fiber(template, nucleosomes, letters, field, f"build fiber: {names}", report)
 
     run(made, output, as_json)
 

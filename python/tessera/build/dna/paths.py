@@ -24,8 +24,8 @@ TWIST = 360 / 10.5  # degrees from pair to pair, of DNA in solution (Wang 1979)
 PITCH, OUTER_DIAMETER = 28.0, 106.0  # Å, of the DNA of nucleosomes (Jung et al. 2019)
 #: Å: DNA with an outer diameter of 106 Å, as in the nucleosome 1KX5, has its path at 83.5 Å
 THICKNESS = 22.5
-_TIGHTEST = 25.0  # Å: the radius about which sugars and phosphates still close
-_TWISTS = (20.0, 50.0)  # degrees, within which they do with angles at most 10° off
+TIGHTEST = 25.0  # Å: the radius about which sugars and phosphates still close
+TWISTS = (20.0, 50.0)  # degrees, within which they do with angles at most 10° off
 _FINE, _MOST = 20, 10_000_000  # points of a curve between base pairs, from which lengths are measured; the most of them
 
 
@@ -156,7 +156,7 @@ def read_points(path: Path) -> FloatArray:
 
 
 def _check_twist(twist: float) -> None:
-    low, high = _TWISTS
+    low, high = TWISTS
     if not low <= twist <= high:
         raise InputError(
             f"the twist is {twist:.2f}° from pair to pair, expected {low:g} to {high:g}, beyond which sugars and "
@@ -165,15 +165,24 @@ def _check_twist(twist: float) -> None:
 
 
 def _check_radius(radius: float, what: str) -> None:
-    if not radius >= _TIGHTEST:
-        raise InputError(f"{what} bends about a radius of {radius:.1f} Å, expected at least {_TIGHTEST:g}")
+    if not radius >= TIGHTEST:
+        raise InputError(f"{what} bends about a radius of {radius:.1f} Å, expected at least {TIGHTEST:g}")
 
 
 def _twisted(points: FloatArray, along: FloatArray, twist: FloatArray | float) -> Frames:
-    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3), by the method of double reflection, and
-    then turned by a twist (n,) in degrees from pair to pair, half of it before and after each."""
+    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3), turned by a twist (n,) in degrees from
+    pair to pair, half of it before and after each."""
+    untwisted = transported(points, along, np.cross(along[0], np.eye(3)[np.argmin(np.abs(along[0]))]))
+    twists = np.broadcast_to(np.radians(twist), len(points))
+    turned = np.concatenate([[0.0], np.cumsum((twists[1:] + twists[:-1]) / 2)])
+    return Frames(points, untwisted.rotation @ about_z(turned))
+
+
+def transported(points: FloatArray, along: FloatArray, first: FloatArray) -> Frames:
+    """Returns the frames (n) at points (n,3) with z along unit vectors (n,3) that do not turn about them, by the method
+    of double reflection. The first x axis is the part across of a vector (3,)."""
     across = np.zeros_like(points)
-    across[0] = np.cross(along[0], np.eye(3)[np.argmin(np.abs(along[0]))])
+    across[0] = first - (first @ along[0]) * along[0]
     across[0] /= np.linalg.norm(across[0])
     for at in range(len(points) - 1):
         step = points[at + 1] - points[at]
@@ -183,7 +192,4 @@ def _twisted(points: FloatArray, along: FloatArray, twist: FloatArray | float) -
         other = along[at + 1] - direction
         size = other @ other
         across[at + 1] = reflected - (2 / size * (other @ reflected) * other if size > 0 else 0)
-    rotation = np.stack([across, np.cross(along, across), along], axis=-1)
-    twists = np.broadcast_to(np.radians(twist), len(points))
-    turned = np.concatenate([[0.0], np.cumsum((twists[1:] + twists[:-1]) / 2)])
-    return Frames(points, rotation @ about_z(turned))
+    return Frames(points, np.stack([across, np.cross(along, across), along], axis=-1))

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from tessera.build.charmm.chain import labels_of, psf_of
+from tessera.build.charmm.chain import Chain, labels_of, psf_of
 from tessera.build.dna.closing import check_closed
 from tessera.build.dna.strand import ForceField, Nucleotides, is_held
 from tessera.build.nucleosome.kept import kept_of
 from tessera.build.nucleosome.settle import residues_of, settled
 from tessera.build.nucleosome.template import Template
-from tessera.build.nucleosome.wrapped import strands_with
+from tessera.build.nucleosome.wrapped import Wrapped, strands_with
+from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
 from tessera.build.protein.residues import is_heavy
 from tessera.errors import InputError
@@ -46,15 +47,35 @@ def build_nucleosome(
             f"the sequence has {len(letters)} base pairs and the DNA of {template.atoms.file} "
             f"{len(wrapped.sequence)}: give as many"
         )
+    random = np.random.default_rng(seed)
+
+    def others(around: FloatArray) -> tuple[list[tuple[Chain, FloatArray]], list[str]]:
+        return kept_of(template.atoms, template.rest, keep, field, around, random)
+
+    return assembled(proteins, wrapped, letters, field, source, template.notes, others, report)
+
+
+def assembled(
+    proteins: Proteins,
+    wrapped: Wrapped,
+    sequence: str,
+    field: ForceField,
+    source: str,
+    notes: Sequence[str],
+    others: Callable[[FloatArray], tuple[list[tuple[Chain, FloatArray]], list[str]]] = lambda _: ([], []),
+    report: Callable[[str], None] = lambda _: None,
+) -> System:
+    """Returns proteins and DNA with a sequence as a system without a box, after what is built has settled. `others`
+    gives the chains besides and notes, from the places (n,3) Å of all these atoms."""
     report("placing bases")
     nucleotides = Nucleotides(field)
-    strands = strands_with(nucleotides, wrapped, letters)
+    strands = strands_with(nucleotides, wrapped, sequence)
     around = np.concatenate([proteins.position, *(strand.position for strand in strands)])
-    others, notes = kept_of(template.atoms, template.rest, keep, field, around, np.random.default_rng(seed))
-    chains = [*proteins.chains, *(strand.chain for strand in strands), *(chain for chain, _ in others)]
-    position = np.concatenate([around, *(places for _, places in others)])
+    besides, more = others(around)
+    chains = [*proteins.chains, *(strand.chain for strand in strands), *(chain for chain, _ in besides)]
+    position = np.concatenate([around, *(places for _, places in besides)])
     psf = psf_of(chains, field.parameters, proteins.links)
-    system = nucleotides.system(psf, position, source, [*template.notes, *notes])
+    system = nucleotides.system(psf, position, source, [*notes, *more])
     report("closing chains")
     is_dna = np.zeros(len(position), bool)
     is_dna[len(proteins.position) : len(around)] = True
@@ -66,7 +87,7 @@ def build_nucleosome(
     is_moved = is_fixed & ~stayed
     if is_moved.any():
         count = len(np.unique(residues_of(chains)[is_moved]))
-        system.notes.append(f"{count} residue(s) of {template.atoms.file} left no room for hydrogens and were moved")
+        system.notes.append(f"{count} residue(s) of the structure left no room for hydrogens and were moved")
     system.notes += check_closed(system, right, after, labels_of(psf), _HINT, ~stayed | is_dna)
     return with_positions(system, after)
 

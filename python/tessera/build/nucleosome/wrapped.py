@@ -96,17 +96,18 @@ def strands_with(nucleotides: Nucleotides, wrapped: Wrapped, sequence: str) -> l
     """Returns both strands with a sequence: bases in their frames, sugars and phosphates beside them as in the file,
     where that has them."""
     first, second = bases_of(wrapped.course.pairs, wrapped.course.parameters)
-    strands = ((sequence, wrapped.sequence, first), (complement(sequence), complement(wrapped.sequence), second[::-1]))
+    exchanged = [letter != own for letter, own in zip(sequence, wrapped.sequence)]
+    strands = ((sequence, first, exchanged), (complement(sequence), second[::-1], exchanged[::-1]))
     return [
-        _strand(nucleotides, segment, letters, frames, backbones, own)
-        for segment, (letters, own, frames), backbones in zip(SEGMENTS, strands, wrapped.backbones)
+        _strand(nucleotides, segment, letters, frames, backbones, others)
+        for segment, (letters, frames, others), backbones in zip(SEGMENTS, strands, wrapped.backbones)
     ]
 
 
 def _strand(
-    nucleotides: Nucleotides, segment: str, letters: str, frames: Frames, backbones: list[Places], own: str
+    nucleotides: Nucleotides, segment: str, letters: str, frames: Frames, backbones: list[Places], exchanged: list[bool]
 ) -> Strand:
-    residues, position, alone, exchanged = [], [], [], []
+    residues, position, alone, is_exchanged = [], [], [], []
     for row, (letter, backbone) in enumerate(zip(letters, backbones)):
         residue, local = nucleotides.unit(letter, row == 0, row == len(letters) - 1)
         standard = dict(zip(residue.atoms, local))
@@ -115,5 +116,5 @@ def _strand(
         residues.append(residue)
         position.append(frames[row : row + 1].placed(np.array(list(places.values())))[0])
         alone.append(local)
-        exchanged.append(np.full(len(local), letter != own[row]))
-    return Strand(Chain(segment, residues), *(np.concatenate(parts) for parts in (position, alone, exchanged)))
+        is_exchanged.append(np.full(len(local), exchanged[row]))
+    return Strand(Chain(segment, residues), *(np.concatenate(parts) for parts in (position, alone, is_exchanged)))

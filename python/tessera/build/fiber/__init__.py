@@ -1,0 +1,1 @@
+"""Builds fibres of nucleosomes."""
