@@ -144,7 +144,7 @@ def figure_of(common: Common, timings: Sequence[Timing]) -> Figure:
     figure.notes += [
         f"Geometric mean of the gains: {geometric_mean(one.gain for one in timings):.3g} ({len(timings)} rows), "
         f"{min(one.gain for one in timings):.3g} to {max(one.gain for one in timings):.3g}. Medians of "
-        f"{' or '.join(map(str, turns))} turns of wall time, from the start of the launcher to its end, which takes "
+        f"turns ({' or '.join(map(str, turns))}) of wall times, from the start of the launcher to its end, which takes "
         "seconds itself; calls between hosts, and choosing, are those of rank 0. Ranks are scattered over the slots.",
         "Programs: " + "; ".join(f"{one.name}, {one.about}" for one in PROGRAMS) + ".",
     ]

@@ -107,7 +107,7 @@ PROGRAMS = (
         lambda: lacks("pw.x", "quantum-espresso quantum-espresso-data", SILICON),
         prepare_silicon,
         r"^! +total energy += +(-?[\d.]+) Ry",
-        1e-9,  # converged to 1e-9 Ry of 63, and printed with eight digits after the point
+        1e-9,  # of 63 Ry, of which eight digits after the point are printed
     ),
     Program(
         "mpi4py",

@@ -82,7 +82,7 @@ def broken_promises(timings: Sequence[Timing], left: dict[str, dict[str, float]]
                    for name in one.own if not (gain := one.gain(name)) >= NEVER_SLOWER]  # fmt: skip
         if not (one.choosing or 0) <= MOST_CHOOSING:
             broken.append(f"{where}: choosing takes {one.choosing:.2%} of the calls, promised ≤ {MOST_CHOOSING:.0%}")
-    broken += [f"{NAMES[mpi]}: a {name} that is left takes {ns:.0f} ns more, promised ≤ {MOST_LEFT:g}"
+    broken += [f"{NAMES[mpi]}: {name} that is left takes {ns:.0f} ns more, promised ≤ {MOST_LEFT:g}"
                for mpi, costs in left.items() for name, ns in costs.items() if not ns <= MOST_LEFT]  # fmt: skip
     return broken
 

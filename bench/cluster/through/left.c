@@ -1,6 +1,6 @@
-/* Times what a call costs that does nothing: left CALLS. With -DSTUB this is, in place of the program, the library whose
- * functions do nothing, to be preloaded behind the one that is timed. Rank 0 prints the least ns of a call of ten times
- * CALLS, by operation. */
+/* Times what a call costs that does nothing: left SPELLS. With -DSTUB this is, in place of the program, the library whose
+ * functions do nothing, to be preloaded behind the one that is timed. Rank 0 prints the ns of a call, by operation: the
+ * least of short spells, so that other work of the machine is in none. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ static const struct {
     {"barrier", barrier}, {"broadcast", broadcast}, {"all_reduce", all_reduce}, {"all_to_all", all_to_all}};
 
 int main(int argc, char** argv) {
-  const int calls = argc > 1 ? atoi(argv[1]) : 100000;
+  enum { CALLS = 1000 }; /* of a spell */
+  const int spells = argc > 1 ? atoi(argv[1]) : 1000;
   int rank;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -46,10 +47,10 @@ int main(int argc, char** argv) {
   for (size_t o = 0; o < sizeof operations / sizeof *operations; ++o) {
     double least = 1;
     operations[o].call();
-    for (int turn = 0; turn < 10; ++turn) {
+    for (int spell = 0; spell < spells; ++spell) {
       const double begin = MPI_Wtime();
-      for (int i = 0; i < calls; ++i) operations[o].call();
-      const double mine = (MPI_Wtime() - begin) / calls;
+      for (int i = 0; i < CALLS; ++i) operations[o].call();
+      const double mine = (MPI_Wtime() - begin) / CALLS;
       if (mine < least) least = mine;
     }
     if (rank == 0) printf("%s\"%s\": %.2f", o ? ", " : "", operations[o].name, 1e9 * least);
