@@ -79,7 +79,7 @@ def measure(common: Common, job: Job, program: Program, map_file: Path, rounds: 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     commands = program.prepare(folder)
-    own = {"MPI4PY_LIBMPI": FILES[job.mpi]}
+    own = {"MPI4PY_LIBMPI": FILES[job.mpi], "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     times: dict[bool, list[float]] = {False: [], True: []}
     expected: list[str] = []
     same, report = True, Report()

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import click
 
+from tests.support.programs import LIBRARIES as FILES
+
 HERE = Path(__file__).parent
 EXAMPLE = Path("/usr/share/lammps/examples/peptide")
 STEPS = 30  # of the 300 of the example
@@ -76,6 +78,11 @@ def prepare_springs(folder: Path) -> list[Words]:
     return [[sys.executable, str(HERE / "springs.py"), "6000", "60000", "12"]]
 
 
+def prepare_water(folder: Path) -> list[Words]:
+    variables = ["GPAW_MPI_BACKEND=cgpaw", f"GPAW_MPI={FILES['openmpi']}"]
+    return [["env", *variables, sys.executable, str(HERE / "water.py")]]
+
+
 def prepare_walk(folder: Path) -> list[Words]:
     """Compiles the program with each interface for Fortran, which run one after the other."""
     found = []
@@ -108,6 +115,15 @@ PROGRAMS = (
         prepare_silicon,
         r"^! +total energy += +(-?[\d.]+) Ry",
         1e-9,  # of 63 Ry, of which eight digits after the point are printed
+    ),
+    Program(
+        "GPAW",
+        "`water.py`: a molecule of water on a grid of 32³",
+        ("openmpi",),
+        lambda: "" if find_spec("gpaw") else "there is no GPAW: scripts/setup --gpaw",
+        prepare_water,
+        r"^energy (\S+) eV$",
+        1e-6,  # converged to 1e-5 eV a valence electron, of -21 eV in all
     ),
     Program(
         "mpi4py",

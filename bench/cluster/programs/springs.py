@@ -35,7 +35,7 @@ def main(n_bodies: int, n_springs: int, n_steps: int) -> None:
         forces = np.zeros_like(r)
         np.add.at(forces, a, pull)
         np.subtract.at(forces, b, pull)
-        world.Reduce_scatter(forces.reshape(-1), force, counts)
+        world.Reduce_scatter(forces.reshape(-1), force, counts.tolist())
         velocity += force
         world.Allgatherv(r.reshape(-1)[own] + velocity, (r, counts))
     weighed = np.sum(r.reshape(-1)[own] * (np.arange(own.start, own.stop) + 1))
