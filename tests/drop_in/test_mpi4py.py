@@ -68,7 +68,7 @@ def expect_same(suite: Suite, mpi: str, ranks: int, **variables: str) -> str:
 
 
 def map_of_two_hosts() -> dict[str, object]:
-    """Returns a map on which most operations are planned, as links between the hosts are slow."""
+    """Returns a map of the hosts that ranks pretend to be on."""
     hosts = [{"name": f"n{i}", "slots": 3, "inside": {"latency": 1e-6, "bandwidth": 5e9}} for i in range(2)]
     link = {"latency": 1e-3, "bandwidth": 1e6}
     subnets = [{"hosts": ["n0", "n1"], "link": link, "medium": "fabric", "uplink": None}]
@@ -90,7 +90,7 @@ def test_outcome_with_a_map(suite: Suite, tmp_path: Path, mpi: str, ranks: int) 
     path = tmp_path / "map.json"
     path.write_text(json.dumps(map_of_two_hosts()))
     said = expect_same(suite, mpi, ranks, TESSERA_MACHINE=str(path))
-    assert ranks == 1 or re.search(r"^ +all_reduce .*  (?!the MPI library)\w+.*$", said, re.MULTILINE), said[-3000:]
+    assert ranks == 1 or "operations of rank 0 between hosts" in said, said[-3000:]
 
 
 @pytest.mark.slow(part="cluster")

@@ -123,7 +123,7 @@ PROGRAMS = (
         lambda: "" if find_spec("gpaw") else "there is no GPAW: scripts/setup --gpaw",
         prepare_water,
         r"^energy (\S+) eV$",
-        1e-6,  # converged to 1e-5 eV a valence electron, of -21 eV in all
+        1e-6,  # converged to 1e-5 eV a valence electron, of -15 eV in all
     ),
     Program(
         "mpi4py",
