@@ -190,7 +190,7 @@ def programs(
       python -m bench.cluster.programs --kept --check --docs
     """
     wanted = [one for one in PROGRAMS if not chosen or one.name in chosen]
-    missing = {one.name: why for one in wanted if (why := one.missing())}
+    missing = {} if only_kept else {one.name: why for one in wanted if (why := one.missing())}
     for name, why in missing.items():
         common.say(f"{name} is left out: {why}")
     if not only_kept:
@@ -212,8 +212,9 @@ def programs(
     if not timings:
         raise click.ClickException(f"nothing was measured yet in {PIECES}")
     figure = figure_of(common, timings)
-    figure.notes += [f"{name} is left out: {why}." for name, why in missing.items()]
-    figure.failures += [f"{name}: {why}" for name, why in missing.items()]
+    measured = {one.program for one in timings}
+    figure.failures += [f"{name} is left out: {why}" for name, why in missing.items()]
+    figure.failures += [f"{one.name} was not measured" for one in wanted if one.name not in measured | missing.keys()]
     figure.finish(common)
 
 
