@@ -9,13 +9,11 @@
 
 enum { WAYS = 2 }; /* the library by its profiling interface; by the usual name */
 
-static int rank, size, n;             /* n: elements of the message, of the vector, or of the block of a pair */
-static int *counts, *places;          /* of the blocks of a vector by rank */
+static int rank, size, n;    /* n: elements of the message, of the vector, or of the block of a pair */
+static int *counts, *places; /* of the blocks of a vector by rank */
 static double *sent, *received;
 
-static void broadcast(int usual) {
-  (usual ? MPI_Bcast : PMPI_Bcast)(sent, n, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-}
+static void broadcast(int usual) { (usual ? MPI_Bcast : PMPI_Bcast)(sent, n, MPI_DOUBLE, 0, MPI_COMM_WORLD); }
 static void all_reduce(int usual) {
   (usual ? MPI_Allreduce : PMPI_Allreduce)(sent, received, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
