@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
+from statistics import geometric_mean, median
 
 import click
 
-from bench.cluster.measured import LEAST_GAIN
+from bench.cluster.measured import LEAST_GAIN, NEVER_SLOWER
 from bench.cluster.neighbours import LEAST as LEAST_OF_NEIGHBOURS
 from bench.cluster.overlap import LEAST, NEAR
+from bench.cluster.programs.__main__ import LEAST as LEAST_OF_PROGRAMS
+from bench.cluster.programs.__main__ import MEAN as MEAN_OF_PROGRAMS
 from bench.cluster.stencils import CHOICE, ORDER
+from bench.cluster.through.__main__ import MOST_CHOOSING, MOST_LEFT
 from bench.common.records import Table, link_to, measured, table_of, text_of, value
 from bench.common.results import number, table
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
@@ -306,6 +309,7 @@ def of_clusters() -> Iterator[Promise]:
     yield each("grid_overlap", "Messages of stencils between hosts: share that computing hides", shares, least=LEAST)
     yield each("neighbours", "Exchanges between neighbours along the map: gain over ranks as numbered",
                [value(row["gain"]) for row in cells("neighbours", "gain")], least=LEAST_OF_NEIGHBOURS)  # fmt: skip
+    yield from of_other_programs()
     by_promise: dict[str, list[float]] = {}
     for row in cells("replicated", "promised"):
         claim = re.sub(r"^crow8-\S+, (?:Open MPI|MPICH)(?:, [^:]*)?:", "each:", row["at 16 × 2"])
@@ -317,6 +321,32 @@ def of_clusters() -> Iterator[Promise]:
     claims = [row["agrees"] == "yes" for row in cells("scale_grid", "agrees")]
     yield Promise("scale_grid", "Stencils on 16,384 cores: claims of Kristensen et al. (2011)", str(sum(claims)),
                   "all agree", sum(claims), len(claims))  # fmt: skip
+
+
+def of_other_programs() -> Iterator[Promise]:
+    rows = cells("programs", "gain")
+    gains = [value(row["gain"]) for row in rows]
+    subject = "Programs unchanged, ranks scattered: wall time over that with the library preloaded"
+    yield each("programs", subject, gains, least=LEAST_OF_PROGRAMS)
+    mean = geometric_mean(gains)
+    yield one("programs", f"{subject}, mean of {len(gains)}", number(mean), f"≥ {MEAN_OF_PROGRAMS:g}",
+              mean >= MEAN_OF_PROGRAMS)  # fmt: skip
+    same = [row["results"] in ("the same bits", "within the tolerance") for row in rows]
+    yield Promise("programs", "Programs unchanged: results with the library preloaded", str(sum(same)),
+                  "as without it in all", sum(same), len(same))  # fmt: skip
+    yield each("programs", "Programs unchanged: share of the time in which rank 0 chooses, %",
+               [float(row["choosing"].rstrip("%")) for row in rows], most=100 * MOST_CHOOSING)  # fmt: skip
+    for row in cells("through", "mean gain"):
+        least = value(row["promised of the mean"].removeprefix("≥ "))
+        claim = f"Other programs' collectives, no trials: speed over {row['beside']}, mean of {row['cases']}"
+        yield one("through", claim, f"{row['mean gain']} ({row['least']}–{row['most']})", f"≥ {least:g}",
+                  value(row["mean gain"]) >= least)  # fmt: skip
+    yield each("through", "Other programs' collectives, no trials: speed over the MPI library's own",
+               [value(row["gain"]) for row in cells("through", "gain")], least=NEVER_SLOWER)  # fmt: skip
+    title = "a call that is left, ns more"
+    yield each("through", "A call that is left to the MPI library: ns more",
+               [value(cell) for row in cells("through", title) for name, cell in row.items() if name != title],
+               most=MOST_LEFT)  # fmt: skip
 
 
 def promises() -> list[Promise]:

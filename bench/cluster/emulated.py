@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import click
 
 from bench.cluster.bounds import Operation
 from bench.common.options import Common
+from bench.common.results import commit, machine
+from tessera.launch import drop_in_path
 from tests.cluster import launch, namespaces
 from tests.cluster.namespaces import Cluster
 from tests.cluster.spec import Spec
@@ -39,16 +44,36 @@ class Job:
     order: Sequence[str]  # the host of each rank
     timeout: float  # s, of one start
     nap: int = launch.NAP  # µs that an idle rank sleeps; 0 where each has a core
+    launcher: Path | None = None  # of another version than the one found
 
     def run(self, *words: str | Path) -> str:
         """Runs a program and returns its output. Raises ClickException with the end of the output where it fails."""
-        command, environment = launch.command([str(word) for word in words], self.order, mpi=self.mpi, nap=self.nap)
-        done = launch.start(self.cluster, command, environment, timeout=self.timeout, capture=True)
+        return self.start(*words).stdout
+
+    def start(
+        self, *words: str | Path, folder: Path | None = None, variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program to its end, in a folder, with these variables added to the environment. Raises ClickException
+        with the end of the output where it fails."""
+        placed = ["env", "-C", folder, *words] if folder else words
+        with mock.patch.dict(os.environ, variables or {}):
+            command, environment = launch.command(
+                list(map(str, placed)), self.order, mpi=self.mpi, nap=self.nap, launcher=self.launcher
+            )
+            done = launch.start(self.cluster, command, environment, timeout=self.timeout, capture=True)
         if done.returncode:
             said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
             why = f"did not end within {self.timeout:g} s" if done.returncode == 124 else f"status {done.returncode}"
             raise click.ClickException(f"{Path(words[0]).name} on {self.spec.name}: {why}\n{said}")
-        return done.stdout
+        return done
+
+    def preload(self, map_file: Path) -> dict[str, str]:
+        """Returns the variables by which programs of this MPI follow a map, with a report at their end."""
+        return {
+            "LD_PRELOAD": str(drop_in_path(self.mpi)),
+            "TESSERA_MACHINE": str(map_file),
+            "TESSERA_REPORT": "1",
+        }
 
     def measure_map(self, path: Path) -> Path:
         """Measures the network and writes its map."""
@@ -77,7 +102,7 @@ class Job:
             shutil.copy(path, tuned)
         words = ["--operations", operation.kind, "--sizes", str(max(1, operation.bytes))]
         words += ["--candidates", str(candidates), "--seconds", str(self.timeout / 2)]
-        said = json.loads(_object(self.run(launch.program("tessera-collectives", self.mpi), "tune", tuned, *words)))
+        said = json.loads(last_object(self.run(launch.program("tessera-collectives", self.mpi), "tune", tuned, *words)))
         if said["left_out"]:
             raise click.ClickException(f"no time to try {', '.join(said['left_out'])}; give a longer --timeout")
 
@@ -121,14 +146,14 @@ class Job:
         words += ["--repeats", str(repeats), "--root", str(root)]
         words += ["--map", str(map_file)] if map_file else []
         said = self.run(launch.program("tessera-collectives", self.mpi), "time", *words, "--entries", ",".join(entries))
-        return dict(json.loads(_object(said)))
+        return dict(json.loads(last_object(said)))
 
 
-def _object(said: str) -> str:
-    """Returns the last line that is a JSON object."""
+def last_object(said: str) -> str:
+    """Returns the last line of an output that is a JSON object."""
     lines = [line for line in said.splitlines() if line.startswith("{")]
     if not lines:
-        raise click.ClickException(f"tessera-collectives printed no JSON but:\n{said[-1000:]}")
+        raise click.ClickException(f"there is no JSON in the output but:\n{said[-1000:]}")
     return lines[-1]
 
 
@@ -143,6 +168,15 @@ def check_place() -> None:
         raise click.ClickException(reason)
     if (now := namespaces.current()) is not None:
         raise click.ClickException(f"a cluster is up ({now.spec}); remove it with `python -m tests.cluster down`")
+
+
+def here() -> str:
+    """Returns the machine, its load, the instruction set, the day and the commit, for what stays of a run."""
+    found = machine()
+    return (
+        f"{found['processor']}, {found['cores']} cores, {found['vector_instructions']}, load {found['load']}, "
+        f"{datetime.date.today()}, commit {commit()}"
+    )
 
 
 def version_of(library: str) -> str:

@@ -9,18 +9,15 @@ In each job exchanges between neighbours take turns: ranks as they are numbered,
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from statistics import geometric_mean, median
-from unittest import mock
 
 import click
 
 from bench.cluster.emulated import LIBRARIES, Job, check_place, places, take_priority, timeout_option
 from bench.common.options import Common, script
 from bench.common.results import table
-from tessera.launch import drop_in_path
 from tests.cluster import launch
 from tests.cluster import spec as cluster_spec
 from tests.support.programs import LIBRARIES as FILES
@@ -79,11 +76,10 @@ def neighbours(
 
 def exchange(job: Job, map_file: Path, turns: int) -> dict[str, dict[str, list[float]]]:
     """Returns the times (s) of exchange.py with the library that is preloaded."""
-    ours = {"LD_PRELOAD": str(drop_in_path(job.mpi)), "TESSERA_MACHINE": str(map_file), "MPI4PY_LIBMPI": FILES[job.mpi]}
-    words = [*GRIDS[len(job.order)], BYTES, turns]
-    with mock.patch.dict(os.environ, ours):
-        said = job.run(sys.executable, Path(__file__).with_name("exchange.py"), *map(str, words))
-    return dict(json.loads(next(line for line in said.splitlines() if line.startswith("{"))))
+    ours = {**job.preload(map_file), "MPI4PY_LIBMPI": FILES[job.mpi]}
+    words = map(str, [*GRIDS[len(job.order)], BYTES, turns])
+    done = job.start(sys.executable, Path(__file__).with_name("exchange.py"), *words, variables=ours)
+    return dict(json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{"))))
 
 
 if __name__ == "__main__":

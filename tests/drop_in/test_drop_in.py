@@ -85,6 +85,7 @@ def test_results_are_those_of_the_library(run_program: Run, build: Build, mpi: s
     done = run_program(command, env={**preload(library(mpi)), "TESSERA_FORCE": entry, "TESSERA_REPORT": "1"})
     assert done.stdout == without.stdout and "0 wrong" in done.stdout
     assert re.search(rf"all_reduce .* {entry.partition(':')[0]}", done.stderr), done.stderr
+    assert re.search(r"^tessera-collectives: choosing took 0\.\d*[1-9]\d* s$", done.stderr, re.MULTILINE), done.stderr
 
 
 def test_communicators_in_threads(run_program: Run, build: Build, mpi: str) -> None:

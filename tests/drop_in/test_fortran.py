@@ -27,14 +27,6 @@ CALLS = {  # of check.F90, by the names of the report
 }  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiles what lets ranks pretend to be on two hosts in turn."""
-    path = tmp_path_factory.mktemp("hosts") / "hosts.so"
-    run_program(["cc", "-shared", "-fPIC", "-o", path, HERE / "hosts.c"])
-    return path
-
-
 def expect_short_way(ring: list[int]) -> None:
     """Checks that a ring of ranks, the even ones of which are on one host, leaves each of the two hosts once. `ring`
     has the place of each rank."""

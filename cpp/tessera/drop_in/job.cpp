@@ -74,8 +74,11 @@ collectives::EntryChoice ChoiceMemory::find(const machine::Wires& wires, const c
     const std::lock_guard lock(mutex_);
     if (const auto at = known_.find(key); at != known_.end()) return at->second;
   }
+  const double begin = MPI_Wtime();
   auto choice = choose();
+  const double taken = MPI_Wtime() - begin;
   const std::lock_guard lock(mutex_);
+  seconds_ += taken;
   if (known_.size() == most) known_.clear();
   return known_.try_emplace(std::move(key), std::move(choice)).first->second;
 }
@@ -144,8 +147,10 @@ Job::~Job() {
   if (tally_.is_empty())
     comm::print_note("tessera-collectives", "rank 0 took part in no collective operation between hosts");
   else
-    fmt::print(stderr, "tessera-collectives: operations of rank 0 between hosts, with the predicted gain\n{}",
-               tally_.text());
+    fmt::print(stderr,
+               "tessera-collectives: operations of rank 0 between hosts, with the predicted gain\n{}"
+               "tessera-collectives: choosing took {:.6f} s\n",
+               tally_.text(), choices_.seconds());
   if (n_topologies_ > 0)
     fmt::print(stderr, "tessera-collectives: {} communicators of grids and graphs follow the map\n",
                n_topologies_.load());
