@@ -31,7 +31,7 @@ class Frames:
     def __len__(self) -> int:
         return len(self.origin)
 
-    def __getitem__(self, rows: slice | np.ndarray) -> Frames:
+    def __getitem__(self, rows: int | slice | np.ndarray) -> Frames:
         return Frames(self.origin[rows], self.rotation[rows])
 
     def turned(self) -> Frames:

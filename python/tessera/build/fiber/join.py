@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tessera.build.charmm.chain import Link
+from tessera.build.charmm.chain import Chain, Link
+from tessera.build.charmm.places import Places
 from tessera.build.dna.frames import Frames
 from tessera.build.dna.paths import RISE, TIGHTEST, TWISTS, Course
 from tessera.build.dna.rods import Rod, rod
@@ -104,7 +105,8 @@ def _check(linker: Rod, n: int, where: str) -> None:
 
 def _proteins(parts: list[Proteins]) -> Proteins:
     """Returns the proteins of all nucleosomes; chain A of the second is the segment P2A."""
-    chains, links = [], []
+    chains: list[Chain] = []
+    links: list[Link] = []
     for number, part in enumerate(parts, start=1):
         links += [
             Link((len(chains) + link.one[0], *link.one[1:]), (len(chains) + link.other[0], *link.other[1:]))
@@ -121,13 +123,13 @@ def _proteins(parts: list[Proteins]) -> Proteins:
 def _dna(placed: list[Template], linkers: list[Rod]) -> Wrapped:
     """Returns the DNA from end to end."""
     pairs, parameters, letters = [], [], []
-    backbones: tuple[list, list] = ([], [])
+    backbones: tuple[list[Places], list[Places]] = ([], [])
     for at, nucleosome in enumerate(placed):
         wrapped = nucleosome.wrapped
         pieces = [(wrapped.course.pairs, wrapped.course.parameters, wrapped.sequence, wrapped.backbones)]
         if at < len(linkers):
             n = len(linkers[at].pairs)
-            bare: list[dict] = [{} for _ in range(n)]
+            bare: list[Places] = [{} for _ in range(n)]
             pieces.append((linkers[at].pairs, np.zeros((n, 6)), _NO_BASE * n, (bare, bare)))
         for own, values, text, (first, second) in pieces:
             pairs.append(own)
