@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 from tessera.build.dna.frames import Frames, fitted
 from tessera.build.dna.nucleotides import FURTHEST, NUCLEOTIDES
 from tessera.errors import InputError
-from tessera.prepare.coordinates.pdb import atom_sites, first_model
+from tessera.prepare.coordinates.pdb import atom_sites, first_model, unquoted
 from tessera.prepare.text import Source, read_source
 from tessera.system.model import FloatArray, IdArray
 
@@ -102,7 +102,7 @@ def _of_mmcif(source: Source) -> Atoms:
             raise InputError(f"{source.name} has no {names[-1]} in its _atom_site loop")
         if found is None:
             return np.full(len(table), default)
-        return np.char.strip(_unquoted(table[:, columns.index(found)].tolist()), "?")
+        return np.char.strip(np.array(unquoted(table[:, columns.index(found)].tolist())), "?")
 
     model = column("pdbx_PDB_model_num", default="1")
     table = table[model == model[0]]
@@ -115,13 +115,6 @@ def _of_mmcif(source: Source) -> Atoms:
     chain = column("auth_asym_id", "label_asym_id")
     none = np.zeros(len(table), np.int64)
     return Atoms(source.name, *names, residue, chain, none, position, none - 1)
-
-
-def _unquoted(texts: list[str]) -> NDArray[Any]:
-    """Returns texts without the quotes around them; primes stay."""
-    return np.array(
-        [text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text for text in texts]
-    )
 
 
 def _of_system(path: Path) -> Atoms:

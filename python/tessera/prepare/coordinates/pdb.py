@@ -49,7 +49,7 @@ def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> tuple[FloatArray | 
     return None if is_none else box_from_lengths(numbers[:3], numbers[3:] or (90.0,) * 3), has_angles
 
 
-_TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
+TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
 
 
 def read_mmcif(source: Source) -> Coordinates:
@@ -76,9 +76,14 @@ def read_mmcif(source: Source) -> Coordinates:
     if "pdbx_PDB_ins_code" in columns:
         codes = column("pdbx_PDB_ins_code")
         residue = [number + code.strip("?.") for number, code in zip(residue, codes)]
-    name = [text.strip("\"'") if text[0] in "\"'" else text for text in column("auth_atom_id", "label_atom_id")]
+    name = unquoted(column("auth_atom_id", "label_atom_id"))
     has_angles = sum(line.startswith("_cell.angle_") for line in lines) == 3
     return Coordinates(position, _cell(lines, source.name), has_angles=has_angles).label(_texts(name), _texts(residue))
+
+
+def unquoted(texts: list[str]) -> list[str]:
+    """Returns texts without the quotes around them; primes stay."""
+    return [text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text for text in texts]
 
 
 def _texts(words: list[str]) -> np.ndarray:
@@ -98,7 +103,7 @@ def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]
     for number, line in enumerate(lines[begin:], start=begin + 1):
         if not line.strip() or line[0] in "#_" or line.startswith(("loop_", "data_")):
             break
-        words = _TOKEN.findall(line) if "'" in line or '"' in line else line.split()
+        words = TOKEN.findall(line) if "'" in line or '"' in line else line.split()
         if len(words) != len(columns):
             raise InputError(
                 f"{file}, line {number}: an atom has {len(words)} values, expected the {len(columns)} of its loop"
