@@ -24,7 +24,8 @@ from tessera.version import __version__
 COMMANDS = {
     "prepare": ("tessera.commands.prepare:prepare", "Make a system file from CHARMM, AMBER, GROMACS or OpenMM inputs."),
     "make": ("tessera.commands.make:make", "Make a system file without input files: water boxes, crystals."),
-    "build": ("tessera.commands.build:build", "Build double helices of DNA and nucleosomes, and measure helices."),
+    "build": ("tessera.commands.build:build", "Build DNA, nucleosomes and fibres of them, and measure helices."),
+    "clashes": ("tessera.commands.clashes:clashes", "Find atoms in one place, and turn groups until none clash."),
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),

@@ -79,7 +79,7 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
     template, first = system.instances()
     n_residues = np.array([len(t.residue_name) for t in system.templates], np.int64)
     first_residue = np.cumsum(n_residues[template]) - n_residues[template]
-    shift = _number_shifts(system, template)
+    shift = number_shifts(system, template)
     types = _texts(system.force_field.type_name)
     n, total = system.n_atoms, int(n_residues[template].sum())
     by_atom: dict[str, Texts] = {name: np.empty(n, object) for name in ("name", "type")}
@@ -131,7 +131,7 @@ def symbols(atomic_number: NDArray[np.int32], unknown: str = "") -> Texts:
     return np.array([Z2SYMB.get(number, unknown) for number in range(int(atomic_number.max()) + 1)], object)
 
 
-def _number_shifts(system: System, template: IdArray) -> IdArray:
+def number_shifts(system: System, template: IdArray) -> IdArray:
     """Returns what is added to a template's residue numbers, (instances,).
 
     Molecules of one residue to which the file gives no number, such as waters of `make` and `replicate`, are counted on

@@ -49,7 +49,7 @@ def _cryst1(text: Text, head: np.ndarray, atoms: IdArray) -> tuple[FloatArray | 
     return None if is_none else box_from_lengths(numbers[:3], numbers[3:] or (90.0,) * 3), has_angles
 
 
-_TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
+TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
 
 
 def read_mmcif(source: Source) -> Coordinates:
@@ -79,6 +79,11 @@ def read_mmcif(source: Source) -> Coordinates:
     name = column("auth_atom_id", "label_atom_id")
     has_angles = sum(line.startswith("_cell.angle_") for line in lines) == 3
     return Coordinates(position, _cell(lines, source.name), has_angles=has_angles).label(_texts(name), _texts(residue))
+
+
+def unquoted(texts: list[str]) -> list[str]:
+    """Returns texts without the quotes around them; primes stay."""
+    return [text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text for text in texts]
 
 
 def _texts(words: list[str]) -> np.ndarray:
@@ -121,7 +126,7 @@ def words_of(line: str) -> list[str]:
     """Returns the words of a line of mmCIF, without the quotes around them; primes inside stay."""
     if "'" not in line and '"' not in line:
         return line.split()
-    return [word[1:-1] if len(word) > 1 and word[0] == word[-1] in "\"'" else word for word in _TOKEN.findall(line)]
+    return [word[1:-1] if len(word) > 1 and word[0] == word[-1] in "\"'" else word for word in TOKEN.findall(line)]
 
 
 def _cell(lines: list[str], file: str) -> FloatArray | None:
