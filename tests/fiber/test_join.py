@@ -1,0 +1,146 @@
+"""Nucleosomes in a row: where all parts are, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.spatial.transform import Rotation
+
+from tessera.build.charmm.chain import Chain, Link
+from tessera.build.charmm.topology import Residue
+from tessera.build.clashes.report import clashes_of
+from tessera.build.dna import paths
+from tessera.build.dna.frames import Frames, chained, parameters
+from tessera.build.dna.paths import RISE, TWIST
+from tessera.build.dna.strands import read_duplex
+from tessera.build.fiber.join import build_fiber, joined
+from tessera.build.fiber.table import COLUMNS, Nucleosomes
+from tessera.build.nucleosome.template import OWN, Template
+from tessera.build.nucleosome.wrapped import Wrapped, nucleosome_frame
+from tessera.build.protein.model import Proteins
+from tessera.commands.build import build
+from tessera.errors import InputError
+from tests.nucleosome.peptides import toppar_of
+
+LENGTH = 147
+
+
+def small_template() -> Template:
+    """Returns 1KX5's DNA with two chains of one bead each, which are linked, in the frame of the nucleosome."""
+    course = paths.nucleosome(LENGTH)
+    bead = cast(Residue, None)
+    beads = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    proteins = Proteins(
+        [Chain("PROA", [bead]), Chain("PROB", [bead])], [Link((0, 0, "X"), (1, 0, "Y"))], beads, np.array([False, True]),
+        beads, [],
+    )  # fmt: skip
+    first = [{"P": np.full(3, float(row))} for row in range(LENGTH)]
+    second = [{"P": np.full(3, float(-row))} for row in range(LENGTH)]
+    wrapped = Wrapped("A" * LENGTH, course, (first, second))
+    frame = nucleosome_frame(course.pairs, "1kx5")
+    return Template(proteins, wrapped, frame, cast(Any, None), cast(Any, None), []).moved(OWN)
+
+
+def in_a_row(template: Template, linker: Frames) -> tuple[Frames, Frames]:
+    """Returns the frames of two nucleosomes whose linker ends where `linker` does, as its first pair sees it."""
+    pairs = template.wrapped.course.pairs
+    last = pairs[-1]
+    end = Frames(last.origin + last.rotation @ linker.origin, last.rotation @ linker.rotation)
+    turn = end.rotation @ pairs.rotation[0].T
+    return OWN, Frames(end.origin - turn @ pairs.origin[0], turn)
+
+
+def table_of(frames: tuple[Frames, Frames], linker: int) -> Nucleosomes:
+    both = Frames(np.stack([f.origin for f in frames]), np.stack([f.rotation for f in frames]))
+    return Nucleosomes(both, [linker], [2, 3], "fibre.csv")
+
+
+def straight(n: int, twist: float = TWIST, rise: float = RISE) -> Frames:
+    return chained(np.tile([0.0, 0.0, rise, 0.0, 0.0, twist], (n + 1, 1)))[-1]
+
+
+def test_parts_are_in_the_order_of_the_strands() -> None:
+    template, n = small_template(), 30
+    frames = in_a_row(template, straight(n))
+    fiber = joined(template, table_of(frames, n))
+    wrapped, proteins = fiber.wrapped, fiber.proteins
+    assert wrapped.sequence == "A" * LENGTH + "-" * n + "A" * LENGTH
+    steps, _ = parameters(wrapped.course.pairs[:-1], wrapped.course.pairs[1:])
+    own, _ = parameters(template.wrapped.course.pairs[:-1], template.wrapped.course.pairs[1:])
+    assert steps[: LENGTH - 1] == pytest.approx(own, abs=1e-8)
+    assert steps[-LENGTH + 1 :] == pytest.approx(own, abs=1e-8)
+    assert steps[LENGTH - 1 : -LENGTH + 1] == pytest.approx(np.tile([0, 0, RISE, 0, 0, TWIST], (n + 1, 1)), abs=1e-3)
+    assert wrapped.course.parameters[LENGTH : LENGTH + n].tolist() == np.zeros((n, 6)).tolist()
+    rows = [places["P"][0] if places else None for places in wrapped.backbones[0]]
+    assert rows == [*range(LENGTH), *[None] * n, *range(LENGTH)]
+    rows = [places["P"][0] if places else None for places in wrapped.backbones[1]]
+    assert rows == [*range(0, -LENGTH, -1), *[None] * n, *range(0, -LENGTH, -1)]
+    assert [chain.segment for chain in proteins.chains] == ["P1A", "P1B", "P2A", "P2B"]
+    assert proteins.links[1] == Link((2, 0, "X"), (3, 0, "Y"))
+    assert proteins.position[2:] == pytest.approx(
+        template.proteins.position @ frames[1].rotation.T + frames[1].origin, abs=1e-9
+    )
+    assert "by 0.00 to 0.00 base pairs, and bending and twisting them costs 0.0 to 0.0 kT" in fiber.notes()[0].replace(
+        "-", ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "linker", "message"),
+    [
+        (30, straight(30, rise=4.0), "be stretched to 4.0 Å a pair, expected 3.4 within 10%"),
+        (5, straight(5, twist=10.0), "have a twist of .*°, expected 20 to 50"),
+        (
+            15,
+            Frames(np.array([30.0, 0.0, 0.0]), Rotation.from_rotvec([0, np.pi, 0]).as_matrix()),
+            "bend about a radius of",
+        ),
+    ],
+)
+def test_linkers_that_dna_can_not_follow_are_refused(n: int, linker: Frames, message: str) -> None:
+    template = small_template()
+    begin = f"fibre.csv, lines 2 and 3: the linker of {n} base pairs would {message}"
+    with pytest.raises(InputError, match=begin):
+        joined(template, table_of(in_a_row(template, linker), n))
+
+
+def test_a_sequence_of_another_length_is_refused() -> None:
+    template = small_template()
+    table = table_of(in_a_row(template, straight(30)), 30)
+    message = "the sequence has 323 base pairs and the fibre of fibre.csv 324: 2 nucleosomes of 147 and 30 between them"
+    with pytest.raises(InputError, match=message):
+        build_fiber(template, table, "A" * 323, cast(Any, None), "")
+
+
+@pytest.mark.slow(part="physics")
+def test_two_nucleosomes_of_1kx5(data_folder: Path, tmp_path: Path) -> None:
+    """Builds a bent and twisted linker with all atoms: the charge, the sequence and the bonds are right, nothing is in
+    one place."""
+    n, template = 25, small_template()
+    bend = Rotation.from_rotvec([0.25, -0.35, 0.0]).as_matrix()
+    end = straight(n, TWIST + 10 / n, 0.985 * RISE)
+    frames = in_a_row(template, Frames(bend @ end.origin, bend @ bend @ end.rotation))
+    rows = [",".join(COLUMNS)]
+    for frame, linker in zip(frames, (str(n), "")):
+        numbers = [*frame.origin, *frame.rotation[:, 2], *frame.rotation[:, 0]]
+        rows.append(",".join([*(f"{number:.6f}" for number in numbers), linker]))
+    (tmp_path / "fibre.csv").write_text("\n".join(rows))
+    letters = np.random.default_rng(1).choice(list("ACGT"), 2 * LENGTH + n)
+    (tmp_path / "fibre.fa").write_text(">fibre\n" + "".join(letters))
+    output, structure = tmp_path / "fibre.tsr", data_folder / "dna_nucleosome" / "1kx5.pdb"
+    words = [
+        "fiber", str(tmp_path / "fibre.csv"), "--sequence", str(tmp_path / "fibre.fa"), "--octamer", str(structure),
+        "--toppar", *map(str, toppar_of(data_folder)), "-o", str(output), "--json",
+    ]  # fmt: skip
+    result = CliRunner().invoke(build, words)
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads(result.stdout)
+    assert facts["atoms"] == 2 * 15826 + 64 * len(letters) - sum(letter in "GC" for letter in letters) - 2
+    assert facts["net_charge"] == 2 * 146 - 2 * (len(letters) - 1)
+    assert read_duplex(output).sequence == "".join(letters)
+    assert clashes_of(output).left == 0
