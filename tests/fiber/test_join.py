@@ -36,8 +36,8 @@ def small_template() -> Template:
     bead = cast(Residue, None)
     beads = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     proteins = Proteins(
-        [Chain("PROA", [bead]), Chain("PROB", [bead])], [Link((0, 0, "X"), (1, 0, "Y"))], beads, np.array([False, True]),
-        beads, [],
+        [Chain("PROA", [bead]), Chain("PROB", [bead])], [Link((0, 0, "X"), (1, 0, "Y"))], beads,
+        np.array([False, True]), beads, [],
     )  # fmt: skip
     first = [{"P": np.full(3, float(row))} for row in range(LENGTH)]
     second = [{"P": np.full(3, float(-row))} for row in range(LENGTH)]

@@ -49,19 +49,11 @@ class DatasetNames {
 
 /// Returns whether a group or dataset may stand in a system file.
 bool is_known_name(const std::string& name) {
-  static const std::set<std::string> others = {"/forcefield",
-                                               "/templates",
-                                               "/instances",
-                                               // for programs that show molecules by name
-                                               "/instances/chain_name",
-                                               "/instances/segments",
-                                               "/instances/segment_name",
-                                               "/coordinates",
-                                               "/coordinates/id",
-                                               "/coordinates/fraction",
-                                               "/coordinates/velocity",
-                                               "/coordinates/block_grid",
-                                               "/coordinates/block_offset"};
+  static const std::set<std::string> others = {
+      "/forcefield", "/templates", "/instances",
+      // for programs that show molecules by name
+      "/instances/chain_name", "/instances/segments", "/instances/segment_name", "/coordinates", "/coordinates/id",
+      "/coordinates/fraction", "/coordinates/velocity", "/coordinates/block_grid", "/coordinates/block_offset"};
   static const DatasetNames datasets = [] {
     model::System system;
     model::Template molecule;
