@@ -11,7 +11,9 @@ from tessera.system.box import heights, with_images
 from tessera.system.model import FloatArray, IdArray
 
 _REACH = 30.0  # Å from clashes: twice the longest side chain, and what they meet
-_MOST_MOVED, _SHARE_MOVED = 2000, 0.01  # atoms that are looked at one by one; with more, the tree is made anew
+_LATEST = 200  # atoms that are looked at one by one; with more, they come into a tree of all that moved
+_MOST_MOVED, _SHARE_MOVED = 2000, 0.05  # atoms in that tree; with more, that of all is made anew
+_RESTING, _MOVED, _LATELY = 0, 1, 2
 
 
 class Surroundings:
@@ -31,10 +33,20 @@ class Surroundings:
         self._plant()
 
     def _plant(self) -> None:
-        """Makes the tree of where atoms are now."""
-        self._tree = cKDTree(self._molecules.position[self._atom] + self._shift)
-        self._is_moved = np.zeros(len(self._atom), bool)
-        self._moved = np.zeros(0, np.int64)
+        """Makes the tree of where all atoms are now."""
+        self._all = cKDTree(self._places(np.arange(len(self._atom))))
+        self._state = np.full(len(self._atom), _RESTING, np.int8)
+        self._lately = np.zeros(0, np.int64)
+        self._gather(self._lately)
+
+    def _gather(self, rows: IdArray) -> None:
+        """Makes the tree of what has moved since."""
+        self._rows = rows
+        self._state[rows] = _MOVED
+        self._moved = cKDTree(self._places(rows))
+
+    def _places(self, rows: IdArray) -> FloatArray:
+        return self._molecules.position[self._atom[rows]] + self._shift[rows]
 
     def around(self, centre: FloatArray, radius: float) -> tuple[IdArray, FloatArray]:
         """Returns the atoms (m,) within `radius` of a centre (3,) Å, and where they are (m,3) Å beside it."""
@@ -42,9 +54,12 @@ class Surroundings:
         if self._molecules.box is not None:  # the image of the centre that is in the box
             box = self._molecules.box
             own = (to_fraction(centre[None], box) * 2.0**-32 @ box)[0] - centre
-        found = np.asarray(self._tree.query_ball_point(centre + own, radius), np.int64)
-        found = np.concatenate([found[~self._is_moved[found]], self._moved])
-        place = self._molecules.position[self._atom[found]] + self._shift[found] - own
+        rows, moved = (
+            np.asarray(tree.query_ball_point(centre + own, radius), np.int64) for tree in (self._all, self._moved)
+        )
+        moved = self._rows[moved]
+        found = np.concatenate([rows[self._state[rows] == _RESTING], moved[self._state[moved] == _MOVED], self._lately])
+        place = self._places(found) - own
         near = ((place - centre) ** 2).sum(axis=1) < radius * radius
         return self._atom[found[near]], place[near]
 
@@ -52,8 +67,12 @@ class Surroundings:
         """Takes note that these atoms are elsewhere."""
         begin, end = (np.searchsorted(self._atom, atoms, side=side) for side in ("left", "right"))
         rows = np.concatenate([np.arange(b, e) for b, e in zip(begin.tolist(), end.tolist())])
-        rows = rows[~self._is_moved[rows]]
-        self._is_moved[rows] = True
-        self._moved = np.concatenate([self._moved, rows])
-        if len(self._moved) > max(_MOST_MOVED, _SHARE_MOVED * len(self._atom)):
+        self._lately = np.concatenate([self._lately, rows[self._state[rows] != _LATELY]])
+        self._state[rows] = _LATELY
+        if len(self._lately) <= _LATEST:
+            return
+        rows, self._lately = np.union1d(self._rows, self._lately), np.zeros(0, np.int64)
+        if len(rows) > max(_MOST_MOVED, _SHARE_MOVED * len(self._atom)):
             self._plant()
+        else:
+            self._gather(rows)
