@@ -113,7 +113,7 @@ def test_system_files(tmp_path: Path) -> None:
         file.attrs["format"], file.attrs["version"] = "tessera-system", 1
     mend = "make it again with `tessera prepare`"
     assert problems(path) == {
-        "system.tsr": f"is a system file of version 1, this tessera reads versions 2 and 3: {mend}"
+        "system.tsr": f"is a system file of version 1, this tessera reads versions 2 to 4: {mend}"
     }
 
 
