@@ -26,6 +26,13 @@ def build() -> None:
     """Build double helices of DNA, nucleosomes and fibres of them, and measure helices."""
 
 
+seed_option = click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Seed of the dihedrals that are tried for tails and loops.",
+)
 toppar_option = click.option(
     "--toppar",
     multiple=True,
@@ -145,13 +152,7 @@ def _course(n: int, path: str, twist: float | None, pitch: float | None, diamete
     help="Names of ions and water in the structure that are kept, such as CL and HOH; repeatable [none].",
 )
 @toppar_option
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Seed of the dihedrals that are tried for tails and loops.",
-)
+@seed_option
 @output_option
 def nucleosome_command(
     structure: Path,
@@ -212,13 +213,7 @@ def nucleosome_command(
     "--octamer", required=True, metavar="PDB", type=FILE, help="The structure of a nucleosome, of which all are copies."
 )
 @toppar_option
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Seed of the dihedrals that are tried for tails and loops.",
-)
+@seed_option
 @output_option
 def fiber_command(
     table: Path, sequence: Path, octamer: Path, toppar: tuple[Path, ...], seed: int, output: Path, as_json: bool

@@ -47,10 +47,10 @@ def rod(first: Frames, last: Frames, n: int) -> Rod:
     """Returns the n pairs (n ≥ 1) of least elastic energy between two, each a single frame."""
     best: Rod | None = None
     for turns in _TURNS:
-        steps, inner = _relaxed(_begin(first, last, n, turns))
-        energy = float((steps - _STRAIGHT) ** 2 @ _SPRINGS @ np.ones(n + 1)) / 2
+        pairs, energy = _relaxed(_begin(first, last, n, turns))
         if best is None or energy < best.energy:
-            best = Rod(inner, steps, energy, float(steps[:, 5].sum()) / TWIST - (n + 1))
+            steps, _ = parameters(pairs[:-1], pairs[1:])
+            best = Rod(pairs[1:-1], steps, energy, float(steps[:, 5].sum()) / TWIST - (n + 1))
     assert best is not None
     return best
 
@@ -95,8 +95,8 @@ def _curve(first: Frames, last: Frames, n: int) -> FloatArray:
     return np.stack([np.interp(where, length, points[:, axis]) for axis in range(3)], axis=1)
 
 
-def _relaxed(pairs: Frames) -> tuple[FloatArray, Frames]:
-    """Returns the steps and the inner pairs of least energy."""
+def _relaxed(pairs: Frames) -> tuple[Frames, float]:
+    """Returns the pairs after the inner ones have moved to the least energy, and this energy, kT."""
     energy, damping = float(_energies(_between(pairs)).sum()), 1e-3
     stiffness = np.tile(np.concatenate([_SHIFTS, _BENDS]), len(pairs) - 2)
     for _ in range(_ITERATIONS):
@@ -119,8 +119,7 @@ def _relaxed(pairs: Frames) -> tuple[FloatArray, Frames]:
         pairs, gain, energy, damping = moved, energy - lower, lower, damping / 10
         if gain <= _SMALL * (1 + energy):
             break
-    steps, _ = parameters(pairs[:-1], pairs[1:])
-    return steps, pairs[1:-1]
+    return pairs, energy
 
 
 def _between(pairs: Frames) -> Frames:

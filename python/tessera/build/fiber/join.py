@@ -75,7 +75,7 @@ def build_fiber(
 
 def joined(template: Template, table: Nucleosomes) -> Fiber:
     """Returns a template at all frames of a table, and linkers. Raises `InputError` that names lines of the table."""
-    placed = [template.moved(Frames(*frame)) for frame in zip(table.frames.origin, table.frames.rotation)]
+    placed = [template.moved(table.frames[at]) for at in range(len(table.frames))]
     linkers = []
     for at, n in enumerate(table.linkers):
         before, after = (placed[at + step].wrapped.course.pairs for step in (0, 1))
