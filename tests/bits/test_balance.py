@@ -18,7 +18,7 @@ def test_half_of_the_box_is_empty(runs: Runs, mpi: str, ranks: int) -> None:
     assert found.hash == alone
     balance = found.report["balance"]
     assert balance["moves"] >= 1
-    # Half of the ranks have nothing at first, so cells move whatever else takes the processors. How even the work becomes
+    # Half of the ranks have nothing at first, so cells move whatever else takes the processors. How even work becomes
     # are times, which balance_test.cpp gives.
     assert balance["first"] > 1 and balance["last"] >= 1
     assert "Imbalance of ranks' own work" in found.process.stdout
