@@ -159,7 +159,7 @@ def _check_box(source: Path, periodic: bool) -> None:
 def mean_of(
     frames: Frames, spacing: float, alpha: float | None, ranks: Ranks, progress: Callable[[int], None] = lambda _: None
 ) -> Mean:
-    """Averages the potential of all frames on a mesh whose points are at most `spacing` Å apart in the first of them.
+    """Returns the mean potential of all frames on a mesh whose points are at most `spacing` Å apart in the first one.
     Collective. Raises `InputError`."""
     mean: MeanPotential | None = None
     boxes = np.zeros((3, 3))
