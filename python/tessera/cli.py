@@ -40,6 +40,7 @@ COMMANDS = {
     "potential": ("tessera.commands.potential:potential", "Average the electrostatic potential of a run on a mesh."),
     "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
     "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),
+    "view": ("tessera.commands.view:view", "Draw the molecules of a system or a run."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
 }
 

@@ -15,6 +15,7 @@ from scipy.fft import next_fast_len
 from tessera.arguments import Slices
 from tessera.constants import KCAL
 from tessera.errors import InputError
+from tessera.files import check_free
 from tessera.potential.mesh import FINEST, MeanPotential
 from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
@@ -85,10 +86,7 @@ def check_output(path: Path, force: bool) -> None:
     """Raises `InputError` where the file can't be written, and where something is there already."""
     if path.suffix.lower() != ".dx":
         raise InputError(f"{path}: the ending says no format; expected .dx")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder of {path} does not exist")
-    if (path.exists() or path.is_symlink()) and not force:
-        raise InputError(f"{path} exists; --force replaces it")
+    check_free(path, force)
 
 
 def frames_of(source: Path, request: Request) -> Frames:
