@@ -78,6 +78,10 @@ class Terms:
     def __len__(self) -> int:
         return len(self.parameter)
 
+    def chosen(self, rows: NDArray[np.bool_]) -> Terms:
+        """Returns those of the terms for which `rows` (m,) is true."""
+        return Terms(self.atoms[rows], self.parameter[rows])
+
 
 @dataclass
 class Template:
