@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from tessera.build.dna.closing import WITHIN_ANGLES, WITHIN_BONDS, inverted, strain_of
 from tessera.build.dna.strand import ForceField
 from tessera.build.dna.strands import read_atoms
-from tessera.build.nucleosome.settle import settled
+from tessera.build.nucleosome.settle import InChains, residues_of, settled
 from tessera.build.protein.model import Proteins, build_proteins
 from tessera.build.protein.residues import AminoAcids
 from tessera.build.protein.sequences import Protein, declared, threaded
@@ -128,7 +128,8 @@ def check_settled(field: ForceField, made: Proteins, system: System) -> None:
     heavy = np.array([not name.startswith("H") for residue in made.chains[0].residues for name in residue.atoms])
     is_fixed = heavy & ~made.is_built
     everything = np.ones(len(heavy), bool)
-    after, stayed = settled(system, made.chains, field.parameters, made.alone, is_fixed, everything, ~everything)
+    residues, residue = InChains(made.chains), residues_of(made.chains)
+    after, stayed = settled(system, residues, residue, field.parameters, made.alone, is_fixed, everything, ~everything)
     found = strain_of(system, after, ~stayed)
     assert found.bond < WITHIN_BONDS
     assert found.angle < WITHIN_ANGLES

@@ -12,7 +12,7 @@ from tessera.build.charmm.chain import Chain, labels_of, psf_of
 from tessera.build.dna.closing import check_closed
 from tessera.build.dna.strand import ForceField, Nucleotides, is_held
 from tessera.build.nucleosome.kept import kept_of
-from tessera.build.nucleosome.settle import residues_of, settled
+from tessera.build.nucleosome.settle import InChains, residues_of, settled
 from tessera.build.nucleosome.template import Template
 from tessera.build.nucleosome.wrapped import Wrapped, strands_with
 from tessera.build.protein.model import Proteins
@@ -83,10 +83,11 @@ def assembled(
     is_fixed = _fixed(psf, position, is_dna, is_new)
     right = position.copy()
     right[: len(around)] = np.concatenate([proteins.alone, *(strand.alone for strand in strands)])
-    after, stayed = settled(system, chains, field.parameters, right, is_fixed, ~is_dna, is_dna)
+    residue = residues_of(chains)
+    after, stayed = settled(system, InChains(chains), residue, field.parameters, right, is_fixed, ~is_dna, is_dna)
     is_moved = is_fixed & ~stayed
     if is_moved.any():
-        count = len(np.unique(residues_of(chains)[is_moved]))
+        count = len(np.unique(residue[is_moved]))
         system.notes.append(f"{count} residue(s) of the structure left no room for hydrogens and were moved")
     system.notes += check_closed(system, right, after, labels_of(psf), _HINT, ~stayed | is_dna)
     return with_positions(system, after)

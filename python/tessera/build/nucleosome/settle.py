@@ -8,6 +8,7 @@ force field decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +16,44 @@ from scipy.spatial import cKDTree
 
 from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.places import Places, completed
+from tessera.build.charmm.topology import Residue
 from tessera.build.dna.closing import inverted, relaxed, strained
 from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
+from tessera.system.part import Cutter
 from tessera.system.vacuum import with_positions
 
-_ROUNDS, _MOVES = 6, 400  # of a minimisation; strains are those at its end long before its forces are
+_ROUNDS, _MOVES = 6, 150  # of a minimisation; strains are those at its end long before its forces are
+#: Å from a strained residue: what moves after the first round, and what is there beside that
+_AROUND, _BESIDE = 5.0, 9.0
 #: Å between atoms of residues that are in each other's way: in the first round, and more in each that follows
 _TOUCH, _FURTHER = 2.0, 0.5
 
 
+class Residues(Protocol):
+    """Residues by the numbers of which atoms know theirs."""
+
+    def beside(self, number: int, step: int) -> Residue | None:
+        """Returns the residue so many after one in its chain; None where the chain has ended."""
+
+
+class InChains:
+    """The residues of chains, counted over all of them."""
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        self._members = [(chain, row) for chain in chains for row in range(len(chain.residues))]
+
+    def beside(self, number: int, step: int) -> Residue | None:
+        """Returns the residue so many after one in its chain; None where the chain has ended."""
+        chain, row = self._members[number]
+        return chain.residues[row + step] if 0 <= row + step < len(chain.residues) else None
+
+
 def settled(
     system: System,
-    chains: Sequence[Chain],
+    residues: Residues,
+    residue: IdArray,
     table: CharmmParameters,
     right: FloatArray,
     is_fixed: NDArray[np.bool_],
@@ -37,11 +62,11 @@ def settled(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Returns where the atoms of a system are (n,3) Å when none of the bonds and angles that are judged, or of atoms
     that moved, is strained, and which atoms stayed. Those that are fixed and may move are let go where they must be.
-    `right` has places (n,3) of the right handedness."""
-    residue = residues_of(chains)
+    `residue` (n,) has the number of the residue of each atom, and `right` places (n,3) of the right handedness."""
     position = system.positions()
+    around = np.ones(len(position), bool)
     for turn in range(_ROUNDS):
-        position = relaxed(with_positions(system, position), is_fixed, _MOVES)
+        position = _relaxed_part(system, position, residue, is_fixed, around)
         turned = inverted(system, right, position)
         found = np.union1d(turned, strained(system, position, is_judged | ~is_fixed))
         near = cKDTree(position).query_ball_point(position[found], _TOUCH + _FURTHER * turn)
@@ -50,8 +75,33 @@ def settled(
         if not len(found):
             break
         is_fixed = is_fixed & ~released
-        position = _with_hydrogens(chains, table, position, residue, np.unique(residue[turned]))
+        around = _within(position, np.isin(residue, crowded), _AROUND)
+        position = _with_hydrogens(residues, table, position, residue, np.unique(residue[turned]))
     return position, is_fixed
+
+
+def _relaxed_part(
+    system: System, position: FloatArray, residue: IdArray, is_fixed: NDArray[np.bool_], around: NDArray[np.bool_]
+) -> FloatArray:
+    """Returns places (n,3) Å after those of the atoms around that are not fixed have moved, of which the rest of the
+    system is left out as far as it can."""
+    is_moving = around & ~is_fixed
+    if around.all():
+        return relaxed(with_positions(system, position), is_fixed, _MOVES)
+    is_kept = np.isin(residue, np.unique(residue[_within(position, is_moving, _BESIDE)]))
+    cutter = Cutter(system)
+    middle = position[is_kept].mean(axis=0)
+    part = cutter.part(np.arange(len(cutter.template)), is_kept, position[is_kept] - middle)
+    found = relaxed(part, ~is_moving[is_kept], _MOVES) + middle
+    places = position.copy()
+    places[is_moving] = found[is_moving[is_kept]]
+    return places
+
+
+def _within(position: FloatArray, chosen: NDArray[np.bool_], distance: float) -> NDArray[np.bool_]:
+    """Tells which atoms (n,) are this near to one that is chosen."""
+    nearest, _ = cKDTree(position[chosen]).query(position, distance_upper_bound=distance)
+    return np.isfinite(nearest)
 
 
 def residues_of(chains: Sequence[Chain]) -> IdArray:
@@ -61,18 +111,19 @@ def residues_of(chains: Sequence[Chain]) -> IdArray:
 
 
 def _with_hydrogens(
-    chains: Sequence[Chain], table: CharmmParameters, position: FloatArray, residue: IdArray, which: IdArray
+    residues: Residues, table: CharmmParameters, position: FloatArray, residue: IdArray, which: IdArray
 ) -> FloatArray:
     """Returns places after the hydrogens of these residues are put in anew."""
     places = position.copy()
-    members = [(chain, row) for chain in chains for row in range(len(chain.residues))]
-    for index in which.tolist():
-        chain, row = members[index]
+    for number in which.tolist():
         known: Places = {}
         for step, sign in ((-1, "-"), (0, ""), (1, "+")):
-            if 0 <= row + step < len(chain.residues):
-                own = position[residue == index + step]
-                atoms = zip(chain.residues[row + step].atoms, own)
+            other = residues.beside(number, step)
+            if other is not None:
+                own = position[residue == number + step]
+                atoms = zip(other.atoms, own)
                 known |= {sign + name: place for name, place in atoms if not (step == 0 and name.startswith("H"))}
-        places[residue == index] = list(completed(chain.residues[row], known, table).values())
+        own_residue = residues.beside(number, 0)
+        assert own_residue is not None
+        places[residue == number] = list(completed(own_residue, known, table).values())
     return places
