@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial.transform import Rotation
 
-from tessera.build.charmm.chain import Chain, Link
+from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.topology import Residue
 from tessera.build.clashes.report import clashes_of
 from tessera.build.dna import paths
@@ -25,7 +28,10 @@ from tessera.build.nucleosome.wrapped import Wrapped, nucleosome_frame
 from tessera.build.protein.model import Proteins
 from tessera.commands.build import build
 from tessera.errors import InputError
+from tessera.system import read
 from tests.nucleosome.peptides import toppar_of
+from tests.support.charmm import check_energies
+from tests.support.programs import run_program
 
 LENGTH = 147
 
@@ -36,8 +42,7 @@ def small_template() -> Template:
     bead = cast(Residue, None)
     beads = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     proteins = Proteins(
-        [Chain("PROA", [bead]), Chain("PROB", [bead])], [Link((0, 0, "X"), (1, 0, "Y"))], beads,
-        np.array([False, True]), beads, [],
+        [Chain("PROA", [bead]), Chain("PROB", [bead])], [], beads, np.array([False, True]), beads, [],
     )  # fmt: skip
     first = [{"P": np.full(3, float(row))} for row in range(LENGTH)]
     second = [{"P": np.full(3, float(-row))} for row in range(LENGTH)]
@@ -68,7 +73,7 @@ def test_parts_are_in_the_order_of_the_strands() -> None:
     template, n = small_template(), 30
     frames = in_a_row(template, straight(n))
     fiber = joined(template, table_of(frames, n))
-    wrapped, proteins = fiber.wrapped, fiber.proteins
+    wrapped = fiber.wrapped
     assert wrapped.sequence == "A" * LENGTH + "-" * n + "A" * LENGTH
     steps, _ = parameters(wrapped.course.pairs[:-1], wrapped.course.pairs[1:])
     own, _ = parameters(template.wrapped.course.pairs[:-1], template.wrapped.course.pairs[1:])
@@ -80,11 +85,9 @@ def test_parts_are_in_the_order_of_the_strands() -> None:
     assert rows == [*range(LENGTH), *[None] * n, *range(LENGTH)]
     rows = [places["P"][0] if places else None for places in wrapped.backbones[1]]
     assert rows == [*range(0, -LENGTH, -1), *[None] * n, *range(0, -LENGTH, -1)]
-    assert [chain.segment for chain in proteins.chains] == ["P1A", "P1B", "P2A", "P2B"]
-    assert proteins.links[1] == Link((2, 0, "X"), (3, 0, "Y"))
-    assert proteins.position[2:] == pytest.approx(
-        template.proteins.position @ frames[1].rotation.T + frames[1].origin, abs=1e-9
-    )
+    assert fiber.dyads(LENGTH) == [0, 73, 73 + LENGTH + n, 2 * LENGTH + n]
+    beads = template.proteins.position
+    assert fiber.moves[1].placed(beads) == pytest.approx(beads @ frames[1].rotation.T + frames[1].origin, abs=1e-9)
     assert "by 0.00 to 0.00 base pairs, and bending and twisting them costs 0.0 to 0.0 kT" in fiber.notes()[0].replace(
         "-", ""
     )
@@ -117,11 +120,20 @@ def test_a_sequence_of_another_length_is_refused() -> None:
         build_fiber(template, table, "A" * 323, cast(Any, None), "")
 
 
-@pytest.mark.slow(part="physics")
-def test_two_nucleosomes_of_1kx5(data_folder: Path, tmp_path: Path) -> None:
-    """Builds a bent and twisted linker with all atoms: the charge, the sequence and the bonds are right, nothing is in
-    one place."""
-    n, template = 25, small_template()
+@dataclass(frozen=True)
+class Dinucleosome:
+    """Two nucleosomes of 1KX5 with a bent and twisted linker: what `tessera build fiber` said of it, its sequence, the
+    file, and the words that built it but for the structure and the output."""
+
+    facts: dict[str, Any]
+    sequence: str
+    path: Path
+    words: list[str]
+
+
+@pytest.fixture(scope="module", name="dinucleosome")
+def _dinucleosome(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Dinucleosome:
+    folder, n, template = tmp_path_factory.mktemp("fibre"), 25, small_template()
     bend = Rotation.from_rotvec([0.25, -0.35, 0.0]).as_matrix()
     end = straight(n, TWIST + 10 / n, 0.985 * RISE)
     frames = in_a_row(template, Frames(bend @ end.origin, bend @ bend @ end.rotation))
@@ -129,18 +141,60 @@ def test_two_nucleosomes_of_1kx5(data_folder: Path, tmp_path: Path) -> None:
     for frame, linker in zip(frames, (str(n), "")):
         numbers = [*frame.origin, *frame.rotation[:, 2], *frame.rotation[:, 0]]
         rows.append(",".join([*(f"{number:.6f}" for number in numbers), linker]))
-    (tmp_path / "fibre.csv").write_text("\n".join(rows))
-    letters = np.random.default_rng(1).choice(list("ACGT"), 2 * LENGTH + n)
-    (tmp_path / "fibre.fa").write_text(">fibre\n" + "".join(letters))
-    output, structure = tmp_path / "fibre.tsr", data_folder / "dna_nucleosome" / "1kx5.pdb"
+    (folder / "fibre.csv").write_text("\n".join(rows))
+    sequence = "".join(np.random.default_rng(1).choice(list("ACGT"), 2 * LENGTH + n))
+    (folder / "fibre.fa").write_text(">fibre\n" + sequence)
     words = [
-        "fiber", str(tmp_path / "fibre.csv"), "--sequence", str(tmp_path / "fibre.fa"), "--octamer", str(structure),
-        "--toppar", *map(str, toppar_of(data_folder)), "-o", str(output), "--json",
+        "fiber", str(folder / "fibre.csv"), "--sequence", str(folder / "fibre.fa"), "--json",
+        "--toppar", *map(str, toppar_of(data_folder)),
     ]  # fmt: skip
-    result = CliRunner().invoke(build, words)
+    path, structure = folder / "fibre.tsr", data_folder / "dna_nucleosome" / "1kx5.pdb"
+    return Dinucleosome(built(words, structure, path), sequence, path, words)
+
+
+def built(words: list[str], structure: Path, output: Path) -> dict[str, Any]:
+    result = CliRunner().invoke(build, [*words, "--octamer", str(structure), "-o", str(output)])
     assert result.exit_code == 0, result.stderr
-    facts = json.loads(result.stdout)
+    facts: dict[str, Any] = json.loads(result.stdout)
+    return facts
+
+
+def test_two_nucleosomes_of_1kx5_are_built_and_minimised(dinucleosome: Dinucleosome, tmp_path: Path) -> None:
+    """The charge, the sequence and the bonds are right, nothing is in one place, and a minimisation ends."""
+    facts, letters, path = dinucleosome.facts, dinucleosome.sequence, dinucleosome.path
     assert facts["atoms"] == 2 * 15826 + 64 * len(letters) - sum(letter in "GC" for letter in letters) - 2
     assert facts["net_charge"] == 2 * 146 - 2 * (len(letters) - 1)
-    assert read_duplex(output).sequence == "".join(letters)
-    assert clashes_of(output).left == 0
+    assert facts["chains"] == {"DNA1": 1, "DNA2": 1}
+    system = read(path)
+    assert system.segment_name[:2] + system.segment_name[-3:] == ["P1A", "P1B", "P2H", "DNA1", "DNA2"]
+    assert read_duplex(path).sequence == letters
+    assert clashes_of(path).left == 0
+    texts = (re.fullmatch(r"bonds are within ([\d.]+) % and angles within ([\d.]+)° .*", n) for n in facts["notes"])
+    stretch, bend = next(map(float, found.groups()) for found in texts if found)
+    assert stretch <= 3.0
+    assert bend <= 6.0
+    words = ["--set", "interactions.electrostatics=shift", "--max-force", "100", "--json"]
+    said = run_program(
+        [sys.executable, "-m", "tessera", "minimize", str(path), "-o", str(tmp_path / "minimised.tsr"), *words]
+    )
+    found = json.loads(said.stdout)
+    assert found["converged"]
+    assert np.isfinite(list(found["energies"].values())).all()
+    assert clashes_of(tmp_path / "minimised.tsr").left == 0
+
+
+@pytest.mark.slow(part="physics")
+def test_a_nucleosome_that_was_built_is_a_template_as_it_is(
+    dinucleosome: Dinucleosome, data_folder: Path, tmp_path: Path
+) -> None:
+    """A fibre of it has the same atoms in the same places, but for what 10⁻⁶ Å become in a minimisation, the same bytes
+    each time, and the energies of OpenMM."""
+    nucleosome, structure = tmp_path / "nucleosome.tsr", data_folder / "dna_nucleosome" / "1kx5.pdb"
+    words = ["nucleosome", str(structure), "--toppar", *map(str, toppar_of(data_folder)), "-o", str(nucleosome)]
+    assert CliRunner().invoke(build, words).exit_code == 0
+    facts = [built(dinucleosome.words, nucleosome, tmp_path / name) for name in ("one.tsr", "two.tsr")]
+    assert "atoms of nucleosomes are where nucleosome.tsr has them" in facts[0]["notes"]
+    one, two = (tmp_path / name for name in ("one.tsr", "two.tsr"))
+    assert one.read_bytes() == two.read_bytes()
+    check_energies(one, toppar_of(data_folder), without_pairs=True)
+    assert read(one).positions() == pytest.approx(read(dinucleosome.path).positions(), abs=0.2)

@@ -73,6 +73,11 @@ class Nucleotides:
             self._units[key] = residue, np.array(list(places.values()))
         return self._units[key]
 
+    def residues(self, letters: str) -> list[Residue]:
+        """Returns the residues of a strand with two ends."""
+        last = len(letters) - 1
+        return [self.unit(letter, row == 0, row == last)[0] for row, letter in enumerate(letters)]
+
     def _relaxed_bases(self) -> dict[str, Places]:
         """Returns the atoms of bases, and C1', in the shape of least energy of nucleosides."""
         units = {letter: self.unit(letter, True, True) for letter in NUCLEOTIDES}

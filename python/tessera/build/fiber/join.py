@@ -7,23 +7,27 @@ stay (`dna/rods.py`). Its pairs are flat: they have no parameters of their own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from tessera.build.charmm.chain import Chain, Link
 from tessera.build.charmm.places import Places
-from tessera.build.dna.frames import Frames
+from tessera.build.dna.frames import Frames, bases_of
 from tessera.build.dna.paths import RISE, TIGHTEST, TWISTS, Course
 from tessera.build.dna.rods import Rod, rod
-from tessera.build.dna.strand import ForceField
+from tessera.build.dna.sequence import complement
+from tessera.build.dna.strand import ForceField, Nucleotides
+from tessera.build.fiber.kinds import fiber_system
+from tessera.build.fiber.places import Backbones, placed_strand
+from tessera.build.fiber.settle import FiberResidues, Settler, Strands
 from tessera.build.fiber.table import Nucleosomes
-from tessera.build.nucleosome.assemble import assembled
+from tessera.build.nucleosome.ready import ready
 from tessera.build.nucleosome.template import Template
 from tessera.build.nucleosome.wrapped import Wrapped
-from tessera.build.protein.model import Proteins
 from tessera.errors import InputError
 from tessera.system import System
+from tessera.system.model import FloatArray
+from tessera.system.vacuum import with_positions
 
 _STRETCHED = 0.1  # of the rise between pairs, by which sugars and phosphates still close
 _NO_BASE = "-"  # where the template has none
@@ -31,11 +35,16 @@ _NO_BASE = "-"  # where the template has none
 
 @dataclass(frozen=True)
 class Fiber:
-    """All proteins, the DNA from end to end, and the linkers (n - 1)."""
+    """The moves (n) that put a template's atoms into nucleosomes, the DNA from end to end, and the linkers (n - 1)."""
 
-    proteins: Proteins
+    moves: list[Frames]
     wrapped: Wrapped
     linkers: list[Rod]
+
+    def dyads(self, each: int) -> list[int]:
+        """Returns the pairs at the dyads of nucleosomes of so many pairs, between those at both ends of the DNA."""
+        begins = np.cumsum([0, *(each + len(linker.pairs) for linker in self.linkers)])
+        return [0, *(begins + each // 2).tolist(), len(self.wrapped.sequence)]
 
     def notes(self) -> list[str]:
         """Returns what a user wants to know of the linkers."""
@@ -60,29 +69,54 @@ def build_fiber(
 ) -> System:
     """Builds a fibre without a box from a template at the frames of a table. The first strand has the sequence from its
     5' end. Raises `InputError` for a sequence of another length, and for linkers that DNA can't follow."""
-    each = len(template.wrapped.sequence)
-    needed = each * len(table.frames) + sum(table.linkers)
+    count, each = len(table.frames), len(template.wrapped.sequence)
+    needed = each * count + sum(table.linkers)
     if len(sequence) != needed:
         raise InputError(
             f"the sequence has {len(sequence):,} base pairs and the fibre of {table.file} {needed:,}: "
-            f"{len(table.frames):,} nucleosomes of {each} and {sum(table.linkers):,} between them"
+            f"{count:,} nucleosomes of {each} and {sum(table.linkers):,} between them"
         )
+    nucleotides = Nucleotides(field)
+    settled = ready(template, field, nucleotides, report)
     report("laying linkers")
-    fiber = joined(template, table)
-    notes = [*template.notes, *fiber.notes()]
-    return assembled(fiber.proteins, fiber.wrapped, sequence, field, source, notes, report=report)
+    fiber = joined(settled, table)
+    report("placing bases")
+    system = fiber_system(settled.proteins, nucleotides, sequence, count, source, [*settled.notes, *fiber.notes()])
+    position, right = _placed(settled, fiber, nucleotides, sequence)
+    is_new = np.array([letter != own for letter, own in zip(sequence, fiber.wrapped.sequence)])
+    strands = Strands(sequence, is_new, fiber.dyads(each))
+    residues = FiberResidues(settled.proteins, nucleotides, sequence, count)
+    system.notes += Settler(system, position, right, strands, residues, nucleotides).settle(report)
+    return with_positions(system, position)
 
 
 def joined(template: Template, table: Nucleosomes) -> Fiber:
-    """Returns a template at all frames of a table, and linkers. Raises `InputError` that names lines of the table."""
-    placed = [template.moved(table.frames[at]) for at in range(len(table.frames))]
+    """Returns the DNA of a template at all frames of a table, and linkers. Raises `InputError` that names lines of the
+    table."""
+    moves = [template.shift_to(table.frames[at]) for at in range(len(table.frames))]
+    placed = [template.wrapped.moved(move) for move in moves]
     linkers = []
     for at, n in enumerate(table.linkers):
-        before, after = (placed[at + step].wrapped.course.pairs for step in (0, 1))
+        before, after = (placed[at + step].course.pairs for step in (0, 1))
         found = rod(before[-1], after[0], n)
         _check(found, n, f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
         linkers.append(found)
-    return Fiber(_proteins([nucleosome.proteins for nucleosome in placed]), _dna(placed, linkers), linkers)
+    return Fiber(moves, _dna(placed, linkers), linkers)
+
+
+def _placed(template: Template, fiber: Fiber, nucleotides: Nucleotides, sequence: str) -> tuple[FloatArray, FloatArray]:
+    """Returns where all atoms are and where they have the right handedness, (n,3) Å: proteins, then both strands."""
+    proteins, wrapped = template.proteins, fiber.wrapped
+    first, second = bases_of(wrapped.course.pairs, wrapped.course.parameters)
+    strands = [
+        placed_strand(nucleotides, letters, frames, Backbones.of(backbones))
+        for letters, frames, backbones in zip(
+            (sequence, complement(sequence)), (first, second[::-1]), wrapped.backbones
+        )
+    ]
+    position = [move.placed(proteins.position) for move in fiber.moves] + [strand.position for strand in strands]
+    right = [proteins.alone] * len(fiber.moves) + [strand.alone for strand in strands]
+    return np.concatenate(position), np.concatenate(right)
 
 
 def _check(linker: Rod, n: int, where: str) -> None:
@@ -103,29 +137,12 @@ def _check(linker: Rod, n: int, where: str) -> None:
         )
 
 
-def _proteins(parts: list[Proteins]) -> Proteins:
-    """Returns the proteins of all nucleosomes; chain A of the second is the segment P2A."""
-    chains: list[Chain] = []
-    links: list[Link] = []
-    for number, part in enumerate(parts, start=1):
-        links += [
-            Link((len(chains) + link.one[0], *link.one[1:]), (len(chains) + link.other[0], *link.other[1:]))
-            for link in part.links
-        ]
-        chains += [replace(chain, segment=f"P{number}{chain.segment.removeprefix('PRO')}") for chain in part.chains]
-    position, is_built, alone = (
-        np.concatenate(arrays)
-        for arrays in zip(*((part.position, part.is_built, part.alone) for part in parts), strict=True)
-    )
-    return Proteins(chains, links, position, is_built, alone, [])
-
-
-def _dna(placed: list[Template], linkers: list[Rod]) -> Wrapped:
+def _dna(placed: list[Wrapped], linkers: list[Rod]) -> Wrapped:
     """Returns the DNA from end to end."""
     pairs, parameters, letters = [], [], []
     backbones: tuple[list[Places], list[Places]] = ([], [])
-    for at, nucleosome in enumerate(placed):
-        wrapped = nucleosome.wrapped
+    second_parts: list[list[Places]] = []
+    for at, wrapped in enumerate(placed):
         pieces = [(wrapped.course.pairs, wrapped.course.parameters, wrapped.sequence, wrapped.backbones)]
         if at < len(linkers):
             n = len(linkers[at].pairs)
@@ -136,6 +153,8 @@ def _dna(placed: list[Template], linkers: list[Rod]) -> Wrapped:
             parameters.append(values)
             letters.append(text)
             backbones[0].extend(first)
-            backbones[1][:0] = second  # which begins at the other end
-    frames = Frames(*(np.concatenate([getattr(part, name) for part in pairs]) for name in ("origin", "rotation")))
+            second_parts.append(second)
+    for part in reversed(second_parts):  # the second strand begins at the other end
+        backbones[1].extend(part)
+    frames = Frames(*(np.concatenate([getattr(own, name) for own in pairs]) for name in ("origin", "rotation")))
     return Wrapped("".join(letters), Course(frames, np.concatenate(parameters)), backbones)

@@ -40,11 +40,14 @@ class Template:
 
     def moved(self, frame: Frames) -> Template:
         """Returns the template with the nucleosome's frame at this one, a single frame."""
-        turn = frame.rotation @ self.frame.rotation.T
-        shift = Frames(frame.origin - turn @ self.frame.origin, turn)
-        position = self.proteins.position @ turn.T + shift.origin
-        proteins = replace(self.proteins, position=position)
+        shift = self.shift_to(frame)
+        proteins = replace(self.proteins, position=shift.placed(self.proteins.position))
         return replace(self, proteins=proteins, wrapped=self.wrapped.moved(shift), frame=frame)
+
+    def shift_to(self, frame: Frames) -> Frames:
+        """Returns where the origin and the axes of these places come when the nucleosome's frame is at this one."""
+        turn = frame.rotation @ self.frame.rotation.T
+        return Frames(frame.origin - turn @ self.frame.origin, turn)
 
 
 #: the frame of a nucleosome in its own coordinates
