@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera.commands.peaks import memory_text
 from tessera.system import System
@@ -99,6 +100,9 @@ def _rigid(system: System, count: IdArray) -> dict[str, int]:
         is_hydrogen = (template.atomic_number == 1) & (template.mass > 0)
         for kind in () if template.rigid_water else BOND_KINDS:
             terms = template.term(kind)
+            # A bond of a unit with another one is none of a hydrogen.
+            is_within: NDArray[np.bool_] = np.all((terms.atoms >= 0) & (terms.atoms < template.n_atoms), axis=1)
+            terms = terms.chosen(is_within)
             held = is_hydrogen[terms.atoms].any(axis=1) & (template.mass[terms.atoms] > 0).all(axis=1)
             without_force = held & (system.force_field.table(kind)[terms.parameter, 0] == 0)
             held = without_force if template.flexible else held
