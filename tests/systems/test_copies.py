@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tessera.build import copies
+from tessera.build import streamed
 from tessera.build.copies import Copies
 from tessera.build.nacl import crystal
 from tessera.build.water import make_water, tiles
@@ -65,11 +65,11 @@ def test_files_are_the_same_with_any_memory(
     system.residue_numbers = np.zeros((0, 4), np.int64)
     write(simple_copies(system, count), folder / "simple.tsr")
     made = Copies(system, count, system.fraction * 2.0**-32, "copies")
-    before, copies.MOST_AT_ONCE = copies.MOST_AT_ONCE, at_once
+    before, streamed.MOST_AT_ONCE = streamed.MOST_AT_ONCE, at_once
     try:
         write(made.system, folder / "parts.tsr", made.parts(memory))
     finally:
-        copies.MOST_AT_ONCE = before
+        streamed.MOST_AT_ONCE = before
     assert (folder / "parts.tsr").read_bytes() == (folder / "simple.tsr").read_bytes()
     again = made.in_memory()
     assert np.array_equal(again.fraction, simple_copies(system, count).fraction)

@@ -13,16 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.build.streamed import (
+    BYTES_OF_ATOM,
+    BYTES_OF_ATOM_WITH_VELOCITY,
+    BYTES_PER_ATOM,
+    ranges_of_columns,
+)
 from tessera.system import System
 from tessera.system.blocks import Parts, Rows, block_grid, block_of
 from tessera.system.box import in_vectors, reduced
 from tessera.system.layout import first_runs, repeated
 from tessera.system.model import FloatArray, IdArray
 
-BYTES_OF_ATOM, BYTES_OF_ATOM_WITH_VELOCITY = 20, 44  # in the file
-BYTES_PER_ATOM = 250  # the peak while a layer of blocks is made
 BYTES_PER_ATOM_OF_ORIGINAL = 150
-MOST_AT_ONCE = 400_000  # atoms; the system clears memory anew for each part of more
 MARGIN = 1e-6  # of a box edge: how far beyond a layer atoms are looked for, because fractions are rounded
 
 
@@ -88,22 +91,8 @@ class Copies:
         grid = block_grid(groups.box, n_atoms)
         left = memory - BYTES_PER_ATOM_OF_ORIGINAL * self.original.n_atoms
         at_once = min(left // (BYTES_PER_ATOM * processes), -(-n_atoms // workers))
-        ranges = _ranges_of_columns(grid, n_atoms, at_once)
+        ranges = ranges_of_columns(grid, n_atoms, at_once)
         return Parts(len(ranges), lambda part: groups.rows(grid, *ranges[part]))
-
-
-def _ranges_of_columns(grid: NDArray[np.int32], n_atoms: int, at_once: int) -> list[tuple[int, int]]:
-    """Returns from and to which column of blocks each part is: whole layers, or columns of one layer."""
-    ny, columns = int(grid[1]), int(grid[0]) * int(grid[1])
-    step = int(np.clip(min(at_once, MOST_AT_ONCE) * columns // max(n_atoms, 1), 1, columns))
-    if step >= ny:
-        step -= step % ny
-        return [(begin, min(begin + step, columns)) for begin in range(0, columns, step)]
-    return [
-        (begin, min(begin + step, layer + ny))
-        for layer in range(0, columns, ny)
-        for begin in range(layer, layer + ny, step)
-    ]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tessera.build.copies import Copies
+from tessera.build.streamed import Streamed
 from tessera.errors import InputError
 
 #: the peak while a liquid is made, relaxed and written, measured on 600,000 atoms
@@ -23,8 +23,8 @@ def check_memory(needed: int, allowed: int) -> None:
         )
 
 
-def check_copies(copies: Copies, path: Path, memory: int, processes: int) -> None:
-    """Raises `InputError` if the disk of `path` has no room for the copies, or they can't be made in so many bytes of
+def check_copies(copies: Streamed, path: Path, memory: int, processes: int) -> None:
+    """Raises `InputError` if the disk of `path` has no room for a system, or it can't be made in so many bytes of
     memory by so many processes."""
     needed, free = copies.file_bytes(), shutil.disk_usage(path.parent).free
     if needed > free:

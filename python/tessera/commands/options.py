@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from tessera import launch
-from tessera.build.copies import Copies
+from tessera.build.streamed import Streamed
 from tessera.commands.peaks import Peaks, memory_facts
 from tessera.commands.summary import describe, summary
 from tessera.errors import InputError
@@ -32,7 +32,7 @@ from tessera.way import Way
 
 Triple = tuple[float, float, float]
 #: makes a system, and says with the function that it gets what it does
-Make = Callable[[Callable[[str], None]], System | Copies]
+Make = Callable[[Callable[[str], None]], System | Streamed]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -280,8 +280,8 @@ def means_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def run(make: Make, output: Path, as_json: bool, means: Means | None = None) -> None:
-    """Makes a system, writes it and prints its summary; an input error ends the program with status 2. Copies are made
-    by these means while they are written, on all ranks of the launcher."""
+    """Makes a system, writes it and prints its summary; an input error ends the program with status 2. What is made
+    part by part is made by these means while it is written, on all ranks of the launcher."""
     started = time.perf_counter()
     ranks = of_launcher()
     try:
@@ -296,24 +296,24 @@ def run(make: Make, output: Path, as_json: bool, means: Means | None = None) -> 
 
             made = make(report)
             report("writing")
-            if isinstance(made, Copies):
-                assert means is not None
-                _write_copies(made, output, means, ranks, report)
-                system = made.system
-            else:
+            if isinstance(made, System):
                 system = made
                 write(system, output)
+            else:
+                assert means is not None
+                _write_parts(made, output, means, ranks, report)
+                system = made.system
             peaks.end()
     except (InputError, OSError) as error:
         raise end(error) from None
-    of_ranks = ranks.all(peaks.phases) if isinstance(made, Copies) else [peaks.phases]
+    of_ranks = [peaks.phases] if isinstance(made, System) else ranks.all(peaks.phases)
     if ranks.is_root:
         facts: dict[str, Any] = summary(system, output, time.perf_counter() - started)
         facts["memory"] = memory_facts(peaks.start, of_ranks, system.n_atoms)
         echo(json.dumps(facts) if as_json else describe(facts))
 
 
-def _write_copies(made: Copies, output: Path, means: Means, ranks: Ranks, report: Callable[[str], None]) -> None:
+def _write_parts(made: Streamed, output: Path, means: Means, ranks: Ranks, report: Callable[[str], None]) -> None:
     """Writes them together with all ranks, or with forks of this process. Raises `InputError` where one is killed."""
     system = made.system
     workers = max(ranks.size, means.processes)
