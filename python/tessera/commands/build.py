@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tessera.commands.building.solvent import Solvent, solvent_options
 from tessera.commands.options import SeveralValues, output_option, run
 from tessera.errors import InputError
 from tessera.machine.quantities import Finite
@@ -16,6 +17,7 @@ from tessera.printing import echo, end
 
 if TYPE_CHECKING:
     from tessera.build.dna.paths import Course
+    from tessera.build.streamed import Streamed
     from tessera.system import System
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -31,7 +33,7 @@ seed_option = click.option(
     default=0,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Seed of the dihedrals that are tried for tails and loops.",
+    help="Seed of the dihedrals that are tried for tails and loops, and of water and ions.",
 )
 toppar_option = click.option(
     "--toppar",
@@ -65,6 +67,8 @@ toppar_option = click.option(
     "--diameter", type=Finite(min=0, min_open=True), help="Its diameter outside the DNA, Å [106 with --pitch]."
 )
 @toppar_option
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of water and ions.")
+@solvent_options
 @output_option
 def dna_command(
     sequence: Path,
@@ -73,10 +77,12 @@ def dna_command(
     pitch: float | None,
     diameter: float | None,
     toppar: tuple[Path, ...],
+    seed: int,
+    solvent: Solvent,
     output: Path,
     as_json: bool,
 ) -> None:
-    """Build a double helix of DNA with all atoms, without a box, from the sequence of one strand in SEQ.fa.
+    """Build a double helix of DNA with all atoms from the sequence of one strand in SEQ.fa, without a box or in water.
 
     Bases are put into their frames and stay there. Sugars and phosphates move until the force field's bonds, angles,
     torsions and contacts are met. `tessera export` writes a PSF and coordinates of what is built.
@@ -86,19 +92,21 @@ def dna_command(
       tessera build dna dna.fa --toppar top_all36_na.rtf par_all36_na.prm -o dna.tsr
       tessera build dna dna.fa --path superhelix --toppar top_all36_na.rtf par_all36_na.prm -o dna.tsr
       tessera build dna dna.fa --path points.txt --twist 35 --toppar na.rtf na.prm -o dna.tsr
+      tessera build dna dna.fa --solvate --salt 0.15 --toppar na.rtf na.prm toppar_water_ions.str -o wet.tsr
     """
 
-    def made(report: Callable[[str], None]) -> System:
+    def made(report: Callable[[str], None]) -> System | Streamed:
         from tessera.build.dna.helix import build_helix, read_field
         from tessera.build.dna.sequence import read_sequence
 
         letters = read_sequence(sequence)
         course = _course(len(letters), path, twist, pitch, diameter)
         report("reading the force field")
-        names = " ".join(file.name for file in (sequence, *toppar))
-        return build_helix(letters, course, read_field(toppar), f"build dna: {names}", report)
+        names, field = " ".join(file.name for file in (sequence, *toppar)), read_field(toppar)
+        system = build_helix(letters, course, field, f"build dna: {names}", report)
+        return solvent.around(system, field, seed, output, report)
 
-    run(made, output, as_json)
+    run(made, output, as_json, solvent.means)
 
 
 def _course(n: int, path: str, twist: float | None, pitch: float | None, diameter: float | None) -> Course:
@@ -153,6 +161,7 @@ def _course(n: int, path: str, twist: float | None, pitch: float | None, diamete
 )
 @toppar_option
 @seed_option
+@solvent_options
 @output_option
 def nucleosome_command(
     structure: Path,
@@ -162,11 +171,12 @@ def nucleosome_command(
     keep: tuple[str, ...],
     toppar: tuple[Path, ...],
     seed: int,
+    solvent: Solvent,
     output: Path,
     as_json: bool,
 ) -> None:
-    """Build a nucleosome with all atoms, without a box, from the structure in PDB: a PDB, mmCIF or system file with
-    proteins and a double helix of DNA around them.
+    """Build a nucleosome with all atoms, without a box or in water, from the structure in PDB: a PDB, mmCIF or system
+    file with proteins and a double helix of DNA around them.
 
     Heavy atoms of proteins stay where the structure has them. What it lacks is built from the force field's internal
     coordinates: residues that it or --octamer-sequence declares, side chains, and hydrogens. Bases are put into the
@@ -181,7 +191,7 @@ def nucleosome_command(
       tessera build nucleosome 1kx5.pdb --keep CL HOH --toppar prot.rtf prot.prm na.rtf na.prm water.str -o wet.tsr
     """
 
-    def made(report: Callable[[str], None]) -> System:
+    def made(report: Callable[[str], None]) -> System | Streamed:
         from tessera.build.dna.helix import read_field
         from tessera.build.dna.sequence import read_sequence
         from tessera.build.nucleosome.assemble import build_nucleosome
@@ -195,9 +205,10 @@ def nucleosome_command(
         template = read_template(structure, field, given, histidine.upper(), seed, report)
         files = (structure, sequence, octamer_sequence, *toppar)
         names = " ".join(file.name for file in files if file is not None)
-        return build_nucleosome(template, field, f"build nucleosome: {names}", letters, keep, seed, report)
+        system = build_nucleosome(template, field, f"build nucleosome: {names}", letters, keep, seed, report)
+        return solvent.around(system, field, seed, output, report)
 
-    run(made, output, as_json)
+    run(made, output, as_json, solvent.means)
 
 
 @build.command(cls=SeveralValues, name="fiber")
@@ -210,15 +221,22 @@ def nucleosome_command(
     help="The DNA's first strand from its 5' end, linkers included.",
 )
 @click.option(
-    "--octamer", required=True, metavar="PDB", type=FILE, help="The structure of a nucleosome, of which all are copies."
+    "--octamer",
+    required=True,
+    metavar="PDB",
+    type=FILE,
+    help="The structure of a nucleosome, of which all are copies; a system file of `tessera build nucleosome` is "
+    "copied as it is.",
 )
 @toppar_option
 @seed_option
+@solvent_options
 @output_option
 def fiber_command(
-    table: Path, sequence: Path, octamer: Path, toppar: tuple[Path, ...], seed: int, output: Path, as_json: bool
-) -> None:
-    """Build a fibre of nucleosomes with all atoms, without a box.
+    table: Path, sequence: Path, octamer: Path, toppar: tuple[Path, ...], seed: int, solvent: Solvent, output: Path,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Build a fibre of nucleosomes with all atoms, without a box or in water.
 
     TABLE says where nucleosomes are, a row for each in the order of the first strand. It is a CSV file whose first row
     names the columns: x, y, z, the centre in Å; axis_x, axis_y, axis_z, the axis of the superhelix as the strand
@@ -231,9 +249,11 @@ def fiber_command(
     Examples:
       tessera build fiber fibre.csv --sequence fibre.fa --octamer 1kx5.pdb --toppar top_all36_prot.rtf \\
           par_all36m_prot.prm top_all36_na.rtf par_all36_na.prm -o fibre.tsr
+      tessera build fiber fibre.csv --sequence fibre.fa --octamer nucleosome.tsr --solvate --salt 0.15 \\
+          --toppar prot.rtf prot.prm na.rtf na.prm toppar_water_ions.str -o wet.tsr
     """
 
-    def made(report: Callable[[str], None]) -> System:
+    def made(report: Callable[[str], None]) -> System | Streamed:
         from tessera.build.dna.helix import read_field
         from tessera.build.dna.sequence import read_sequence
         from tessera.build.fiber.join import build_fiber
@@ -245,9 +265,10 @@ def fiber_command(
         field = read_field(toppar)
         template = read_template(octamer, field, seed=seed, report=report)
         names = " ".join(file.name for file in (table, sequence, octamer, *toppar))
-        return build_fiber(template, nucleosomes, letters, field, f"build fiber: {names}", report)
+        system = build_fiber(template, nucleosomes, letters, field, f"build fiber: {names}", report)
+        return solvent.around(system, field, seed, output, report)
 
-    run(made, output, as_json)
+    run(made, output, as_json, solvent.means)
 
 
 @build.command(name="analyse")

@@ -1,0 +1,1 @@
+"""Puts molecules into water with ions."""
