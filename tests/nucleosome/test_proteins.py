@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
+from tessera.build.atoms import read_atoms
 from tessera.build.dna.strand import ForceField
-from tessera.build.dna.strands import read_atoms
 from tessera.build.nucleosome.settle import settled
 from tessera.build.protein.model import Proteins, build_proteins
 from tessera.build.protein.residues import AminoAcids
