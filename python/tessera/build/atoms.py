@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.errors import InputError
-from tessera.prepare.coordinates.pdb import atom_sites, first_model
+from tessera.prepare.coordinates.mmcif import atom_sites
+from tessera.prepare.coordinates.pdb import first_model
 from tessera.prepare.text import Source, read_source
 from tessera.system.model import FloatArray, IdArray
 

@@ -15,8 +15,9 @@ from tessera.build.clashes.topology import Names, topology_of
 from tessera.errors import InputError
 from tessera.export.structure import NO_SEGMENT, number_shifts
 from tessera.files import replaced
+from tessera.prepare.coordinates.mmcif import TOKEN, atom_sites, read_mmcif
 from tessera.prepare.coordinates.model import Coordinates
-from tessera.prepare.coordinates.pdb import TOKEN, atom_sites, first_model, read_mmcif, read_pdb
+from tessera.prepare.coordinates.pdb import first_model, read_pdb
 from tessera.prepare.text import Source, read_source
 from tessera.system import System, read, write
 from tessera.system.blocks import to_fraction

@@ -12,7 +12,7 @@ from tessera.build.protein.alignment import aligned
 from tessera.build.protein.names import LETTERS, RESIDUES
 from tessera.build.protein.structure import Strand
 from tessera.errors import InputError
-from tessera.prepare.coordinates.pdb import loop_of
+from tessera.prepare.coordinates.mmcif import loop_of
 from tessera.prepare.text import Source, read_source, read_text, require_file
 from tessera.system.model import IdArray
 
