@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,75 +11,91 @@ from numpy.typing import NDArray
 
 from tessera.errors import InputError
 from tessera.prepare.coordinates.mmcif import atom_sites
-from tessera.prepare.coordinates.pdb import first_model
+from tessera.prepare.coordinates.pdb import first_model, read_pdb
 from tessera.prepare.text import Source, read_source
 from tessera.system.model import FloatArray, IdArray
 
 FURTHEST = 1e7  # Å: what is further from the origin is no place
+KINDS = {".pdb": "PDB", ".ent": "PDB", ".cif": "mmCIF", ".mmcif": "mmCIF", ".tsr": "system file"}
+_SPACE_GROUPS = ("_symmetry.space_group_name_H-M", "_space_group.name_H-M_alt")
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """The atoms of a file (n,), with the line of each, or −1."""
+    """The atoms of a file (n,), with the line of each from 1, or −1. Names are bytes, which takes a quarter of the room
+    of texts, or texts; blanks around them are left out."""
 
     file: str
     name: NDArray[Any]
     residue_name: NDArray[Any]
-    residue: NDArray[Any]  # numbers with insertion codes, as texts
+    residue: NDArray[Any]  # numbers with insertion codes
     chain: NDArray[Any]
+    location: NDArray[Any]  # of alternate ones, or empty
     piece: IdArray  # a number for each molecule, or for each stretch up to TER
     position: FloatArray  # (n,3) Å
     line: IdArray
+    box: FloatArray | None = None  # (3,3) Å
+    space_group: str = ""
+
+    def some(self, rows: NDArray[Any]) -> Atoms:
+        """Returns some of the atoms."""
+        columns = ("name", "residue_name", "residue", "chain", "location", "piece", "position", "line")
+        return replace(self, **{column: getattr(self, column)[rows] for column in columns})
+
+    def with_texts(self) -> Atoms:
+        """Returns the same with texts for bytes."""
+        columns = (self.name, self.residue_name, self.residue, self.chain, self.location)
+        name, residue_name, residue, chain, location = (np.char.decode(column, "latin-1") for column in columns)
+        return replace(self, name=name, residue_name=residue_name, residue=residue, chain=chain, location=location)
 
 
 def read_atoms(path: Path) -> Atoms:
-    """Reads the first model of a PDB or mmCIF file, or a system file. Raises `InputError`."""
-    if path.suffix.lower() == ".tsr":
+    """Reads the first model of a PDB or mmCIF file, or a system file, with texts as names. Raises `InputError`."""
+    if KINDS.get(path.suffix.lower()) == "system file":
         return _of_system(path)
-    source = read_source(path, "structure")
-    if source.suffix in (".cif", ".mmcif"):
-        return _of_mmcif(source)
-    if source.suffix in (".pdb", ".ent"):
+    return atoms_of(read_source(path, "structure")).with_texts()
+
+
+def atoms_of(source: Source) -> Atoms:
+    """Returns the first model of a PDB or mmCIF file, with bytes as names. Raises `InputError`."""
+    kind = KINDS.get(source.suffix)
+    if kind == "PDB":
         return _of_pdb(source)
-    raise InputError(f"{path.name}: expected a structure as .pdb, .ent, .cif or .mmcif, or a system file (.tsr)")
+    if kind == "mmCIF":
+        return _of_mmcif(source)
+    raise InputError(f"{source.name}: expected a structure as .pdb, .ent, .cif or .mmcif, or a system file (.tsr)")
 
 
 def _of_pdb(source: Source) -> Atoms:
-    text = source.text
+    text, found = source.text, read_pdb(source)
     head = text.columns(np.arange(len(text)), 0, 6)
     lines = first_model(head, source.name)
 
-    def column(begin: int, end: int) -> NDArray[Any]:
-        return np.char.strip(text.columns(lines, begin, end).astype(f"U{end - begin}"))
+    def column(begin: int, end: int) -> NDArray[np.bytes_]:
+        return np.char.strip(text.columns(lines, begin, end))
 
-    name, residue_name, chain, residue = column(12, 16), column(17, 20), column(21, 22), column(22, 27)
-    piece = np.searchsorted(np.flatnonzero(np.char.startswith(head, b"TER")), lines)
-    return Atoms(source.name, name, residue_name, residue, chain, piece, text.numbers(lines, 30, 8, 3), lines + 1)
+    name, location, residue_name, chain, residue = (
+        column(*columns) for columns in ((12, 16), (16, 17), (17, 21), (21, 22), (22, 27))
+    )
+    piece = np.searchsorted(np.flatnonzero(head.astype("S3") == b"TER"), lines)
+    crystal = text.columns(np.flatnonzero(head == b"CRYST1")[:1], 55, 66).tolist()
+    group = crystal[0].decode("latin-1").strip() if crystal else ""
+    return Atoms(
+        source.name, name, residue_name, residue, chain, location, piece, found.position, lines + 1, found.box, group
+    )
 
 
 def _of_mmcif(source: Source) -> Atoms:
-    columns, rows = atom_sites(source.data.decode("latin-1").replace("\r\n", "\n").split("\n"), source.name)
-    table = np.array(rows, object)
-
-    def column(*names: str, default: str | None = None) -> NDArray[Any]:
-        found = next((name for name in names if name in columns), None)
-        if found is None and default is None:
-            raise InputError(f"{source.name} has no {names[-1]} in its _atom_site loop")
-        if found is None:
-            return np.full(len(table), default)
-        return np.char.strip(table[:, columns.index(found)].astype(str), "?")
-
-    model = column("pdbx_PDB_model_num", default="1")
-    table = table[model == model[0]]
-    try:
-        position = np.stack([column(f"Cartn_{axis}").astype(np.float64) for axis in "xyz"], axis=1)
-    except ValueError as error:
-        raise InputError(f"{source.name}: a coordinate of its _atom_site loop is no number: {error}") from None
-    residue = np.char.add(column("auth_seq_id", "label_seq_id"), column("pdbx_PDB_ins_code", default=""))
-    names = (column("auth_atom_id", "label_atom_id"), column("auth_comp_id", "label_comp_id"))
-    chain = column("auth_asym_id", "label_asym_id")
-    none = np.zeros(len(table), np.int64)
-    return Atoms(source.name, *names, residue, chain, none, position, none - 1)
+    sites = atom_sites(source)
+    found = sites.coordinates()
+    residue = np.char.add(sites.texts("auth_seq_id", "label_seq_id"), sites.texts("pdbx_PDB_ins_code", default=""))
+    names = (sites.texts("auth_atom_id", "label_atom_id"), sites.texts("auth_comp_id", "label_comp_id"))
+    chain = sites.texts("auth_asym_id", "label_asym_id", default="")
+    location = sites.texts("label_alt_id", default="")
+    words = [line.split(maxsplit=1) for line in sites.lines if line.startswith(_SPACE_GROUPS)]
+    group = next((word[1].strip("'\" ?.") for word in words if len(word) == 2), "")
+    piece = np.zeros(len(sites.line), np.int64)
+    return Atoms(source.name, *names, residue, chain, location, piece, found.position, sites.line + 1, found.box, group)
 
 
 def _of_system(path: Path) -> Atoms:
@@ -93,16 +109,22 @@ def _of_system(path: Path) -> Atoms:
     )
     piece = np.searchsorted(system.molecule_starts(), np.arange(found.n_atoms), side="right")
     name, line = found.name.astype(str), np.full(found.n_atoms, -1)
-    return Atoms(path.name, name, residue_name, residue, chain, piece, found.position, line)
+    none = np.full(found.n_atoms, "")
+    return Atoms(path.name, name, residue_name, residue, chain, none, piece, found.position, line)
+
+
+def begins_of(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tells at which atoms (n,) one of these columns changes, as it does at the first."""
+    begins = np.zeros(len(columns[0]), bool)
+    begins[:1] = True
+    for column in columns:
+        begins[1:] |= column[1:] != column[:-1]
+    return begins
 
 
 def residue_starts(atoms: Atoms) -> IdArray:
     """Returns the first atom of each residue."""
-    begins = np.ones(len(atoms.name), bool)
-    begins[1:] = np.any(
-        [column[1:] != column[:-1] for column in (atoms.residue_name, atoms.residue, atoms.chain, atoms.piece)], axis=0
-    )
-    return np.flatnonzero(begins)
+    return np.flatnonzero(begins_of(atoms.residue_name, atoms.residue, atoms.chain, atoms.piece))
 
 
 def residue_labels(atoms: Atoms, first: IdArray) -> tuple[list[str], list[str]]:

@@ -3,68 +3,88 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera.errors import InputError
 from tessera.prepare.coordinates.model import Coordinates, box_from_lengths
 from tessera.prepare.text import Source
-from tessera.system.model import FloatArray
+from tessera.system.model import FloatArray, IdArray
 
 TOKEN = re.compile(r"""'(?:[^'\n]|'(?=\S))*'|"(?:[^"\n]|"(?=\S))*"|\S+""")
 
 
+@dataclass(frozen=True)
+class Sites:
+    """The atoms of the first model in the first block that has atoms: rows of texts without quotes around them."""
+
+    file: str
+    lines: list[str]  # of the file
+    columns: list[str]
+    rows: list[list[str]]
+    line: IdArray  # of each row, from 0
+
+    def column(self, *names: str, default: str | None = None) -> list[str]:
+        """Returns the first of these columns that the file has, or the default in each row. Raises `InputError` without
+        both."""
+        index = next((self.columns.index(name) for name in names if name in self.columns), None)
+        if index is not None:
+            return [row[index] for row in self.rows]
+        if default is None:
+            raise InputError(f"{self.file} has no {names[-1]} in its _atom_site loop")
+        return [default] * len(self.rows)
+
+    def texts(self, *names: str, default: str | None = None) -> NDArray[np.bytes_]:
+        """Returns a column as texts, empty where the file has `?` or `.`."""
+        return np.array(
+            [word.strip("?.").encode("latin-1") for word in self.column(*names, default=default)], np.bytes_
+        )
+
+    def coordinates(self) -> Coordinates:
+        """Returns the places of the atoms, with their names and the box. Raises `InputError`."""
+        places = [self.column(f"Cartn_{axis}") for axis in "xyz"]
+        try:
+            position = np.array([[float(x.replace("_", "?")) for x in texts] for texts in places]).T
+        except ValueError as error:
+            raise InputError(f"{self.file}: a coordinate of its _atom_site loop is no number: {error}") from None
+        has_angles = sum(line.startswith("_cell.angle_") for line in self.lines) == 3
+        found = Coordinates(position, _cell(self.lines, self.file), has_angles=has_angles)
+        name = np.array([word.encode("latin-1") for word in self.column("auth_atom_id", "label_atom_id")], "S8")
+        residue = np.array([word.encode("latin-1") for word in self.column("auth_seq_id", "label_seq_id")], "S8")
+        code = self.texts("pdbx_PDB_ins_code", default="")
+        return found.label(name, np.char.add(residue, code).astype("S8"))
+
+
 def read_mmcif(source: Source) -> Coordinates:
     """Reads the atoms of the first model in the first block that has atoms."""
-    lines = source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
-    columns, rows = atom_sites(lines, source.name)
-
-    def column(*names: str) -> list[str]:
-        for name in names:
-            if name in columns:
-                index = columns.index(name)
-                return [row[index] for row in rows]
-        raise InputError(f"{source.name} has no {names[-1]} in its _atom_site loop")
-
-    if "pdbx_PDB_model_num" in columns:
-        models = column("pdbx_PDB_model_num")
-        rows = [row for row, model in zip(rows, models) if model == models[0]]
-    places = [column(f"Cartn_{axis}") for axis in "xyz"]
-    try:
-        position = np.array([[float(x.replace("_", "?")) for x in texts] for texts in places]).T
-    except ValueError as error:
-        raise InputError(f"{source.name}: a coordinate of its _atom_site loop is no number: {error}") from None
-    residue = column("auth_seq_id", "label_seq_id")
-    if "pdbx_PDB_ins_code" in columns:
-        codes = column("pdbx_PDB_ins_code")
-        residue = [number + code.strip("?.") for number, code in zip(residue, codes)]
-    name = column("auth_atom_id", "label_atom_id")
-    has_angles = sum(line.startswith("_cell.angle_") for line in lines) == 3
-    return Coordinates(position, _cell(lines, source.name), has_angles=has_angles).label(_texts(name), _texts(residue))
+    return atom_sites(source).coordinates()
 
 
-def unquoted(texts: list[str]) -> list[str]:
-    """Returns texts without the quotes around them; primes stay."""
-    return [text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text for text in texts]
-
-
-def _texts(words: list[str]) -> np.ndarray:
-    return np.array([word.encode("latin-1") for word in words], "S8")
-
-
-def atom_sites(lines: list[str], file: str) -> tuple[list[str], list[list[str]]]:
-    """Returns the names of the columns, and the rows, without the quotes around words."""
-    columns, rows = loop_of(lines, "_atom_site", "an atom", file)
+def atom_sites(source: Source) -> Sites:
+    """Returns the atoms of a file. Raises `InputError` where it has none."""
+    lines = lines_of(source)
+    columns, rows, first = loop_of(lines, "_atom_site", "an atom", source.name)
     if not columns:
-        raise InputError(f"{file} holds no atoms: it has no _atom_site loop")
+        raise InputError(f"{source.name} holds no atoms: it has no _atom_site loop")
     if not rows:
-        raise InputError(f"{file} holds no atoms: its _atom_site loop is empty")
-    return columns, rows
+        raise InputError(f"{source.name} holds no atoms: its _atom_site loop is empty")
+    found = Sites(source.name, lines, columns, rows, first + np.arange(len(rows)))
+    model = found.column("pdbx_PDB_model_num", default="")
+    is_first = [number == model[0] for number in model]
+    return replace(found, rows=list(compress(rows, is_first)), line=found.line[is_first])
 
 
-def loop_of(lines: list[str], category: str, what: str, file: str) -> tuple[list[str], list[list[str]]]:
-    """Returns the names of the columns and the rows of a loop with one row a line, or nothing where there is none.
-    Raises `InputError` that calls a row of another length what it is."""
+def lines_of(source: Source) -> list[str]:
+    """Returns the lines of a file, whose ends may be those of Windows."""
+    return source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
+
+
+def loop_of(lines: list[str], category: str, what: str, file: str) -> tuple[list[str], list[list[str]], int]:
+    """Returns the names of the columns and the rows of a loop with one row a line, or nothing where there is none, and
+    the first line of the rows, from 0. Raises `InputError` that calls a row of another length what it is."""
     head = f"{category}."
     begin = next((i for i, line in enumerate(lines) if line.startswith(head)), len(lines))
     columns = []
@@ -81,7 +101,7 @@ def loop_of(lines: list[str], category: str, what: str, file: str) -> tuple[list
                 f"{file}, line {number}: {what} has {len(words)} values, expected the {len(columns)} of its loop"
             )
         rows.append(words)
-    return columns, rows
+    return columns, rows, begin
 
 
 def words_of(line: str) -> list[str]:
