@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tessera.build.clashes.files import read_structure
 from tessera.build.clashes.find import overlaps_of
-from tessera.build.clashes.mend import mend, rotated
+from tessera.build.clashes.mend import mend
 from tessera.build.clashes.molecules import Molecules
+from tessera.build.clashes.trials import rotated
 from tests.clashes.injected import Injector, all_turns, check_mended, copy_of, repeated
 
 seeds = st.integers(min_value=0, max_value=2**32 - 1)
