@@ -107,11 +107,10 @@ def _chi(molecules: Molecules, atom: int) -> list[Turn]:
 
 
 def has_disulfide(molecules: Molecules, atoms: IdArray) -> bool:
-    """Tells whether the sulphur of a group is as near to another as in a disulfide, which files may leave out."""
-    others = molecules.sulphurs
+    """Tells whether a sulphur of a group is as near to one elsewhere as in a disulfide, which files may leave out."""
+    others = molecules.sulphurs[~np.isin(molecules.sulphurs, atoms)]
     for sulphur in atoms[molecules.role[atoms] == ROLE["SG"]]:
-        rest = others[others != sulphur]
-        place = molecules.near(rest, molecules.position[sulphur])
+        place = molecules.near(others, molecules.position[sulphur])
         if (np.linalg.norm(place - molecules.position[sulphur], axis=1) < _LONGEST_BOND).any():
             return True
     return False
