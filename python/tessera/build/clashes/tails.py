@@ -24,6 +24,7 @@ LONGEST = 40  # residues from the end of a chain: the longest tails of histones,
 #: degrees of either sign
 ANGLES = np.array([1, 2, 3, 4, *range(5, 181, 5)], np.float64)
 _MOST_ATOMS = 30 * LONGEST  # of a tail; more are no tail
+_SAMPLE = 7  # of so many atoms of a tail one is looked at first
 _BOND = 2.0  # Å: what is this near to a residue of unknown bonds may be bonded to it
 
 
@@ -112,6 +113,17 @@ def best_pose(molecules: Molecules, pair: list[int]) -> Trial | None:
     return min((trial for trial in found if trial is not None), key=lambda trial: trial.order, default=None)
 
 
+@dataclass(frozen=True)
+class _Near:
+    """Pairs (m,) of an atom of a group and another one."""
+
+    group: IdArray
+    atom: IdArray
+    other: IdArray  # its row among those around
+    distance: FloatArray  # Å
+    key: IdArray  # a number for each pair of a group
+
+
 class _Poses:
     """The turns of one tail, and the atoms around all places to which they bring it."""
 
@@ -131,30 +143,26 @@ class _Poses:
         self._tree = cKDTree(place)
         self._is_own = np.array([np.isin(self._other, group.turn.turned) for group in groups])
         # Before anything turns: the pairs that are near, and the groups that may be bonded to what has unknown bonds.
-        which, atom, other, distance = self._near([group.place for group in groups], _BOND)
-        may_be_bonded = molecules.is_rigid[self._other[other]] & (distance >= NEAREST)
-        self._is_free = ~np.isin(np.arange(len(groups)), which[may_be_bonded])
-        keys = self._keys(which, atom, other)
-        self._clashing, self._touching = keys[distance < FREE], keys[(distance >= FREE) & (distance < CONTACT)]
-        self._clashes = np.bincount(which[distance < FREE], minlength=len(groups))
+        rows = np.arange(len(groups))
+        near = self._near(rows, [group.place for group in groups], _BOND)
+        self._clashing = near.key[near.distance < FREE]
+        self._touching = near.key[(near.distance >= FREE) & (near.distance < CONTACT)]
+        self._clashes = np.bincount(near.group[near.distance < FREE], minlength=len(groups))
+        held = molecules.is_rigid[self._other[near.other]] & (near.distance >= NEAREST)
+        self._may_turn = rows[(self._clashes > 0) & ~np.isin(rows, near.group[held])]
 
-    def _near(self, places: list[FloatArray], most: float) -> tuple[IdArray, IdArray, IdArray, FloatArray]:
-        """Returns the pairs (m,) of atoms of groups at these places with others that are nearer than `most`, and that
-        topology does not keep together: the group, its atom, the row of the other, and the distance in Å."""
-        sizes = [len(place) for place in places]
-        which = np.repeat(np.arange(len(places)), sizes)
-        atom = np.concatenate([group.turn.turned for group in self._groups])
-        found = cKDTree(np.concatenate(places)).sparse_distance_matrix(self._tree, most, output_type="ndarray")
-        row, other, distance = found["i"], found["j"], found["v"]
-        is_foreign = ~self._is_own[which[row], other]
-        row, other, distance = row[is_foreign], other[is_foreign], distance[is_foreign]
-        apart = ~self._molecules.are_bonded(np.stack([atom[row], self._other[other]], axis=1))
-        row, other = row[apart], other[apart]
-        return which[row], atom[row], other, distance[apart]
-
-    def _keys(self, which: IdArray, atom: IdArray, other: IdArray) -> IdArray:
-        """Returns a number for each pair of an atom and another of a group."""
-        return (which * self._molecules.n_atoms + atom) * len(self._other) + other
+    def _near(self, rows: IdArray, places: list[FloatArray], most: float, step: int = 1) -> _Near:
+        """Returns the pairs of atoms of these groups, which are at these places, with others nearer than `most` that
+        topology does not keep together; of each group one of so many atoms is looked at."""
+        atoms = [self._groups[row].turn.turned[::step] for row in rows.tolist()]
+        group, atom = np.repeat(rows, [len(some) for some in atoms]), np.concatenate(atoms)
+        points = np.concatenate([place[::step] for place in places])
+        found = cKDTree(points).sparse_distance_matrix(self._tree, most, output_type="ndarray")
+        found = found[~self._is_own[group[found["i"]], found["j"]]]
+        group, atom, other = group[found["i"]], atom[found["i"]], found["j"]
+        apart = ~self._molecules.are_bonded(np.stack([atom, self._other[other]], axis=1))
+        key = (group * self._molecules.n_atoms + atom) * len(self._other) + other
+        return _Near(*(column[apart] for column in (group, atom, other, found["v"], key)))
 
     def best(self) -> Trial | None:
         """Returns the best trial, none where none leaves fewer clashes. Smaller angles are tried first."""
@@ -171,18 +179,22 @@ class _Poses:
     def _trials(self, angle: float) -> list[Trial]:
         """Returns the trials of all groups at an angle that leave fewer clashes, and bring no pair into a clash and no
         heavy atoms into contact, so that no bond comes through a ring."""
-        places = [group.turned(angle) for group in self._groups]
-        which, atom, other, distance = self._near(places, CONTACT)
-        keys = self._keys(which, atom, other)
-        was_clash, was_contact = np.isin(keys, self._clashing), np.isin(keys, self._touching)
-        is_light = self._molecules.is_hydrogen[atom] | self._molecules.is_hydrogen[self._other[other]]
-        is_clash = distance < FREE
-        refused = which[(is_clash & ~was_clash) | ~(is_light | was_clash | was_contact)]
-        clashes = np.bincount(which[is_clash], minlength=len(places))
-        contacts = np.bincount(which[~was_contact], minlength=len(places))  # those from before may stay
-        good = (clashes < self._clashes) & self._is_free & ~np.isin(np.arange(len(places)), refused)
+        rows, light = self._may_turn, self._molecules.is_hydrogen
+        places = {row: self._groups[row].turned(angle) for row in rows.tolist()}
+        for step in (_SAMPLE, 1):  # most trials are refused for some of their atoms
+            if not len(rows):
+                return []
+            near = self._near(rows, [places[row] for row in rows.tolist()], CONTACT, step)
+            was_clash, was_contact = np.isin(near.key, self._clashing), np.isin(near.key, self._touching)
+            is_clash = near.distance < FREE
+            is_light = light[near.atom] | light[self._other[near.other]]
+            refused = near.group[(is_clash & ~was_clash) | ~(is_light | was_clash | was_contact)]
+            rows = rows[~np.isin(rows, refused)]
+        clashes, contacts = (  # contacts from before may stay
+            np.bincount(near.group[which], minlength=len(self._groups)) for which in (is_clash, ~was_contact)
+        )
         trials = []
-        for row in np.flatnonzero(good).tolist():
+        for row in rows[clashes[rows] < self._clashes[rows]].tolist():
             group, left = self._groups[row], (int(clashes[row]), int(contacts[row]))
             trials.append(Trial(group.turn, angle, left, group.turn.turned, places[row] - group.place))
         return trials

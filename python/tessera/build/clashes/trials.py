@@ -36,8 +36,8 @@ class Trial:
 
 def rotated(places: FloatArray, start: FloatArray, end: FloatArray, degrees: FloatArray) -> FloatArray:
     """Returns places (n,3) turned about the line from `start` to `end` by each of t angles, right-handed, (t,n,3)."""
-    axis = (end - start) / np.linalg.norm(end - start)
+    x, y, z = (end - start) / np.linalg.norm(end - start)
+    across = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])  # what the cross product with the axis does
     turn = np.radians(degrees)[:, None, None]
-    out = places - end
-    along = (out @ axis)[:, None] * axis
-    return np.asarray(end + along + np.cos(turn) * (out - along) + np.sin(turn) * np.cross(axis, out))
+    matrix = np.eye(3) + np.sin(turn) * across + (1 - np.cos(turn)) * (across @ across)  # Rodrigues' formula
+    return np.asarray(end + (places - end) @ matrix.transpose(0, 2, 1))
