@@ -43,11 +43,16 @@ def peptide(letters: str, dihedrals: Sequence[tuple[float, float]]) -> list[tupl
 
 
 def write_pdb(
-    path: Path, chains: dict[str, list[tuple[str, str, int, FloatArray]]], waters: FloatArray, edge: float | None = None
+    path: Path,
+    chains: dict[str, list[tuple[str, str, int, FloatArray]]],
+    waters: FloatArray,
+    edge: float | None = None,
+    n_light: int = 0,
 ) -> Path:
-    """Writes chains and the oxygens of waters (n,3) Å, in a cube if it has an edge."""
+    """Writes chains and an atom (n,3) Å of each of some waters, hydrogens of the last, in a cube if it has an edge."""
     lines = [] if edge is None else [f"CRYST1{edge:9.3f}{edge:9.3f}{edge:9.3f}  90.00  90.00  90.00 P 1           1"]
-    single = [("O", "HOH", number, place) for number, place in enumerate(waters, start=1)]
+    names = ["O"] * (len(waters) - n_light) + ["H1"] * n_light
+    single = [(name, "HOH", number, place) for number, (name, place) in enumerate(zip(names, waters), start=1)]
     for chain, atoms in [*chains.items(), ("W", single)]:
         for name, residue, number, (x, y, z) in atoms:
             place = f"{x:8.3f}{y:8.3f}{z:8.3f}"
@@ -58,9 +63,13 @@ def write_pdb(
 
 
 def molecules_of(
-    path: Path, chains: dict[str, list[tuple[str, str, int, FloatArray]]], waters: FloatArray, edge: float | None = None
+    path: Path,
+    chains: dict[str, list[tuple[str, str, int, FloatArray]]],
+    waters: FloatArray,
+    edge: float | None = None,
+    n_light: int = 0,
 ) -> Molecules:
-    return read_structure(write_pdb(path, chains, waters, edge)).molecules
+    return read_structure(write_pdb(path, chains, waters, edge, n_light)).molecules
 
 
 def coil(count: int, random: np.random.Generator) -> list[tuple[float, float]]:

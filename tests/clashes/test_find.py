@@ -45,6 +45,12 @@ def test_pairs_are_those_of_all_pairs(seed: int, angles: tuple[float, float, flo
     assert distance == pytest.approx(np.array([expected[pair] for pair in sorted(expected)]))
 
 
+def test_the_nearest_of_several_images_counts() -> None:
+    pairs, distance = near_pairs(np.array([[0.0, 0, 0], [1.6, 0, 0]]), np.eye(3) * 3.0, 2.0)
+    assert (pairs.tolist(), distance.tolist()) == ([[0, 1]], [pytest.approx(1.4)])
+    assert len(near_pairs(np.zeros((1, 3)), np.eye(3) * 1.5, 2.0)[0]) == 0  # an atom is no neighbour of its own
+
+
 def test_pairs_in_many_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     position = np.random.default_rng(3).uniform(0, 20, (3000, 3))
     whole, _ = near_pairs(position, None, 0.9)

@@ -148,7 +148,9 @@ class _Poses:
         self._clashing = near.key[near.distance < FREE]
         self._touching = near.key[(near.distance >= FREE) & (near.distance < CONTACT)]
         self._clashes = np.bincount(near.group[near.distance < FREE], minlength=len(groups))
-        held = molecules.is_rigid[self._other[near.other]] & (near.distance >= NEAREST)
+        touched = near.group * len(self._other) + near.other
+        clashing = np.isin(touched, touched[near.distance < NEAREST])  # which are no bonds
+        held = molecules.is_rigid[self._other[near.other]] & ~clashing
         self._may_turn = rows[(self._clashes > 0) & ~np.isin(rows, near.group[held])]
 
     def _near(self, rows: IdArray, places: list[FloatArray], most: float, step: int = 1) -> _Near:
