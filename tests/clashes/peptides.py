@@ -56,7 +56,7 @@ def write_pdb(
     for chain, atoms in [*chains.items(), ("W", single)]:
         for name, residue, number, (x, y, z) in atoms:
             place = f"{x:8.3f}{y:8.3f}{z:8.3f}"
-            lines.append(f"ATOM  {1:5d}  {name:<3} {residue} {chain}{number:4d}    {place}  1.00  0.00")
+            lines.append(f"ATOM  {1:5d}  {name:<3} {residue} {chain}{number % 10_000:4d}    {place}  1.00  0.00")
         lines.append("TER")
     path.write_text("\n".join([*lines, "END", ""]))
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from tessera.build.clashes.files import read_structure
 from tessera.build.clashes.find import overlaps_of
 from tessera.build.clashes.mend import mend
 from tessera.build.clashes.molecules import ROLE, Molecules
-from tessera.build.clashes.tails import ANGLES, best_pose, tail_turns
+from tessera.build.clashes.tails import ANGLES, _around, best_pose, tail_turns
 from tessera.build.clashes.trials import Trial
 from tessera.cli import cli
 from tessera.system.model import FloatArray, IdArray
@@ -254,6 +255,41 @@ def test_an_image_is_in_the_way(tmp_path: Path) -> None:
     assert outcomes[0] == outcomes[1] and outcomes[0][0].mended
     alone = molecules_of(tmp_path / "tail.pdb", {"A": chain}, waters[:1], edge)
     assert mend(alone, overlaps_of(alone), tails=True)[0].by != outcomes[0][0].by
+
+
+@pytest.mark.parametrize("radius", [3.0, 9.0, 17.0])
+def test_all_images_around_are_found(radius: float) -> None:
+    """Also within a radius that is longer than the box."""
+    random = np.random.default_rng(5)
+    box = np.array([[11.0, 0, 0], [2.0, 12.0, 0], [-3.0, 1.0, 10.0]])
+    position = random.uniform(-0.5, 0.5, (30, 3)) @ box
+    none, rows = np.zeros(30, bool), np.arange(30)
+    molecules = Molecules(
+        "made", position, box, np.zeros((0, 2), int), none.astype(np.int8), none, rows, none, str, str
+    )
+    centre = np.array([20.0, -7.0, 33.0])
+    shifts = np.array(list(itertools.product(range(-7, 8), repeat=3))) @ box
+    images = position[:, None] + shifts
+    near = np.linalg.norm(images - centre, axis=2) < radius
+    atoms, places = _around(molecules, centre, radius)
+    assert np.array_equal(np.sort(atoms), np.nonzero(near)[0])
+    found, expected = (some[np.lexsort(some.T.round(6))] for some in (places, images[near]))
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@few
+@given(seed=seeds)
+def test_no_clash_is_made_for_two_that_go(tmp_path: Path, seed: int) -> None:
+    """Among so many hydrogens, which may touch, that most turns would make a clash."""
+    random = np.random.default_rng(seed)
+    chain = peptide("A" * 12, coil(12, random))
+    place = np.array([atom[3] for atom in chain])
+    rows = [row for row, (name, _, number, _) in enumerate(chain) if number == 3 and name in ("N", "C")]
+    waters = np.concatenate([around(place, row, 0, random) for row in rows])
+    crowd = around(np.concatenate([place, waters]), rows[0], 150, random, 1.0, spread=3.0)[1:]
+    molecules = molecules_of(tmp_path / "tail.pdb", {"A": chain}, np.concatenate([waters, crowd]), n_light=150)
+    trial = best_pose(molecules, [rows[0], len(chain)])
+    assert (None if trial is None else trial.order) == smallest(molecules, rows[0])
 
 
 def test_the_command_poses_tails(tmp_path: Path) -> None:
