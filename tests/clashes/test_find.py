@@ -128,10 +128,11 @@ def test_waters_of_four_sites_are_whole(tmp_path: Path) -> None:
 
 
 def test_alternate_locations_do_not_clash(tmp_path: Path) -> None:
-    lines = [f"ATOM      1  CB {a}ALA A   1    {x:8.3f}{0:8.3f}{0:8.3f}" for a, x in (("A", 0.0), ("B", 0.5))]
+    rows = (("CB", "A", 0.0), ("CB", "B", 0.5), ("CA", " ", 1.5))
+    lines = [f"ATOM      1  {name} {a}ALA A   1    {x:8.3f}{0:8.3f}{0:8.3f}" for name, a, x in rows]
     (tmp_path / "two.pdb").write_text("\n".join(lines))
     molecules = read_structure(tmp_path / "two.pdb").molecules
-    assert molecules.n_atoms == 1
+    assert molecules.position[:, 0].tolist() == [0.0, 1.5]  # the first location, and what has one alone
     assert "1 atom(s) in alternate locations" in molecules.notes[0]
 
 

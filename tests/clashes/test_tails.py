@@ -21,7 +21,7 @@ from tessera.build.clashes.find import overlaps_of
 from tessera.build.clashes.mend import mend
 from tessera.build.clashes.molecules import ROLE, Molecules
 from tessera.build.clashes.tails import ANGLES, _around, best_pose, tail_turns
-from tessera.build.clashes.trials import Trial
+from tessera.build.clashes.trials import Trial, rotated
 from tessera.cli import cli
 from tessera.system.model import FloatArray, IdArray
 from tests.clashes.injected import Rotation, check_mended, copy_of
@@ -277,19 +277,20 @@ def test_all_images_around_are_found(radius: float) -> None:
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-@few
-@given(seed=seeds)
-def test_no_clash_is_made_for_two_that_go(tmp_path: Path, seed: int) -> None:
-    """Among so many hydrogens, which may touch, that most turns would make a clash."""
-    random = np.random.default_rng(seed)
-    chain = peptide("A" * 12, coil(12, random))
-    place = np.array([atom[3] for atom in chain])
-    rows = [row for row, (name, _, number, _) in enumerate(chain) if number == 3 and name in ("N", "C")]
-    waters = np.concatenate([around(place, row, 0, random) for row in rows])
-    crowd = around(np.concatenate([place, waters]), rows[0], 150, random, 1.0, spread=3.0)[1:]
-    molecules = molecules_of(tmp_path / "tail.pdb", {"A": chain}, np.concatenate([waters, crowd]), n_light=150)
-    trial = best_pose(molecules, [rows[0], len(chain)])
-    assert (None if trial is None else trial.order) == smallest(molecules, rows[0])
+def test_no_clash_is_made_for_two_that_go(tmp_path: Path) -> None:
+    """Oxygens stand on N and Cβ, which turn about Cα and C, and hydrogens where each turn that frees both meets one."""
+    chain = peptide("AG", [(-95, 130), (-95, 130)])
+    place = {name: there for name, _, number, there in chain if number == 1}
+    along = 0.85 * (place["CA"] - place["C"]) / np.linalg.norm(place["CA"] - place["C"])
+    ring = rotated(place["N"][None], place["CA"], place["C"], -np.array([50.0, 242.0, 310.0]))[:, 0]
+    waters = np.array([place["N"] + along, place["CB"] + along, *ring])
+    molecules = molecules_of(tmp_path / "two.pdb", {"A": chain}, waters, n_light=3)
+    before, overlaps = molecules.position.copy(), overlaps_of(molecules)
+    assert len(overlaps) == 2
+    assert not any(outcome.mended for outcome in mend(molecules, overlaps, tails=True))
+    assert np.array_equal(molecules.position, before)
+    molecules.position[-3:] += 9.0
+    assert all(outcome.mended for outcome in mend(molecules, overlaps, tails=True))
 
 
 def test_the_command_poses_tails(tmp_path: Path) -> None:
