@@ -80,7 +80,7 @@ class _Mending:
         return self._each(waiting, "turning", turn)
 
     def _posed(self, waiting: list[int]) -> list[int]:
-        """Poses tails anew. Returns the clashes that are left."""
+        """Turns tails. Returns the clashes that are left."""
 
         def pose(pair: list[int]) -> Trial | None:
             trial = best_pose(self._molecules, pair)

@@ -1,4 +1,4 @@
-"""Poses tails anew: turns the end of a protein about a bond of its backbone until it is out of the way.
+"""Turns tails: the end of a protein about a bond of its backbone until it is out of the way.
 
 φ turns all that is beyond the bond of N and Cα, towards the nearer end of the chain, and ψ all that is beyond that of
 Cα and C. What turns is as it was in itself, and bonded to the rest by that bond alone: so proline has no φ, and nothing
