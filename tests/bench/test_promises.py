@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import promises
+from bench.build import clashes
 from bench.common.results import above
 from bench.grid import stencil
 from bench.io import (
@@ -71,6 +73,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
         + costs.missed("dhfr", dict.fromkeys(costs.restraints_of(10), 1.0), costs.PROMISED_OF_RESTRAINTS)
         + costs.missed("dhfr", {"empty hook": 1.01, "springs on all atoms": 9.0}, costs.PROMISED_OF_HOOKS)
     ),
+    "clashes": lambda: clashes.missed({10**5: 0.3, 10**7: 29.0}, 59.0, 0.9) + clashes.missed({10**5: 99.0}, 9.0, 1.0),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
@@ -122,6 +125,10 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         lambda: costs.missed("apoa1", dict.fromkeys(costs.restraints_of(9), 1.2), costs.PROMISED_OF_RESTRAINTS),
         "ApoA1, positions",
     ),
+    ("clashes", lambda: clashes.missed({10**5: 0.3, 10**7: 31.0}, 9.0, 1.0), "finding clashes, s: 31"),
+    ("clashes", lambda: clashes.missed({10**5: 0.1, 10**7: 20.0}, 9.0, 1.0), "growth of the time an atom: 2"),
+    ("clashes", lambda: clashes.missed({10**5: 0.3}, 61.0, 1.0), "mending clashes, s: 61"),
+    ("clashes", lambda: clashes.missed({10**5: 0.3}, 9.0, 0.89), "89.0% of the clashes"),
     ("growth", lambda: growth.missed(1.2), "slowest over quickest: 1.2"),
     ("memory", lambda: memory.missed("water1m", 999_999, 601.0), "B/atom resident: 601"),
     ("largest", lambda: largest.missed(21e9), "GB of memory: 21"),
@@ -204,3 +211,25 @@ def test_missed_promises_of_files_are_said(monkeypatch: pytest.MonkeyPatch) -> N
         with monkeypatch.context() as changed:
             changed.setattr(promises, name, value)
             assert expected in promises.table_of_promises(), name
+
+
+def test_promises_of_clashes_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the script writes it, and before it has."""
+    tables = {
+        "s to find": [{"atoms": "117,790", "s to find": "0.3", "ns an atom": "2,500"},
+                      {"atoms": "10,012,150", "s to find": "31", "ns an atom": "3,100"}],
+        "s to mend": [{"atoms": "5,780,475", "clashes": "10,005", "mended": "9,900", "s to mend": "47"}],
+    }  # fmt: skip
+    monkeypatch.setattr(promises, "cells", lambda record, title: tables[title])
+    for text, verdicts in (("", ["**no**"]), ("measured", ["**no**", "yes", "yes", "yes"])):
+        monkeypatch.setattr(promises, "measured", lambda name, text=text: text)
+        assert [promise.verdict for promise in promises.of_builders()] == verdicts
+
+
+def test_clashes_are_timed(data_folder: Path, tmp_path: Path) -> None:
+    words = ["--atoms", "100000", "--clashes", "30", "--data", str(data_folder), "--results", str(tmp_path), "--json"]
+    done = CliRunner().invoke(clashes.clashes, words)
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "clashes.json").read_text())["data"]
+    assert [one["n_atoms"] for one in found["finding"]] == [23558, 23558, 117790]
+    assert found["mending"]["clashes"] >= 30 and found["mending"]["seconds"] > 0

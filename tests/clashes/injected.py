@@ -171,7 +171,8 @@ def repeated(molecules: Molecules, copies: int, edge: float = 170.0) -> Molecule
     place = molecules.position - molecules.position.mean(axis=0) + edge * (cubes[:, None] + 0.5 - side / 2)
     first = np.arange(copies)[:, None] * molecules.n_atoms
     bonds = (molecules.bonds[None] + first[..., None]).reshape(-1, 2)
-    role, hydrogen, rigid = (np.tile(a, copies) for a in (molecules.role, molecules.is_hydrogen, molecules.is_rigid))
+    role = np.tile(molecules.role, copies)
+    hydrogen, rigid = np.tile(molecules.is_hydrogen, copies), np.tile(molecules.is_rigid, copies)
     residue = (molecules.residue + first).reshape(-1)
     box = np.eye(3) * edge * side
     return Molecules(molecules.file, place.reshape(-1, 3), box, bonds, role, hydrogen, residue, rigid, str, str)

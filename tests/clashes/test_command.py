@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tessera.build.clashes.files import read_structure
+from tessera.build.clashes.find import overlaps_of
 from tessera.cli import cli
 from tessera.system import read, write
 from tests.clashes.injected import Injector
@@ -100,11 +101,11 @@ def test_a_system_file_in_a_box(tmp_path: Path) -> None:
     system.velocity = np.random.default_rng(1).normal(size=(system.n_atoms, 3))
     write(system, tmp_path / "plain.tsr")
     structure = read_structure(tmp_path / "plain.tsr")
-    made, groups = Injector(structure.molecules, 7, apart=12.0).put(8, 800)
+    made, _ = Injector(structure.molecules, 7, apart=12.0).put(8, 800)
     structure.molecules.position[:] = made.position
     structure.write(tmp_path / "inside.tsr")
     over = read(tmp_path / "inside.tsr")
-    face = made.position[groups[0][1].axis[1]] @ np.linalg.inv(system.box)
+    face = made.position[overlaps_of(made).pairs[0]].mean(axis=0) @ np.linalg.inv(system.box)  # between two that clash
     over.fraction[:] = (over.fraction - np.rint((face + 0.5) * 2.0**32).astype(np.int64)).astype(np.int32)
     write(over, tmp_path / "over.tsr")
     inside, outside = (

@@ -45,6 +45,12 @@ def test_pairs_are_those_of_all_pairs(seed: int, angles: tuple[float, float, flo
     assert distance == pytest.approx(np.array([expected[pair] for pair in sorted(expected)]))
 
 
+def test_the_nearest_of_several_images_counts() -> None:
+    pairs, distance = near_pairs(np.array([[0.0, 0, 0], [1.6, 0, 0]]), np.eye(3) * 3.0, 2.0)
+    assert (pairs.tolist(), distance.tolist()) == ([[0, 1]], [pytest.approx(1.4)])
+    assert len(near_pairs(np.zeros((1, 3)), np.eye(3) * 1.5, 2.0)[0]) == 0  # an atom is no neighbour of its own
+
+
 def test_pairs_in_many_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     position = np.random.default_rng(3).uniform(0, 20, (3000, 3))
     whole, _ = near_pairs(position, None, 0.9)
@@ -122,10 +128,11 @@ def test_waters_of_four_sites_are_whole(tmp_path: Path) -> None:
 
 
 def test_alternate_locations_do_not_clash(tmp_path: Path) -> None:
-    lines = [f"ATOM      1  CB {a}ALA A   1    {x:8.3f}{0:8.3f}{0:8.3f}" for a, x in (("A", 0.0), ("B", 0.5))]
+    rows = (("CB", "A", 0.0), ("CB", "B", 0.5), ("CA", " ", 1.5))
+    lines = [f"ATOM      1  {name} {a}ALA A   1    {x:8.3f}{0:8.3f}{0:8.3f}" for name, a, x in rows]
     (tmp_path / "two.pdb").write_text("\n".join(lines))
     molecules = read_structure(tmp_path / "two.pdb").molecules
-    assert molecules.n_atoms == 1
+    assert molecules.position[:, 0].tolist() == [0.0, 1.5]  # the first location, and what has one alone
     assert "1 atom(s) in alternate locations" in molecules.notes[0]
 
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from tessera.build.clashes.files import read_structure
 from tessera.build.clashes.find import overlaps_of
-from tessera.build.clashes.mend import mend, rotated
+from tessera.build.clashes.mend import mend
 from tessera.build.clashes.molecules import Molecules
+from tessera.build.clashes.moves import describe
+from tessera.build.clashes.trials import rotated
 from tests.clashes.injected import Injector, all_turns, check_mended, copy_of, repeated
 
 seeds = st.integers(min_value=0, max_value=2**32 - 1)
@@ -64,6 +66,8 @@ def test_what_may_turn(protein: Molecules, helix: Molecules) -> None:
     assert not names & {"GLY", "PRO"}
     assert len(all_turns(helix)) == 2 * 17
     assert {len(turn.turned) for turn in all_turns(helix)} == {4}
+    for turn in all_turns(helix):
+        assert describe(helix, turn) == f"φ of {helix.residue_label(int(turn.turned[0]))}"
 
 
 def test_a_disulfide_does_not_turn(tmp_path: Path) -> None:

@@ -40,5 +40,8 @@ def test_atoms_around_while_they_move(
             images = (molecules.position[:, None] + shifts).reshape(-1, 3)
             near = np.flatnonzero(np.linalg.norm(images - centre, axis=1) < 6.0)
             assert np.array_equal(np.sort(found), np.sort(near // len(shifts)))
+            turns = shifts[0] * 2  # a centre that is far outside of the box
+            again, there = surroundings.around(centre + turns, 6.0)
+            assert np.array_equal(again, found) and there == pytest.approx(place + turns, abs=1e-6)
             order, expected = np.lexsort(place.T.round(6)), images[near]
             assert place[order] == pytest.approx(expected[np.lexsort(expected.T.round(6))], abs=1e-6)

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tessera.build.atoms import read_atoms
 from tessera.build.dna import paths
 from tessera.build.dna.analyse import analyse
-from tessera.build.dna.closing import check_closed, inverted
 from tessera.build.dna.frames import pairs_of
 from tessera.build.dna.helix import BENT, build_helix, read_field
 from tessera.build.dna.strand import ForceField
-from tessera.build.dna.strands import read_atoms, read_duplex
+from tessera.build.dna.strands import read_duplex
+from tessera.build.relax import check_closed, inverted
 from tessera.commands.build import build
 from tessera.commands.export import export
 from tessera.errors import InputError

@@ -22,7 +22,7 @@ from tessera.export.files import SUFFIXES, write_all
 from tessera.export.mmcif import quoted, write_mmcif
 from tessera.export.structure import Structure
 from tessera.prepare.coordinates import read_coordinates
-from tessera.prepare.coordinates.pdb import words_of
+from tessera.prepare.coordinates.mmcif import words_of
 from tessera.prepare.psf import read_psf
 from tessera.system import System
 from tests.support.inputs import DHFR, alanine_dipeptide, alanine_tripeptide, dhfr

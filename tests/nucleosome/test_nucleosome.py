@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 from scipy.spatial import cKDTree
 
+from tessera.build.atoms import read_atoms
 from tessera.build.dna.analyse import analyse
 from tessera.build.dna.frames import Frames
 from tessera.build.dna.strand import ForceField
-from tessera.build.dna.strands import read_atoms, read_duplex
+from tessera.build.dna.strands import read_duplex
 from tessera.build.nucleosome.assemble import build_nucleosome
 from tessera.build.nucleosome.kept import kept_of
 from tessera.build.nucleosome.template import OWN, Template, read_template

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from tessera.build.dna.closing import WITHIN_ANGLES, WITHIN_BONDS, inverted, strain_of
+from tessera.build.atoms import read_atoms
 from tessera.build.dna.strand import ForceField
-from tessera.build.dna.strands import read_atoms
 from tessera.build.nucleosome.settle import InChains, residues_of, settled
 from tessera.build.protein.model import Proteins, build_proteins
 from tessera.build.protein.residues import AminoAcids
 from tessera.build.protein.sequences import Protein, declared, threaded
 from tessera.build.protein.structure import Strand, strands_of
+from tessera.build.relax import WITHIN_ANGLES, WITHIN_BONDS, inverted, strain_of
 from tessera.errors import InputError
 from tessera.system import System, write
 from tessera.system.model import FloatArray

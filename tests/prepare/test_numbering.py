@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tessera.prepare.flat import FlatTopology, split
-from tessera.prepare.numbering import name_segments, number_residues, progressions
+from tessera.prepare.numbering import name_segments, number_residues
 from tessera.system import read, write
+from tessera.system.units import progressions
 from tests.prepare.test_pairing import rows, topology
 from tests.prepare.test_split import flat_of
 from tests.support.inputs import dhfr

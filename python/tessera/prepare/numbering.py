@@ -9,6 +9,7 @@ from tessera.prepare.coordinates import NO_NUMBER, Coordinates
 from tessera.prepare.flat import FlatTopology
 from tessera.system import Template
 from tessera.system.model import IdArray
+from tessera.system.units import progressions
 
 
 def selection_of(atoms: IdArray) -> str:
@@ -79,15 +80,3 @@ def _take_numbers(flat: FlatTopology, found: Coordinates, first: IdArray, size: 
     if not _say_nothing(found.residue_number[first]) and not (numbers == NO_NUMBER).any():
         flat.residue_number = flat.residue_number.copy()
         flat.residue_number[atoms] = numbers
-
-
-def progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
-    """Returns the begin, the length, the first number and the step of each stretch with equal steps."""
-    step = np.diff(numbers)
-    changes = np.append(np.flatnonzero(np.diff(step)) + 1, len(step))
-    out, start = [], 0
-    while start < len(numbers):
-        end = int(changes[np.searchsorted(changes, start, side="right")]) if start < len(step) else start
-        out.append((start, end - start + 1, int(numbers[start]), int(step[start]) if end > start else 0))
-        start = end + 1
-    return out

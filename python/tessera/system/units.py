@@ -277,15 +277,12 @@ def _neighbourhoods(kinds: Sequence[str]) -> Iterator[tuple[str | None, str, str
 
 
 def progressions(numbers: IdArray) -> list[tuple[int, int, int, int]]:
-    """Returns first, count, number, step of the arithmetic progressions that numbers consist of."""
-    steps = np.diff(numbers)
-    change = np.append(np.flatnonzero(np.diff(steps)) + 1, len(steps))  # where steps are other than before
-    rows, i = [], 0
-    while i < len(numbers):
-        if i == len(steps):
-            rows.append((i, 1, int(numbers[i]), 1))
-            break
-        end = int(change[np.searchsorted(change, i, side="right")])
-        rows.append((i, end - i + 1, int(numbers[i]), int(steps[i])))
-        i = end + 1
-    return rows
+    """Returns the begin, the length, the first number and the step of each stretch with equal steps."""
+    step = np.diff(numbers)
+    changes = np.append(np.flatnonzero(np.diff(step)) + 1, len(step))
+    out, start = [], 0
+    while start < len(numbers):
+        end = int(changes[np.searchsorted(changes, start, side="right")]) if start < len(step) else start
+        out.append((start, end - start + 1, int(numbers[start]), int(step[start]) if end > start else 0))
+        start = end + 1
+    return out

@@ -1,4 +1,4 @@
-"""Turns phosphates and side chains until no two atoms clash.
+"""Turns phosphates, side chains and tails until no two atoms clash.
 
 A trial counts clashes first, then contacts that no energy allows; of the best trials the one with the smallest turn
 wins. No trial may make a clash that was not there.
@@ -18,13 +18,13 @@ from tessera.build.clashes.find import NEAREST, Overlaps
 from tessera.build.clashes.molecules import Molecules
 from tessera.build.clashes.moves import Turn, describe, turns_of
 from tessera.build.clashes.surroundings import Surroundings
+from tessera.build.clashes.tails import best_pose
+from tessera.build.clashes.trials import CONTACT, FREE, Trial, rotated
 from tessera.system.model import FloatArray, IdArray
 
 #: degrees, the smaller first
 ANGLES = np.array([sign * angle for angle in range(5, 180, 5) for sign in (1, -1)] + [180], np.float64)
 VICINITY = 6.0  # Å around all places of a group that are tried
-_FREE = NEAREST + 0.01  # Å: what is beyond is so in a file of three digits too
-_CONTACT = 1.6  # Å: the nearest of atoms that are not bonded, those of a hydrogen bond, are further apart
 _AT_ONCE = 4  # trials that are closed together
 _MOST_ROUNDS = 8
 
@@ -38,57 +38,83 @@ class Outcome:
     mended: bool
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """A turn by an angle: what it leaves, and where its atoms go."""
-
-    turn: Turn
-    angle: float
-    left: tuple[int, int]  # clashes, contacts
-    atoms: IdArray
-    place: FloatArray  # Å, beside where they are
-
-    @property
-    def order(self) -> tuple[int, int, float]:
-        return *self.left, abs(self.angle)
-
-
-def mend(molecules: Molecules, overlaps: Overlaps, report: Callable[[str], None] = lambda _: None) -> list[Outcome]:
-    """Moves atoms of molecules, and returns the outcome of each clash."""
+def mend(
+    molecules: Molecules, overlaps: Overlaps, report: Callable[[str], None] = lambda _: None, tails: bool = False
+) -> list[Outcome]:
+    """Moves atoms of molecules, those of tails too where these may move, and returns the outcome of each clash."""
     with threadpool_limits(1):  # arrays are so small that threads of libraries would wait for each other
-        return _mended(molecules, overlaps, report)
+        return _Mending(molecules, overlaps, report).outcomes(tails) if len(overlaps) else []
 
 
-def _mended(molecules: Molecules, overlaps: Overlaps, report: Callable[[str], None]) -> list[Outcome]:
-    pairs = overlaps.pairs.tolist()
-    outcome = [Outcome(None, None, False)] * len(pairs)
-    if not pairs:
-        return outcome
-    surroundings = Surroundings(molecules, overlaps.pairs.reshape(-1))
-    last: dict[int, tuple[int, _Trial]] = {}  # of each atom, what moved it last, numbered
-    count, waiting = 0, list(range(len(pairs)))
-    for _ in range(_MOST_ROUNDS):
-        left, has_moved = [], False
-        for number, index in enumerate(waiting):
-            if number % 100 == 0:
-                report(f"turning: {number:,} of {len(waiting):,}")
-            while not _is_apart(molecules, *pairs[index]):
-                trial = _best(molecules, surroundings, pairs[index])
-                if trial is None:
-                    left.append(index)
-                    break
-                _apply(molecules, surroundings, trial)
-                count += 1
-                last |= dict.fromkeys(trial.atoms.tolist(), (count, trial))
-                has_moved = True
-        waiting = left
-        if not waiting or not has_moved:
-            break
-    for index, pair in enumerate(pairs):
-        if _is_apart(molecules, *pair):
-            _, trial = max((last[atom] for atom in pair if atom in last), key=lambda numbered: numbered[0])
-            outcome[index] = Outcome(describe(molecules, trial.turn), trial.angle, True)
-    return outcome
+class _Mending:
+    """The clashes of molecules, and what has moved for them."""
+
+    def __init__(self, molecules: Molecules, overlaps: Overlaps, report: Callable[[str], None]) -> None:
+        self._molecules, self._report = molecules, report
+        self._pairs: list[list[int]] = overlaps.pairs.tolist()
+        self._last: dict[int, tuple[int, Trial]] = {}  # of each atom, what moved it last, numbered
+        self._count = 0
+
+    def outcomes(self, tails: bool) -> list[Outcome]:
+        waiting = list(range(len(self._pairs)))
+        while waiting:
+            waiting = self._turned(waiting)
+            count = self._count
+            waiting = self._posed(waiting) if tails else waiting
+            if count == self._count:  # else groups may find room where a tail was
+                break
+        return [self._outcome(pair) for pair in self._pairs]
+
+    def _turned(self, waiting: list[int]) -> list[int]:
+        """Turns phosphates and side chains. Returns the clashes that are left."""
+        molecules = self._molecules
+        surroundings = Surroundings(molecules, np.array([self._pairs[index] for index in waiting]).reshape(-1))
+
+        def turn(pair: list[int]) -> Trial | None:
+            trial = _best(molecules, surroundings, pair)
+            if trial is not None:
+                trial.apply(molecules)
+                surroundings.moved(trial.atoms)
+            return trial
+
+        return self._each(waiting, "turning", turn)
+
+    def _posed(self, waiting: list[int]) -> list[int]:
+        """Turns tails. Returns the clashes that are left."""
+
+        def pose(pair: list[int]) -> Trial | None:
+            trial = best_pose(self._molecules, pair)
+            if trial is not None:
+                trial.apply(self._molecules)
+            return trial
+
+        return self._each(waiting, "posing tails", pose)
+
+    def _each(self, waiting: list[int], what: str, move: Callable[[list[int]], Trial | None]) -> list[int]:
+        """Moves atoms for each clash until it is gone or nothing moves, and again while that makes room for others."""
+        for _ in range(_MOST_ROUNDS):
+            left, count = [], self._count
+            for number, index in enumerate(waiting):
+                if number % 100 == 0:
+                    self._report(f"{what}: {number:,} of {len(waiting):,}")
+                pair = self._pairs[index]
+                while not _is_apart(self._molecules, *pair):
+                    trial = move(pair)
+                    if trial is None:
+                        left.append(index)
+                        break
+                    self._count += 1
+                    self._last |= dict.fromkeys(trial.atoms.tolist(), (self._count, trial))
+            waiting = left
+            if not waiting or count == self._count:
+                break
+        return waiting
+
+    def _outcome(self, pair: list[int]) -> Outcome:
+        if not _is_apart(self._molecules, *pair):
+            return Outcome(None, None, False)
+        _, trial = max((self._last[atom] for atom in pair if atom in self._last), key=lambda numbered: numbered[0])
+        return Outcome(describe(self._molecules, trial.turn), trial.angle, True)
 
 
 def _is_apart(molecules: Molecules, one: int, other: int) -> bool:
@@ -96,21 +122,15 @@ def _is_apart(molecules: Molecules, one: int, other: int) -> bool:
     return bool(np.linalg.norm(molecules.near(np.array([other]), start)[0] - start) >= NEAREST)
 
 
-def _best(molecules: Molecules, surroundings: Surroundings, pair: list[int]) -> _Trial | None:
+def _best(molecules: Molecules, surroundings: Surroundings, pair: list[int]) -> Trial | None:
     """Returns the best trial of all turns that move one of two atoms, none where no turn leaves fewer clashes."""
     turns = {turn.key: turn for atom in pair for turn in turns_of(molecules, atom)}
-    found: list[_Trial] = []
+    found: list[Trial] = []
     for turn in turns.values():
         trial = _Group(molecules, surroundings, turn).best()
         if trial is not None:
             found.append(trial)
     return min(found, key=lambda trial: trial.order, default=None)
-
-
-def _apply(molecules: Molecules, surroundings: Surroundings, trial: _Trial) -> None:
-    there = molecules.near(trial.atoms, molecules.position[trial.turn.axis[1]])
-    molecules.position[trial.atoms] += trial.place - there
-    surroundings.moved(trial.atoms)
 
 
 class _Group:
@@ -129,7 +149,7 @@ class _Group:
         self._other, others = self._other[~is_own], others[~is_own]
         both = np.stack(np.meshgrid(self.atoms, others, indexing="ij"), axis=2).reshape(-1, 2)
         self._is_bonded = _are_bonded(molecules, both, self.atoms).reshape(len(self.atoms), len(others))
-        self._before = self._near(self.place[None], _FREE)[0]
+        self._before = self._near(self.place[None], FREE)[0]
 
     def _near(self, places: FloatArray, most: float) -> NDArray[np.bool_]:
         """Tells which atoms of trials (t,n,3) are nearer than `most` to those around, (t,n,m)."""
@@ -139,12 +159,12 @@ class _Group:
 
     def _left(self, places: FloatArray) -> tuple[IdArray, IdArray]:
         """Returns the clashes and contacts (t,) of trials (t,n,3); the first is large for one that makes a clash."""
-        near = self._near(places, _FREE)
+        near = self._near(places, FREE)
         made = (near & ~self._before).any(axis=(1, 2))
         clashes = np.where(made, np.iinfo(np.int64).max, near.sum(axis=(1, 2)))
-        return clashes, self._near(places, _CONTACT).sum(axis=(1, 2))
+        return clashes, self._near(places, CONTACT).sum(axis=(1, 2))
 
-    def best(self) -> _Trial | None:
+    def best(self) -> Trial | None:
         """Returns the best trial, none where none leaves fewer clashes."""
         is_turned = np.isin(self.atoms, self._turn.turned)
         places = np.repeat(self.place[None], len(ANGLES), axis=0)
@@ -157,7 +177,7 @@ class _Group:
             return self._trial(order[0], places, clashes, contacts) if len(order) else None
         return self._closed(self._junction, order, places)
 
-    def _closed(self, junction: Junction, order: IdArray, places: FloatArray) -> _Trial | None:
+    def _closed(self, junction: Junction, order: IdArray, places: FloatArray) -> Trial | None:
         """Returns the best of the trials that can be closed; those that leave least are closed first."""
         before = self._molecules.near(junction.atoms, self._pivot)
         for begin in range(0, len(order), _AT_ONCE):
@@ -171,12 +191,12 @@ class _Group:
             if len(good):
                 best = good[np.lexsort((np.abs(ANGLES[some])[good], contacts[good], clashes[good]))[0]]
                 left = (int(clashes[best]), int(contacts[best]))
-                return _Trial(self._turn, float(ANGLES[some[best]]), left, self.atoms, closed[best])
+                return Trial(self._turn, float(ANGLES[some[best]]), left, self.atoms, closed[best] - self.place)
         return None
 
-    def _trial(self, row: int, places: FloatArray, clashes: IdArray, contacts: IdArray) -> _Trial:
+    def _trial(self, row: int, places: FloatArray, clashes: IdArray, contacts: IdArray) -> Trial:
         left = (int(clashes[row]), int(contacts[row]))
-        return _Trial(self._turn, float(ANGLES[row]), left, self.atoms, places[row])
+        return Trial(self._turn, float(ANGLES[row]), left, self.atoms, places[row] - self.place)
 
 
 def _are_bonded(molecules: Molecules, pairs: IdArray, atoms: IdArray) -> NDArray[np.bool_]:
@@ -188,12 +208,3 @@ def _are_bonded(molecules: Molecules, pairs: IdArray, atoms: IdArray) -> NDArray
     is_bonded = np.zeros(len(pairs), bool)
     is_bonded[is_near] = molecules.are_bonded(pairs[is_near])
     return is_bonded
-
-
-def rotated(places: FloatArray, start: FloatArray, end: FloatArray, degrees: FloatArray) -> FloatArray:
-    """Returns places (n,3) turned about the line from `start` to `end` by each of t angles, right-handed, (t,n,3)."""
-    axis = (end - start) / np.linalg.norm(end - start)
-    turn = np.radians(degrees)[:, None, None]
-    out = places - end
-    along = (out @ axis)[:, None] * axis
-    return np.asarray(end + along + np.cos(turn) * (out - along) + np.sin(turn) * np.cross(axis, out))

@@ -1,4 +1,4 @@
-"""The turns that may take two atoms apart: φ of a phosphate and χ of a side chain.
+"""The turns of small groups that may take two atoms apart: φ of a phosphate and χ of a side chain.
 
 φ turns P, its oxygens and O5' about the line from O3' of one nucleotide to C5' of the next; χ turns a side chain about
 its bond of Cα and Cβ (Jung et al. 2019; Carter and Tung 1996).
@@ -24,7 +24,7 @@ _STEPS = 5  # bonds from a sugar's atom to the phosphates on both sides
 class Turn:
     """A group of atoms and the axis about which it turns."""
 
-    letter: str  # φ or χ
+    letter: str  # φ, χ, or what turns of a tail
     axis: tuple[int, int]
     turned: IdArray
 
@@ -101,17 +101,16 @@ def _chi(molecules: Molecules, atom: int) -> list[Turn]:
     if not {ROLE["N"], ROLE["C"]} <= {role[atom] for atom in graph.of(alpha)}:  # no amino acid
         return []
     turned = np.array(sorted(set(group) - {beta}))
-    if not len(turned) or _has_disulfide(molecules, turned):
+    if not len(turned) or has_disulfide(molecules, turned):
         return []
     return [Turn("χ", (alpha, beta), turned)]
 
 
-def _has_disulfide(molecules: Molecules, atoms: IdArray) -> bool:
-    """Tells whether the sulphur of a group is as near to another as in a disulfide, which files may leave out."""
-    others = molecules.sulphurs
+def has_disulfide(molecules: Molecules, atoms: IdArray) -> bool:
+    """Tells whether a sulphur of a group is as near to one elsewhere as in a disulfide, which files may leave out."""
+    others = molecules.sulphurs[~np.isin(molecules.sulphurs, atoms)]
     for sulphur in atoms[molecules.role[atoms] == ROLE["SG"]]:
-        rest = others[others != sulphur]
-        place = molecules.near(rest, molecules.position[sulphur])
+        place = molecules.near(others, molecules.position[sulphur])
         if (np.linalg.norm(place - molecules.position[sulphur], axis=1) < _LONGEST_BOND).any():
             return True
     return False
@@ -127,4 +126,4 @@ def _is_broken(molecules: Molecules, pairs: list[tuple[int, int]]) -> bool:
 
 def describe(molecules: Molecules, turn: Turn) -> str:
     """Returns a text such as `χ of LYS 45 in chain A`."""
-    return f"{turn.letter} of {molecules.residue_label(int(turn.turned[0] if turn.letter == 'χ' else turn.axis[1]))}"
+    return f"{turn.letter} of {molecules.residue_label(turn.axis[1])}"

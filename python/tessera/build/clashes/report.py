@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tessera.build.clashes.files import Structure, read_structure
+from tessera.build.clashes.files import read_structure
 from tessera.build.clashes.find import NEAREST, Overlaps, overlaps_of
 from tessera.build.clashes.knots import Knot, knots_of
 from tessera.build.clashes.mend import Outcome, mend
@@ -88,9 +88,12 @@ def _listed(title: str, lines: list[str]) -> list[str]:
     return [title, *(f"  {line}" for line in lines[:_SHOWN]), *more] if lines else []
 
 
-def clashes_of(path: Path, output: Path | None = None, report: Callable[[str], None] = lambda _: None) -> Report:
-    """Finds what clashes in a PDB, mmCIF or system file, and with an `output` mends it and writes the same file with
-    the new coordinates. Raises `InputError` and `OSError`."""
+def clashes_of(
+    path: Path, output: Path | None = None, report: Callable[[str], None] = lambda _: None, tails: bool = False
+) -> Report:
+    """Finds what clashes in a PDB, mmCIF or system file, and with an `output` mends it, where nothing else does by
+    posing tails anew if these may move, and writes the same file with the new coordinates. Raises `InputError` and
+    `OSError`."""
     report("reading")
     structure = read_structure(path)
     molecules = structure.molecules
@@ -98,15 +101,10 @@ def clashes_of(path: Path, output: Path | None = None, report: Callable[[str], N
     overlaps = overlaps_of(molecules)
     outcomes = [Outcome(None, None, False)] * len(overlaps)
     if output is not None:
-        outcomes = _mended(structure, overlaps, output, report)
+        outcomes = mend(molecules, overlaps, report, tails)
+        report("writing")
+        structure.write(output)
     report("looking for bonds through rings")
     piercings = piercings_of(molecules)
     report("looking for knots")
     return Report(molecules, overlaps, outcomes, piercings, knots_of(molecules))
-
-
-def _mended(structure: Structure, overlaps: Overlaps, output: Path, report: Callable[[str], None]) -> list[Outcome]:
-    outcomes = mend(structure.molecules, overlaps, report)
-    report("writing")
-    structure.write(output)
-    return outcomes

@@ -9,11 +9,11 @@ import numpy as np
 
 from tessera.build.charmm.chain import labels_of, psf_of
 from tessera.build.charmm.topology import Topology
-from tessera.build.dna.closing import check_closed, relaxed
 from tessera.build.dna.frames import bases_of
 from tessera.build.dna.paths import Course
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import ForceField, Nucleotides, is_held
+from tessera.build.relax import check_closed, relaxed
 from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.prepare.charmm_stream import read_cards

@@ -13,7 +13,6 @@ import numpy as np
 
 from tessera.system.model import FloatArray
 
-FURTHEST = 1e7  # Å: what is further from the origin is no place
 #: the base with which each pairs
 PARTNER = {"A": "T", "C": "G", "G": "C", "T": "A"}
 #: the atoms of rings, by which a frame is fitted

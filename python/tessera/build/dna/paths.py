@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicSpline
 
+from tessera.build.atoms import FURTHEST
 from tessera.build.dna.frames import Frames, about_z, chained
-from tessera.build.dna.nucleotides import FURTHEST
 from tessera.errors import InputError
 from tessera.prepare.text import read_text, require_file
 from tessera.system.model import FloatArray

@@ -15,9 +15,9 @@ import numpy as np
 from tessera.build.charmm.chain import Chain, psf_of
 from tessera.build.charmm.places import Places, completed
 from tessera.build.charmm.topology import Residue, Topology
-from tessera.build.dna.closing import relaxed
 from tessera.build.dna.frames import Frames, fitted
 from tessera.build.dna.nucleotides import NUCLEOTIDES
+from tessera.build.relax import relaxed
 from tessera.prepare.assemble import Origin
 from tessera.prepare.charmm import flat_of, system_of
 from tessera.prepare.charmm_parameters import CharmmParameters

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from tessera.build.charmm.topology import Residue
-from tessera.build.dna.closing import check_closed, strain_of
 from tessera.build.dna.helix import SEGMENTS
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import Nucleotides, is_held
@@ -23,6 +22,7 @@ from tessera.build.nucleosome.settle import InChains, settled
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
 from tessera.build.protein.residues import is_heavy
+from tessera.build.relax import check_closed, strain_of
 from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 from tessera.system.part import Cutter

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from tessera.build.charmm.chain import Chain, labels_of, psf_of
-from tessera.build.dna.closing import check_closed
 from tessera.build.dna.strand import ForceField, Nucleotides, is_held
 from tessera.build.nucleosome.kept import kept_of
 from tessera.build.nucleosome.settle import InChains, residues_of, settled
@@ -18,6 +17,7 @@ from tessera.build.nucleosome.wrapped import Wrapped, strands_with
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
 from tessera.build.protein.residues import is_heavy
+from tessera.build.relax import check_closed
 from tessera.errors import InputError
 from tessera.prepare.psf import Psf
 from tessera.system import System

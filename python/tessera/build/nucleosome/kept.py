@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial import cKDTree
 
+from tessera.build.atoms import FURTHEST, Atoms
 from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.places import Places
 from tessera.build.charmm.topology import Residue
-from tessera.build.dna.nucleotides import FURTHEST
 from tessera.build.dna.strand import ForceField
-from tessera.build.dna.strands import Atoms
 from tessera.build.protein.structure import Rest
 from tessera.errors import InputError
 from tessera.system.model import FloatArray

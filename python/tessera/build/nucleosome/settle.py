@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.places import Places, completed
 from tessera.build.charmm.topology import Residue
-from tessera.build.dna.closing import inverted, relaxed, strained
+from tessera.build.relax import inverted, relaxed, strained
 from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.system import System
 from tessera.system.model import FloatArray, IdArray

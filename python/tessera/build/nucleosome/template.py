@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tessera.build.atoms import Atoms, read_atoms
 from tessera.build.dna.frames import Frames
 from tessera.build.dna.strand import ForceField
-from tessera.build.dna.strands import Atoms, duplex_of, nucleotides_of, read_atoms
+from tessera.build.dna.strands import duplex_of, nucleotides_of
 from tessera.build.nucleosome.wrapped import Wrapped, nucleosome_frame, wrapped_of
 from tessera.build.protein.model import Proteins, build_proteins
 from tessera.build.protein.residues import AminoAcids

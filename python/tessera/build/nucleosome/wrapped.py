@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tessera.build.atoms import Atoms
 from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.places import Places, completed
 from tessera.build.dna.frames import Frames, bases_of, pairs_of
@@ -14,7 +15,7 @@ from tessera.build.dna.helix import SEGMENTS
 from tessera.build.dna.paths import Course
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import NAMES, Nucleotides, is_backbone
-from tessera.build.dna.strands import Atoms, Duplex
+from tessera.build.dna.strands import Duplex
 from tessera.build.dna.strands import Nucleotides as Found
 from tessera.build.dna.superhelix import superhelix_of
 from tessera.errors import InputError

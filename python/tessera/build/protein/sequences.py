@@ -12,7 +12,7 @@ from tessera.build.protein.alignment import aligned
 from tessera.build.protein.names import LETTERS, RESIDUES
 from tessera.build.protein.structure import Strand
 from tessera.errors import InputError
-from tessera.prepare.coordinates.pdb import loop_of
+from tessera.prepare.coordinates.mmcif import lines_of, loop_of
 from tessera.prepare.text import Source, read_source, read_text, require_file
 from tessera.system.model import IdArray
 
@@ -79,8 +79,7 @@ def _of_pdb(source: Source) -> dict[str, tuple[str, ...]]:
 
 
 def _of_mmcif(source: Source) -> dict[str, tuple[str, ...]]:
-    lines = source.data.decode("latin-1").replace("\r\n", "\n").split("\n")
-    columns, rows = loop_of(lines, "_pdbx_poly_seq_scheme", "a residue", source.name)
+    columns, rows, _ = loop_of(lines_of(source), "_pdbx_poly_seq_scheme", "a residue", source.name)
     if not {"pdb_strand_id", "mon_id"} <= set(columns):
         return {}
     chain, name = columns.index("pdb_strand_id"), columns.index("mon_id")

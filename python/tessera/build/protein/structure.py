@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tessera.build.atoms import FURTHEST, Atoms, residue_labels, residue_starts
 from tessera.build.charmm.places import Places
-from tessera.build.dna.nucleotides import FURTHEST
 from tessera.build.dna.strands import LETTERS as NUCLEOTIDES
-from tessera.build.dna.strands import Atoms, residue_labels, residue_starts
 from tessera.build.protein.names import LETTERS, is_hydrogen
 from tessera.errors import InputError
 

@@ -9,8 +9,9 @@ from tessera.errors import InputError
 from tessera.prepare.coordinates.binary import GENESIS_MAGIC, is_namd, read_genesis, read_namd
 from tessera.prepare.coordinates.cards import are_cards, read_cards, read_netcdf
 from tessera.prepare.coordinates.gromacs import read_g96, read_gro
+from tessera.prepare.coordinates.mmcif import read_mmcif
 from tessera.prepare.coordinates.model import NO_NUMBER, Coordinates, box_from_lengths
-from tessera.prepare.coordinates.pdb import read_mmcif, read_pdb
+from tessera.prepare.coordinates.pdb import read_pdb
 from tessera.prepare.text import Source, read_source
 
 __all__ = ["NO_NUMBER", "Coordinates", "box_from_lengths", "read_coordinates"]
