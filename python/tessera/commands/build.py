@@ -264,8 +264,8 @@ def fiber_command(
     default="cut",
     show_default=True,
     type=click.Choice(["cut", "keep"]),
-    help="Whether charges stand for the tails of histones, too: 40 residues of H3, 25 of H4 and H2B, and of H2A 20 at the "
-    "beginning and 15 at the end.",
+    help="Whether charges stand for the tails of histones, too: 40 residues of H3, 25 of H4 and H2B, and of H2A 20 at "
+    "the beginning and 15 at the end.",
 )
 @click.option(
     "--points", default=300, show_default=True, type=click.IntRange(min=10, max=1000), help="Number of charges."

@@ -2,7 +2,7 @@
 
 The residual is that of the field, R = (Σ w|E − E′|² / Σ w|E|²)^½ over points outside, with E′ of the charges. What is
 minimised is R² and a small multiple of the charges' squares, without which neighbours would cancel each other. Charges
-are linear in it, and places are found with them by steps of Levenberg and Marquardt.
+are linear in it, and places are found with them by steps of Levenberg (1944) and Marquardt (1963).
 """
 
 from __future__ import annotations
