@@ -85,11 +85,11 @@ def moved(
     least_gain: float = 0.005,
     report: Callable[[str], None] = lambda _: None,
 ) -> Charges:
-    """Returns charges after they have moved to where they fit better, until a step makes the residual less than this
-    part smaller. `may_be` tells at which places (n,3) Å they may be; others are not entered."""
+    """Returns charges after they have moved to where they fit better, until two steps make the residual less than
+    this part smaller. `may_be` tells at which places (n,3) Å they may be; others are not entered."""
     n, found, damping = len(start.charge), start, _DAMPING
     total = float((sample.weight[:, None] * sample.field**2).sum())
-    cost = _cost(found, sample, inverse)
+    cost, gain = _cost(found, sample, inverse), 1.0
     for turn in range(_STEPS):
         square, slope = _derivatives(found, sample, inverse)
         price = _RIDGE * np.linalg.eigvalsh(square[:n, :n])[-1]
@@ -108,9 +108,10 @@ def moved(
         else:
             break
         damping *= _LESS
-        gain, found, cost = 1 - np.sqrt(now / cost), tried, now
+        last, gain = gain, 1 - float(np.sqrt(now / cost))
+        found, cost = tried, now
         report(f"moving charges: step {turn + 1}, residual {100 * np.sqrt(cost / total):.1f} %")
-        if gain < least_gain:
+        if max(last, gain) < least_gain:  # one step alone may be short, after others that were too long
             break
     return found
 
