@@ -20,7 +20,7 @@ from tests.nucleosome.peptides import field_of
 
 #: the residual of the field by salt in mol/L. In little salt it is that of the linear equation itself, which screens
 #: less: a sphere with as much charge, of 42 Å, has 14.8, 7.6, 4.8 and 2.5 %.
-RESIDUALS = {0.01: 0.16, 0.05: 0.09, 0.1: 0.065, 0.2: 0.06}
+RESIDUALS = {0.01: 0.16, 0.05: 0.1, 0.1: 0.06, 0.2: 0.06}
 
 
 @pytest.fixture(scope="module", name="nucleosome")
@@ -57,7 +57,7 @@ def test_charges_have_the_field_of_the_core(nucleosome: Path, salt: float, tmp_p
     assert facts["residual"] <= RESIDUALS[salt]
     assert facts["energy_residual"] <= 0.06
     assert facts["core_charge"] == -230
-    assert -240 < facts["effective_charge"] < -80
+    assert -320 < facts["effective_charge"] < -80
     rows = list(csv.DictReader(line for line in output.read_text().splitlines() if not line.startswith("#")))
     assert len(rows) == facts["points"] == 300
     assert sum(float(row["charge"]) for row in rows) == pytest.approx(facts["effective_charge"], abs=0.01)
