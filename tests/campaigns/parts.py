@@ -85,8 +85,9 @@ _all = (
     Part(
         "physics",
         "distributions, drift, liquids, and energies of large systems beside OpenMM, GROMACS and CHARMM",
-        (DATA,),
+        (DATA, "APBS, which is installed"),
         "forces, integrators, baths, constraints, readers of force fields",
+        prepare=(("make", "build"), ("scripts/apbs",)),
     ),
     Part(
         "faults",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera.commands.building.solvent import Solvent, solvent_options
-from tessera.commands.options import SeveralValues, output_option, run
+from tessera.commands.options import SeveralValues, memory_option, output_option, progress, run
 from tessera.errors import InputError
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
@@ -269,6 +269,79 @@ def fiber_command(
         return solvent.around(system, field, seed, output, report)
 
     run(made, output, as_json, solvent.means)
+
+
+@build.command(cls=SeveralValues, name="charges")
+@click.argument("structure", metavar="PDB", type=FILE)
+@click.option(
+    "--salt",
+    required=True,
+    type=Finite(min=0.001, max=1.0),
+    metavar="M",
+    help="Concentration of a monovalent salt, 0.001 to 1 mol/L.",
+)
+@click.option(
+    "--tails",
+    default="cut",
+    show_default=True,
+    type=click.Choice(["cut", "keep"]),
+    help="Whether charges stand for the tails of histones, too: 40 residues of H3, 25 of H4 and H2B, and of H2A 20 at "
+    "the beginning and 15 at the end.",
+)
+@click.option(
+    "--points", default=300, show_default=True, type=click.IntRange(min=10, max=1000), help="Number of charges."
+)
+@click.option(
+    "--toppar",
+    multiple=True,
+    type=FILE,
+    help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable. "
+    "Needed to build the nucleosome of a PDB or mmCIF file; a system file has its charges.",
+)
+@seed_option
+@memory_option("How much memory may be used.", default=4.0)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file of charges to write (CSV).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+def charges_command(
+    structure: Path,
+    salt: float,
+    tails: str,
+    points: int,
+    toppar: tuple[Path, ...],
+    seed: int,
+    memory: float,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Put Debye–Hückel charges in place of the core of a nucleosome in a salt, for models of chromatin.
+
+    PDB is the system file of a nucleosome that was built, or a structure (PDB or mmCIF) that is built first. Beyond 5 Å
+    off its surface the charges have the field of the nonlinear equation of Poisson and Boltzmann as nearly as charges
+    can. The program APBS solves it (Debian's package apbs). The file has the columns x, y, z in Å and charge in e, in
+    the frame of tables of nucleosomes: the centre is beside the dyad on the axis of the superhelix, z along it as the
+    first strand climbs, x to the dyad.
+
+    \b
+    Examples:
+      tessera build charges nucleosome.tsr --salt 0.15 -o charges.csv
+      tessera build charges 1kx5.pdb --salt 0.15 --toppar top_all36_prot.rtf par_all36m_prot.prm \\
+          top_all36_na.rtf par_all36_na.prm -o charges.csv
+    """
+    from tessera.build.charges.command import charges_of
+
+    try:
+        with progress(quiet=as_json) as report:
+            made = charges_of(structure, salt, tails == "keep", points, toppar, seed, int(memory * 1e9), output, report)
+    except (InputError, OSError) as error:
+        raise end(error) from None
+    facts = {"charges": str(output), **made.facts()}
+    echo(json.dumps(facts) if as_json else made.text(output))
 
 
 @build.command(name="analyse")

@@ -82,11 +82,11 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
     )(function)
 
 
-def memory_option(text: str) -> Callable[[Function], Function]:
+def memory_option(text: str, default: float = 2.0) -> Callable[[Function], Function]:
     """Returns what adds `--memory GB` with this help."""
     return click.option(
         "--memory",
-        default=2.0,
+        default=default,
         show_default=True,
         type=Finite(min=0, min_open=True),
         metavar="GB",

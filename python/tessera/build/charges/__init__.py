@@ -1,0 +1,1 @@
+"""Puts Debye–Hückel charges in place of the core of a nucleosome."""
