@@ -80,12 +80,13 @@ def joined(template: Template, table: Nucleosomes) -> Fiber:
     for at, n in enumerate(table.linkers):
         before, after = (placed[at + step].wrapped.course.pairs for step in (0, 1))
         found = rod(before[-1], after[0], n)
-        _check(found, n, f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
+        check_linker(found, n, f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
         linkers.append(found)
     return Fiber(_proteins([nucleosome.proteins for nucleosome in placed]), _dna(placed, linkers), linkers)
 
 
-def _check(linker: Rod, n: int, where: str) -> None:
+def check_linker(linker: Rod, n: int, where: str) -> None:
+    """Raises `InputError` for a linker of n base pairs that DNA can't follow."""
     rise, twist = linker.steps[:, 2], linker.steps[:, 5]
     bend = np.hypot(linker.steps[:, 3], linker.steps[:, 4]).max()
     found = ""

@@ -1,0 +1,191 @@
+"""Generates a fibre: nucleosomes in a compact globule, by Monte Carlo of the mesoscale model.
+
+The fibre is laid loosely along a course without a knot, sampled while all of it comes into a sphere, and cooled, by which
+linkers come to the places that they have when they are built. What is left must be buildable: no linker bent,
+stretched or twisted more than DNA can be, none through a nucleosome or another linker, no knot. If it is not, it is
+sampled and cooled again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from tessera._core import FiberChain
+from tessera.build.clashes.knots import determinant_of_open
+from tessera.build.dna.frames import Frames
+from tessera.build.dna.rods import Rod, rod
+from tessera.build.fiber.core import DIAMETER, Core
+from tessera.build.fiber.guide import lanes
+from tessera.build.fiber.join import check_linker
+from tessera.build.fiber.mesoscale import Layout, chain, frames_of
+from tessera.build.fiber.table import COLUMNS, Nucleosomes
+from tessera.errors import InputError
+from tessera.system.model import FloatArray
+
+FILE = "the generated fibre"
+CONCENTRATION = 0.25e-3  # mol/L of nucleosomes in the sphere, twice that of nuclei of cells (Hihara et al. 2012)
+_SMALLEST = 90.0  # Å: the radius of a sphere that a nucleosome with its tails has room in
+_PER_MOLE = 6.02214076e-4  # in Å³ at 1 mol/L
+_LOOSE = (1.35, 1.6, 2.0, 2.6)  # times the radius, in which the fibre is laid: the first that has room
+_INSET = 100.0  # Å from the sphere to lanes
+_INTO_SPHERE = 100  # times that a fibre is sampled for `_ROUND` sweeps until it is inside
+_ROUND = 20
+_HEATS = (0.5, 0.25, 0.1, 0.05)  # parts of the temperature by which it cools
+_ATTEMPTS = 6
+_APART = 0.8 * DIAMETER  # Å: rods that are nearer than this overlap; sampled beads never are
+_BESIDE = 12  # pairs of a linker beside a nucleosome, which the model does not keep apart from it
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for: linkers (n - 1) in base pairs, the salt in mol/L, the radius in Å of the sphere that holds all,
+    sweeps of the sampling, and the seed."""
+
+    linkers: tuple[int, ...]
+    salt: float
+    radius: float
+    sweeps: int
+    seed: int
+
+
+def even_linkers(count: int, wrapped: int, length: int) -> tuple[int, ...]:
+    """Returns the linkers (count - 1) of a fibre whose DNA has this length, of two lengths that differ by one base pair
+    and alternate. Raises `InputError` where the DNA does not suffice."""
+    free = length - count * wrapped
+    if count == 1 and free == 0:
+        return ()
+    if count == 1 or free < count - 1:
+        raise InputError(
+            f"the sequence has {length:,} base pairs, and {count:,} nucleosome(s) of {wrapped} with linkers need "
+            + (f"{wrapped}" if count == 1 else f"{count * (wrapped + 1) - 1:,} or more")
+        )
+    ends = np.arange(count) * free // (count - 1)
+    return tuple(np.diff(ends).tolist())
+
+
+def own_radius(count: int) -> float:
+    """Returns the radius in Å of the sphere in which nucleosomes have the concentration that is the default."""
+    return max(_SMALLEST * float(np.cbrt(count)), float(np.cbrt(3 * count / (4 * np.pi * CONCENTRATION * _PER_MOLE))))
+
+
+def generate(request: Request, core: Core, report: Callable[[str], None] = lambda _: None) -> Nucleosomes:
+    """Generates a fibre. Raises `InputError` where there is no room for it, or what is sampled can't be built."""
+    layout = Layout(request.linkers)
+    report("laying the fibre")
+    sampled = _laid(request, layout, core)
+    fault = ""
+    for at in range(_ATTEMPTS):
+        moves = layout.nodes * max(request.sweeps // (1 if at == 0 else 10), _ROUND)
+        report("sampling the fibre")
+        sampled.run(moves // 5, tune=True)
+        sampled.run(moves - moves // 5)
+        for heat in _HEATS:
+            sampled.run(layout.nodes * _ROUND, heat=heat, tune=True)
+        report("looking whether it can be built")
+        found = Nucleosomes(frames_of(sampled.frames()[layout.cores]), list(request.linkers), list(range(1, len(layout.cores) + 1)), FILE)
+        fault = next(_faults(found, core), "")
+        if not fault:
+            return found
+    raise InputError(f"after {_ATTEMPTS} attempts {fault}: give other linkers, another --seed or a larger --radius")
+
+
+def _laid(request: Request, layout: Layout, core: Core) -> FiberChain:
+    """Returns the fibre within its sphere."""
+    count = len(layout.cores)
+    for loose in _LOOSE:
+        radius = loose * request.radius
+        sampled = chain(layout, core, request.salt, radius, request.seed)
+        if sampled.grow(layout.cores, lanes(count, max(radius - _INSET, 1.0))):
+            break
+    else:
+        raise _no_room(request, count)
+    sampled.set_radius(request.radius)
+    for _ in range(_INTO_SPHERE):
+        if sampled.outside() == 0:
+            return sampled
+        sampled.run(layout.nodes * _ROUND, tune=True)
+    raise _no_room(request, count)
+
+
+def _no_room(request: Request, count: int) -> InputError:
+    return InputError(
+        f"{count:,} nucleosome(s) and their linkers found no room in a sphere with a radius of {request.radius:.0f} Å: "
+        "give a larger --radius"
+    )
+
+
+def _faults(fiber: Nucleosomes, core: Core) -> Iterator[str]:
+    """Yields why a fibre can't be built."""
+    rods = []
+    for at, n in enumerate(fiber.linkers):
+        first, last = (_moved(core.pairs[end], fiber.frames[at + step]) for step, end in ((0, -1), (1, 0)))
+        found = rod(first, last, n)
+        try:
+            check_linker(found, n, f"between nucleosomes {at + 1} and {at + 2}")
+        except InputError as error:
+            yield str(error).partition(": give")[0]
+        rods.append(found)
+    yield from _meetings(fiber, core, rods)
+    path = axis_of(fiber, core, rods)
+    if len(path) > 3 and determinant_of_open(path) != 1:
+        yield "the DNA has a knot"
+
+
+def axis_of(fiber: Nucleosomes, core: Core, rods: list[Rod]) -> FloatArray:
+    """Returns the axis (n,3) Å of the DNA from end to end, every third pair."""
+    parts = []
+    for at in range(len(fiber.frames)):
+        parts.append(fiber.frames[at : at + 1].placed(core.pairs.origin)[0][::3])
+        if at < len(rods):
+            parts.append(rods[at].pairs.origin[::3])
+    return np.concatenate(parts)
+
+
+def _meetings(fiber: Nucleosomes, core: Core, rods: list[Rod]) -> Iterator[str]:
+    """Yields which linker meets a nucleosome or another linker."""
+    if not rods:
+        return
+    points = np.concatenate([one.pairs.origin for one in rods])
+    linker = np.repeat(np.arange(len(rods)), fiber.linkers)
+    from_first = np.concatenate([np.arange(n) for n in fiber.linkers])
+    from_last = np.repeat(fiber.linkers, fiber.linkers) - 1 - from_first
+    spheres = fiber.frames.placed(core.spheres)
+    owner = np.repeat(np.arange(len(spheres)), spheres.shape[1])
+    tree = cKDTree(points)
+    for one, other in tree.query_pairs(_APART, output_type="ndarray"):
+        if linker[one] != linker[other]:
+            yield f"linkers {linker[one] + 1} and {linker[other] + 1} meet"
+    near = cKDTree(spheres.reshape(-1, 3)).query_ball_point(points, _APART)
+    for point, found in enumerate(near):
+        for sphere in found:
+            at, nucleosome = linker[point], owner[sphere]
+            is_beside = (nucleosome == at and from_first[point] < _BESIDE) or (
+                nucleosome == at + 1 and from_last[point] < _BESIDE
+            )
+            if not is_beside:
+                yield f"linker {at + 1} meets nucleosome {nucleosome + 1}"
+
+
+def _moved(frame: Frames, to: Frames) -> Frames:
+    """Returns a single frame of the nucleosome where the nucleosome is at a frame."""
+    return Frames(to.origin + to.rotation @ frame.origin, to.rotation @ frame.rotation)
+
+
+def table_text(fiber: Nucleosomes, comments: list[str]) -> str:
+    """Returns a fibre as a table that `read_table` reads, with comments above it."""
+    lines = [*(f"# {line}" for line in comments), ",".join(COLUMNS)]
+    linkers = [*map(str, fiber.linkers), ""]
+    for origin, rotation, linker in zip(fiber.frames.origin, fiber.frames.rotation, linkers, strict=True):
+        directions = [*rotation[:, 2], *rotation[:, 0]]
+        lines.append(",".join([*(f"{x:.4f}" for x in origin), *(f"{x:.7f}" for x in directions), linker]))
+    return "\n".join(lines) + "\n"
+
+
+def write_table(path: Path, fiber: Nucleosomes, comments: list[str]) -> None:
+    """Writes a fibre as a table."""
+    path.write_text(table_text(fiber, comments), encoding="utf-8")
