@@ -147,6 +147,9 @@ void register_fiber(nb::module_& module) {
       .def(
           "outside", [](fiber::MonteCarlo& self) { return self.chain().furthest_outside(); },
           "Returns how far the chain reaches out of the sphere.")
+      .def(
+          "set_focus", [](fiber::MonteCarlo& self, const Indices& nodes) { self.set_focus(indices_of(nodes)); },
+          "nodes"_a, "Limits moves to short stretches about these nodes (m); with none, to nothing.")
       .def("frames", &frames_of, "Returns the frames of all nodes (n,4,3).")
       .def("step_energies", &step_energies_of,
            "Returns the energy of each step (n - 1,4) by shifts, stretching, bending and twisting.")

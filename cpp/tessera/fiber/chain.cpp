@@ -8,16 +8,33 @@ namespace tessera::fiber {
 
 namespace {
 
-double square(double x) { return x * x; }
+constexpr double square(double x) { return x * x; }
+
+std::vector<Cloud> spheres_of(const Model& model) {
+  std::vector<Cloud> clouds;
+  for (const Kind& kind : model.kinds) clouds.push_back(cloud_of(kind.spheres, std::vector<double>(kind.spheres.size())));
+  return clouds;
+}
+
+std::vector<Cloud> charges_of(const Model& model) {
+  std::vector<Cloud> clouds;
+  for (const Kind& kind : model.kinds) {
+    std::vector<Vec3> places;
+    std::vector<double> values;
+    for (const Charge& charge : kind.charges) places.push_back(charge.place), values.push_back(charge.value);
+    clouds.push_back(cloud_of(std::move(places), std::move(values)));
+  }
+  return clouds;
+}
 
 /// Returns the largest distance at which two nodes see each other, Å.
-double longest_reach(const Model& model) {
-  double spheres = 0, charges = 0;
-  for (const Kind& kind : model.kinds) {
-    for (const Vec3& sphere : kind.spheres) spheres = std::max(spheres, norm(sphere));
-    for (const Charge& charge : kind.charges) charges = std::max(charges, norm(charge.place));
-  }
-  return std::max(2 * spheres + model.diameter, 2 * charges + model.screened.cutoff());
+double longest_reach(const Model& model, const std::vector<Cloud>& spheres, const std::vector<Cloud>& charges) {
+  const auto extent = [](const std::vector<Cloud>& clouds) {
+    double most = 0;
+    for (const Cloud& cloud : clouds) most = std::max(most, cloud.extent);
+    return most;
+  };
+  return std::max(2 * extent(spheres) + model.diameter, 2 * extent(charges) + model.screened.cutoff());
 }
 
 Model checked(Model model) {
@@ -27,30 +44,19 @@ Model checked(Model model) {
 
 }  // namespace
 
-Chain::Chain(Model model) : model_(checked(std::move(model))), cells_(longest_reach(model_), model_.size()), radius_(model_.radius) {
-  for (const Kind& kind : model_.kinds) {
-    Extent extent;
-    for (const Vec3& sphere : kind.spheres) extent.spheres = std::max(extent.spheres, norm(sphere));
-    for (const Charge& charge : kind.charges) extent.charges = std::max(extent.charges, norm(charge.place));
-    extent.all = std::max(extent.spheres + model_.diameter / 2, extent.charges);
-    extent_.push_back(extent);
-  }
-  std::size_t spheres = 0, charges = 0;
-  for (std::size_t node = 0; node < size(); ++node) {
-    first_sphere_.push_back(spheres);
-    first_charge_.push_back(charges);
-    spheres += kind(node).spheres.size();
-    charges += kind(node).charges.size();
-  }
-  now_ = trial_ = {std::vector<Frame>(size()), std::vector<Vec3>(spheres), std::vector<Vec3>(charges)};
-}
+Chain::Chain(Model model)
+    : model_(checked(std::move(model))),
+      spheres_(fiber::spheres_of(model_)),
+      charges_(fiber::charges_of(model_)),
+      now_{std::vector<Frame>(size()), {spheres_, model_.kind}, {charges_, model_.kind}},
+      trial_(now_),
+      cells_(longest_reach(model_, spheres_, charges_), size()),
+      radius_(model_.radius) {}
 
 void Chain::set(Places& places, std::size_t node, const Frame& frame) const {
   places.frame[node] = frame;
-  const Kind& own = kind(node);
-  for (std::size_t i = 0; i < own.spheres.size(); ++i) places.spheres[first_sphere_[node] + i] = frame * own.spheres[i];
-  for (std::size_t i = 0; i < own.charges.size(); ++i)
-    places.charges[first_charge_[node] + i] = frame * own.charges[i].place;
+  places.spheres.place(node, spheres_[kind(node)], frame);
+  places.charges.place(node, charges_[kind(node)], frame);
 }
 
 void Chain::place(std::size_t node, const Frame& frame) {
@@ -92,27 +98,23 @@ double Chain::furthest_outside() const {
 /// Returns how far a node's spheres reach out of that of the model, Å.
 double Chain::outside(const Places& places, std::size_t node) const {
   const double most = radius_ - model_.diameter / 2;
-  if (norm(places.frame[node].origin) + extents(node).spheres <= most) return 0;
+  const Placed spheres = spheres_of(places, node);
+  if (norm(spheres.origin) + spheres.cloud.extent <= most) return 0;
   double furthest = most;
-  const std::size_t first = first_sphere_[node];
-  for (std::size_t i = first; i < first + kind(node).spheres.size(); ++i)
-    furthest = std::max(furthest, norm(places.spheres[i]));
+  for (std::size_t i = 0; i < spheres.cloud.points.size(); ++i) furthest = std::max(furthest, norm(spheres.points[i]));
   return furthest - most;
 }
 
 /// Returns whether spheres of a node on trial and of another one where it is overlap.
 bool Chain::overlap(std::size_t one, std::size_t other) const {
-  const Vec3 &a = trial_.frame[one].origin, &b = now_.frame[other].origin;
-  const double diameter = model_.diameter, reach = extents(other).spheres + diameter;
-  if (norm2(a - b) >= square(extents(one).spheres + reach)) return false;
-  const std::size_t begin = first_sphere_[other], end = begin + kind(other).spheres.size();
-  for (std::size_t i = first_sphere_[one], last = i + kind(one).spheres.size(); i < last; ++i) {
-    const Vec3& sphere = trial_.spheres[i];
-    if (norm2(sphere - b) >= square(reach)) continue;
-    for (std::size_t j = begin; j < end; ++j)
-      if (norm2(sphere - now_.spheres[j]) < square(diameter)) return true;
-  }
-  return false;
+  const double least = square(model_.diameter);
+  const Placed a = spheres_of(trial_, one), b = spheres_of(now_, other);
+  return !all_near(a, b, model_.diameter, [&](const Group& first, const Group& second) {
+    for (std::size_t i = first.first; i < first.last; ++i)
+      for (std::size_t j = second.first; j < second.last; ++j)
+        if (norm2(a.points[i] - b.points[j]) < least) return false;
+    return true;
+  });
 }
 
 double Chain::elastic_change(Range range) const {
@@ -127,21 +129,21 @@ double Chain::elastic_change(Range range) const {
   return change;
 }
 
-double Chain::screened_change(Range range) {
+double Chain::screened_change(Range range) const {
   double change = 0;
   for (std::size_t node = range.first; node < range.last; ++node)
     change += energy_beside(trial_, node, range) - energy_beside(now_, node, range);
   return change;
 }
 
-double Chain::screened_energy() {
+double Chain::screened_energy() const {
   double twice = 0;
   for (std::size_t node = 0; node < size(); ++node) twice += energy_beside(now_, node, {node, node + 1});
   return twice / 2;
 }
 
 /// Returns the energy of the charges of a node beside those of all nodes but some.
-double Chain::energy_beside(const Places& places, std::size_t node, Range but) {
+double Chain::energy_beside(const Places& places, std::size_t node, Range but) const {
   double sum = 0;
   cells_.all_near(places.frame[node].origin, [&](std::size_t other) {
     if (!but.has(other) && !are_neighbours(node, other)) sum += energy_of_pair(places, node, other);
@@ -150,34 +152,20 @@ double Chain::energy_beside(const Places& places, std::size_t node, Range but) {
   return sum;
 }
 
-double Chain::energy_of_pair(const Places& places, std::size_t one, std::size_t other) {
-  const double cutoff = model_.screened.cutoff();
-  const Vec3 &a = places.frame[one].origin, &b = now_.frame[other].origin;
-  if (norm2(a - b) >= square(extents(one).charges + extents(other).charges + cutoff)) return 0;
-  find_near(places, one, b, extents(other).charges + cutoff, one_);
-  find_near(now_, other, a, extents(one).charges + cutoff, other_);
+double Chain::energy_of_pair(const Places& places, std::size_t one, std::size_t other) const {
+  const Screened& screened = model_.screened;
+  const double furthest = square(screened.cutoff());
+  const Placed a = charges_of(places, one), b = charges_of(now_, other);
   double sum = 0;
-  for (std::size_t i = 0; i < one_.x.size(); ++i) {
-    double own = 0;
-    for (std::size_t j = 0; j < other_.x.size(); ++j) {
-      const double x = one_.x[i] - other_.x[j], y = one_.y[i] - other_.y[j], z = one_.z[i] - other_.z[j];
-      const double r2 = x * x + y * y + z * z;
-      if (r2 < cutoff * cutoff) own += other_.value[j] * model_.screened(r2);
-    }
-    sum += one_.value[i] * own;
-  }
+  all_near(a, b, screened.cutoff(), [&](const Group& first, const Group& second) {
+    for (std::size_t i = first.first; i < first.last; ++i)
+      for (std::size_t j = second.first; j < second.last; ++j) {
+        const double r2 = norm2(a.points[i] - b.points[j]);
+        if (r2 < furthest) sum += a.cloud.values[i] * b.cloud.values[j] * screened(r2);
+      }
+    return true;
+  });
   return sum;
-}
-
-void Chain::find_near(const Places& places, std::size_t node, const Vec3& centre, double distance, Near& found) const {
-  found.clear();
-  const auto& charges = kind(node).charges;
-  for (std::size_t i = 0; i < charges.size(); ++i) {
-    const Vec3& at = places.charges[first_charge_[node] + i];
-    if (norm2(at - centre) >= square(distance)) continue;
-    found.x.push_back(at.x), found.y.push_back(at.y), found.z.push_back(at.z);
-    found.value.push_back(charges[i].value);
-  }
 }
 
 }  // namespace tessera::fiber

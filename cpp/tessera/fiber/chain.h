@@ -4,11 +4,12 @@
 // Neighbours in the chain do not see each other's spheres and charges: their step has all of their energy.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 #include "tessera/fiber/cells.h"
+#include "tessera/fiber/cloud.h"
 #include "tessera/fiber/model.h"
 
 namespace tessera::fiber {
@@ -54,48 +55,45 @@ class Chain {
 
   /// Returns how much energy a trial adds, kT.
   double elastic_change(Range range) const;
-  double screened_change(Range range);
+  double screened_change(Range range) const;
 
   /// Puts the nodes on trial there.
   void accept(Range range);
 
   /// Returns the energy of a step, and of all charges, kT.
   StepEnergy energy_of_step(std::size_t at) const { return step_energy(exit(at), entry(at), model_.steps[at].springs); }
-  double screened_energy();
+  double screened_energy() const;
 
   /// Returns how far the spheres and charges of a node reach from its origin, Å.
-  double extent(std::size_t node) const { return extent_[model_.kind[node]].all; }
+  double extent(std::size_t node) const {
+    return std::max(spheres_[kind(node)].extent + model_.diameter / 2, charges_[kind(node)].extent);
+  }
 
  private:
   struct Places {
     std::vector<Frame> frame;
-    std::vector<Vec3> spheres, charges;  // of all nodes, one after another
-  };
-  struct Extent {
-    double spheres = 0, charges = 0, all = 0;
-  };
-  struct Near {  // charges of a node within the cutoff of another one
-    std::vector<double> x, y, z, value;
-    void clear() { x.clear(), y.clear(), z.clear(), value.clear(); }
+    Clouds spheres, charges;
   };
 
   void set(Places& places, std::size_t node, const Frame& frame) const;
   double outside(const Places& places, std::size_t node) const;
   bool overlap(std::size_t one, std::size_t other) const;
-  double energy_beside(const Places& places, std::size_t node, Range but);
-  double energy_of_pair(const Places& places, std::size_t one, std::size_t other);
-  void find_near(const Places& places, std::size_t node, const Vec3& centre, double distance, Near& found) const;
-  const Kind& kind(std::size_t node) const { return model_.kinds[model_.kind[node]]; }
-  const Extent& extents(std::size_t node) const { return extent_[model_.kind[node]]; }
+  double energy_beside(const Places& places, std::size_t node, Range but) const;
+  double energy_of_pair(const Places& places, std::size_t one, std::size_t other) const;
+  Placed spheres_of(const Places& places, std::size_t node) const {
+    return {spheres_[kind(node)], places.frame[node].origin, places.spheres.points(node), places.spheres.middles(node)};
+  }
+  Placed charges_of(const Places& places, std::size_t node) const {
+    return {charges_[kind(node)], places.frame[node].origin, places.charges.points(node), places.charges.middles(node)};
+  }
+  std::size_t kind(std::size_t node) const { return model_.kind[node]; }
   static bool are_neighbours(std::size_t one, std::size_t other) { return one <= other + 1 && other <= one + 1; }
 
   Model model_;
-  std::vector<Extent> extent_;  // of each kind
-  std::vector<std::size_t> first_sphere_, first_charge_;
+  std::vector<Cloud> spheres_, charges_;  // of each kind
   Places now_, trial_;
   Cells cells_;
   double radius_;
-  Near one_, other_;
 };
 
 }  // namespace tessera::fiber

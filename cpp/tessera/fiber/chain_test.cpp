@@ -25,11 +25,11 @@ Model model_of(std::size_t n) {
 }
 
 /// Returns a chain whose nodes are near each other at random.
-Chain scattered(std::size_t n, std::uint64_t seed) {
+Chain scattered(std::size_t n, std::uint64_t seed, double size = 150) {
   Chain chain(model_of(n));
   Draws draws(seed, 0);
   for (std::size_t node = 0; node < n; ++node) {
-    const Vec3 at = {draws.within(150), draws.within(150), draws.within(150)};
+    const Vec3 at = {draws.within(size), draws.within(size), draws.within(size)};
     chain.place(node, {at, turn(draws.direction(), draws.within(3))});
   }
   return chain;
@@ -84,7 +84,7 @@ TEST(Chain, ChangesAreDifferencesOfWholeEnergies) {
 TEST(Chain, OverlapsAreThoseOfAllPairsOfSpheres) {
   int free = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    Chain chain = scattered(12, seed);
+    Chain chain = scattered(12, seed, 60);
     const std::size_t node = seed % 12;
     chain.try_at(node, chain.frame(node));
     const Model& model = chain.model();

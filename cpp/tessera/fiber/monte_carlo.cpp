@@ -12,7 +12,8 @@ namespace {
 
 constexpr double share_of_nodes = 0.6, share_of_pivots = 0.03; // of moves; the rest are crankshafts
 constexpr std::size_t longest_crankshaft = 100;                // nodes
-constexpr std::uint64_t tuned_after = 200;                     // moves of a kind
+constexpr std::size_t longest_in_focus = 12;
+constexpr std::uint64_t tuned_after = 100;                     // moves of a kind
 constexpr double most_accepted = 0.4;
 constexpr double per_radian = 20.0;  // Å that a node is shifted by at most, for a largest turn of one radian
 
@@ -32,7 +33,7 @@ void MonteCarlo::move(double heat, bool tune) {
   Range range;
   if (which < share_of_nodes || chain_.size() < 3)
     range = move_node(draws);
-  else if (which < share_of_nodes + share_of_pivots)
+  else if (which < share_of_nodes + share_of_pivots && focus_.empty())
     range = move_end(draws);
   else
     range = move_middle(draws);
@@ -47,7 +48,7 @@ void MonteCarlo::move(double heat, bool tune) {
 
 void MonteCarlo::tune_size(Counted& counted) const {
   const double part = static_cast<double>(counted.accepted) / static_cast<double>(counted.tried);
-  counted.size = std::min(counted.size * (part > most_accepted ? 1.1 : 1 / 1.1), std::numbers::pi);
+  counted.size = std::min(counted.size * (part > most_accepted ? 1.2 : 1 / 1.2), std::numbers::pi);
   counted.tried = counted.accepted = 0;
 }
 
@@ -59,7 +60,7 @@ bool MonteCarlo::is_accepted(Range range, double heat, Draws& draws) {
 
 /// Turns a node about an axis through its origin and shifts it.
 Range MonteCarlo::move_node(Draws& draws) {
-  const std::size_t node = draws.below(chain_.size());
+  const std::size_t node = focus_.empty() ? draws.below(chain_.size()) : focus_[draws.below(focus_.size())];
   last_ = chain_.extent(node) > 2 * chain_.model().diameter ? core : bead;
   const double size = counted_[last_].size, reach = chain_.model().reach;
   const double shift = std::min(per_radian * size, reach / 2);
@@ -91,8 +92,13 @@ Range MonteCarlo::move_end(Draws& draws) {
 Range MonteCarlo::move_middle(Draws& draws) {
   last_ = crankshaft;
   const std::size_t n = chain_.size();
-  const std::size_t count = draws.by_logarithm(std::min(longest_crankshaft, n - 2));
-  const std::size_t first = 1 + draws.below(n - 1 - count);
+  const std::size_t longest = focus_.empty() ? longest_crankshaft : longest_in_focus;
+  const std::size_t count = draws.by_logarithm(std::min(longest, n - 2));
+  std::size_t first = 1 + draws.below(n - 1 - count);
+  if (!focus_.empty()) {  // about a node
+    const std::size_t node = focus_[draws.below(focus_.size())], before = draws.below(count);
+    first = std::clamp(node - std::min(before, node), std::size_t{1}, n - 1 - count);
+  }
   const Range range = {first, first + count};
   const auto& steps = chain_.model().steps;
   const Vec3 point = half_after(chain_.exit(first - 1), steps[first - 1].springs.length);

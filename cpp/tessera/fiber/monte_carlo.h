@@ -8,6 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "tessera/fiber/chain.h"
 #include "tessera/fiber/draws.h"
@@ -38,6 +40,9 @@ class MonteCarlo {
   /// accepted, and what is sampled is not quite in equilibrium.
   void run(std::uint64_t moves, double heat, bool tune);
 
+  /// Limits moves to short stretches about these nodes; with none, to nothing.
+  void set_focus(std::vector<std::size_t> nodes) { focus_ = std::move(nodes); }
+
   const std::array<Counted, kinds>& counted() const { return counted_; }
 
  private:
@@ -56,6 +61,7 @@ class MonteCarlo {
   Chain chain_;
   std::uint64_t seed_, number_ = 0;
   Vec3 start_;  // of the first node
+  std::vector<std::size_t> focus_;
   std::array<Counted, kinds> counted_{};
   Kind last_ = bead;
 };

@@ -3,29 +3,26 @@
 The fibre is laid loosely along a course without a knot, sampled while all of it comes into a sphere, and cooled, by which
 linkers come to the places that they have when they are built. What is left must be buildable: no linker bent,
 stretched or twisted more than DNA can be, none through a nucleosome or another linker, no knot. If it is not, it is
-sampled and cooled again.
+sampled again about the linkers in question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from tessera._core import FiberChain
 from tessera.build.clashes.knots import determinant_of_open
-from tessera.build.dna.frames import Frames
-from tessera.build.dna.rods import Rod, rod
-from tessera.build.fiber.core import DIAMETER, Core
+from tessera.build.fiber.core import Core
 from tessera.build.fiber.guide import lanes
-from tessera.build.fiber.join import check_linker
+from tessera.build.fiber.linkers import Linkers
 from tessera.build.fiber.mesoscale import Layout, chain, frames_of
 from tessera.build.fiber.table import COLUMNS, Nucleosomes
 from tessera.errors import InputError
-from tessera.system.model import FloatArray
+from tessera.system.model import IdArray
 
 FILE = "the generated fibre"
 CONCENTRATION = 0.25e-3  # mol/L of nucleosomes in the sphere, twice that of nuclei of cells (Hihara et al. 2012)
@@ -36,9 +33,8 @@ _INSET = 100.0  # Å from the sphere to lanes
 _INTO_SPHERE = 100  # times that a fibre is sampled for `_ROUND` sweeps until it is inside
 _ROUND = 20
 _HEATS = (0.5, 0.25, 0.1, 0.05)  # parts of the temperature by which it cools
-_ATTEMPTS = 6
-_APART = 0.8 * DIAMETER  # Å: rods that are nearer than this overlap; sampled beads never are
-_BESIDE = 12  # pairs of a linker beside a nucleosome, which the model does not keep apart from it
+_ATTEMPTS = 40
+_AGAIN = 100  # moves for each node about a linker that can't be built
 
 
 @dataclass(frozen=True)
@@ -78,20 +74,44 @@ def generate(request: Request, core: Core, report: Callable[[str], None] = lambd
     layout = Layout(request.linkers)
     report("laying the fibre")
     sampled = _laid(request, layout, core)
-    fault = ""
-    for at in range(_ATTEMPTS):
-        moves = layout.nodes * max(request.sweeps // (1 if at == 0 else 10), _ROUND)
-        report("sampling the fibre")
-        sampled.run(moves // 5, tune=True)
-        sampled.run(moves - moves // 5)
-        for heat in _HEATS:
-            sampled.run(layout.nodes * _ROUND, heat=heat, tune=True)
+    report("sampling the fibre")
+    moves = layout.nodes * request.sweeps
+    sampled.run(moves // 5, tune=True)
+    sampled.run(moves - moves // 5)
+    nodes = np.arange(layout.nodes)
+    linkers = Linkers(core)
+    for _ in range(_ATTEMPTS):
+        _cool(sampled, len(nodes))
         report("looking whether it can be built")
-        found = Nucleosomes(frames_of(sampled.frames()[layout.cores]), list(request.linkers), list(range(1, len(layout.cores) + 1)), FILE)
-        fault = next(_faults(found, core), "")
-        if not fault:
-            return found
-    raise InputError(f"after {_ATTEMPTS} attempts {fault}: give other linkers, another --seed or a larger --radius")
+        frames = frames_of(sampled.frames()[layout.cores])
+        fiber = Nucleosomes(frames, list(request.linkers), list(range(1, len(frames) + 1)), FILE)
+        faults = linkers.faults(fiber)
+        if not faults:
+            break
+        report(f"sampling {len(faults)} linker(s) again")
+        nodes = _about(layout, list(faults))
+        sampled.set_focus(nodes)
+        sampled.run(_AGAIN * len(nodes), tune=True)
+    else:
+        fault = next(iter(faults.values()))
+        raise InputError(f"after {_ATTEMPTS} attempts {fault}: give other linkers, another --seed or a larger --radius")
+    if determinant_of_open(linkers.axis(fiber)) != 1:
+        raise InputError("the DNA that was generated has a knot: give another --seed")
+    return fiber
+
+
+def _cool(sampled: FiberChain, nodes: int) -> None:
+    for heat in _HEATS:
+        sampled.run(nodes * _ROUND, heat=heat, tune=True)
+
+
+def _about(layout: Layout, linkers: list[int]) -> IdArray:
+    """Returns the nodes of linkers, of the nucleosomes at both ends and of the linkers beyond."""
+    last = len(layout.cores) - 1
+    parts = [
+        np.arange(layout.cores[max(linker - 1, 0)], layout.cores[min(linker + 2, last)] + 1) for linker in linkers
+    ]
+    return np.unique(np.concatenate(parts))
 
 
 def _laid(request: Request, layout: Layout, core: Core) -> FiberChain:
@@ -117,63 +137,6 @@ def _no_room(request: Request, count: int) -> InputError:
         f"{count:,} nucleosome(s) and their linkers found no room in a sphere with a radius of {request.radius:.0f} Å: "
         "give a larger --radius"
     )
-
-
-def _faults(fiber: Nucleosomes, core: Core) -> Iterator[str]:
-    """Yields why a fibre can't be built."""
-    rods = []
-    for at, n in enumerate(fiber.linkers):
-        first, last = (_moved(core.pairs[end], fiber.frames[at + step]) for step, end in ((0, -1), (1, 0)))
-        found = rod(first, last, n)
-        try:
-            check_linker(found, n, f"between nucleosomes {at + 1} and {at + 2}")
-        except InputError as error:
-            yield str(error).partition(": give")[0]
-        rods.append(found)
-    yield from _meetings(fiber, core, rods)
-    path = axis_of(fiber, core, rods)
-    if len(path) > 3 and determinant_of_open(path) != 1:
-        yield "the DNA has a knot"
-
-
-def axis_of(fiber: Nucleosomes, core: Core, rods: list[Rod]) -> FloatArray:
-    """Returns the axis (n,3) Å of the DNA from end to end, every third pair."""
-    parts = []
-    for at in range(len(fiber.frames)):
-        parts.append(fiber.frames[at : at + 1].placed(core.pairs.origin)[0][::3])
-        if at < len(rods):
-            parts.append(rods[at].pairs.origin[::3])
-    return np.concatenate(parts)
-
-
-def _meetings(fiber: Nucleosomes, core: Core, rods: list[Rod]) -> Iterator[str]:
-    """Yields which linker meets a nucleosome or another linker."""
-    if not rods:
-        return
-    points = np.concatenate([one.pairs.origin for one in rods])
-    linker = np.repeat(np.arange(len(rods)), fiber.linkers)
-    from_first = np.concatenate([np.arange(n) for n in fiber.linkers])
-    from_last = np.repeat(fiber.linkers, fiber.linkers) - 1 - from_first
-    spheres = fiber.frames.placed(core.spheres)
-    owner = np.repeat(np.arange(len(spheres)), spheres.shape[1])
-    tree = cKDTree(points)
-    for one, other in tree.query_pairs(_APART, output_type="ndarray"):
-        if linker[one] != linker[other]:
-            yield f"linkers {linker[one] + 1} and {linker[other] + 1} meet"
-    near = cKDTree(spheres.reshape(-1, 3)).query_ball_point(points, _APART)
-    for point, found in enumerate(near):
-        for sphere in found:
-            at, nucleosome = linker[point], owner[sphere]
-            is_beside = (nucleosome == at and from_first[point] < _BESIDE) or (
-                nucleosome == at + 1 and from_last[point] < _BESIDE
-            )
-            if not is_beside:
-                yield f"linker {at + 1} meets nucleosome {nucleosome + 1}"
-
-
-def _moved(frame: Frames, to: Frames) -> Frames:
-    """Returns a single frame of the nucleosome where the nucleosome is at a frame."""
-    return Frames(to.origin + to.rotation @ frame.origin, to.rotation @ frame.rotation)
 
 
 def table_text(fiber: Nucleosomes, comments: list[str]) -> str:
