@@ -54,14 +54,13 @@ std::vector<fiber::Step> steps_of(const Frames& exits, const Frames& entries, co
     throw nb::value_error("exits, entries and springs have different lengths");
   std::vector<fiber::Step> steps;
   for (std::size_t at = 0; at < exits.shape(0); ++at)
-    steps.push_back({frame_of(exits, at), frame_of(entries, at),
+    steps.push_back({frame_of(exits, at),
+                     frame_of(entries, at),
                      {springs(at, 0), springs(at, 1), springs(at, 2), springs(at, 3), springs(at, 4)}});
   return steps;
 }
 
-std::vector<std::size_t> indices_of(const Indices& values) {
-  return {values.data(), values.data() + values.shape(0)};
-}
+std::vector<std::size_t> indices_of(const Indices& values) { return {values.data(), values.data() + values.shape(0)}; }
 
 /// Returns the frames of all nodes as (n,4,3): the origin and three axes.
 Numbers frames_of(fiber::MonteCarlo& sampled) {
@@ -107,20 +106,21 @@ bool grow(fiber::MonteCarlo& sampled, const Indices& ends, const std::optional<T
 }  // namespace
 
 void register_fiber(nb::module_& module) {
-  nb::class_<fiber::MonteCarlo>(module, "FiberChain",
-                                "A chain of rigid nodes that elastic steps join, and its sampling by Monte Carlo. Lengths "
-                                "are in Å, energies in kT; frames (n,4,3) are an origin and three axes.")
+  nb::class_<fiber::MonteCarlo>(
+      module, "FiberChain",
+      "A chain of rigid nodes that elastic steps join, and its sampling by Monte Carlo. Lengths "
+      "are in Å, energies in kT; frames (n,4,3) are an origin and three axes.")
       .def(
           "__init__",
           [](fiber::MonteCarlo* self, const std::vector<std::pair<Table<4>, Table<3>>>& kinds, const Indices& kind,
-             const Frames& exits, const Frames& entries, const Table<5>& springs,
-             const std::array<double, 3>& screened, double diameter, double radius, double reach, std::uint64_t seed) {
+             const Frames& exits, const Frames& entries, const Table<5>& springs, const std::array<double, 3>& screened,
+             double diameter, double radius, double reach, std::uint64_t seed) {
             std::vector<fiber::Kind> all;
             for (const auto& [charges, spheres] : kinds) all.push_back(kind_of(charges, spheres));
             const auto [bjerrum, kappa, cutoff] = screened;
-            fiber::Model model = {all,       indices_of(kind), steps_of(exits, entries, springs),
-                                  {bjerrum, kappa, cutoff},
-                                  diameter,  radius,           reach};
+            fiber::Model model = {
+                all,  indices_of(kind), steps_of(exits, entries, springs), {bjerrum, kappa, cutoff}, diameter, radius,
+                reach};
             new (self) fiber::MonteCarlo(std::move(model), seed);
           },
           "kinds"_a, "kind"_a, "exits"_a, "entries"_a, "springs"_a, nb::kw_only(), "screened"_a, "diameter"_a,
@@ -129,9 +129,10 @@ void register_fiber(nb::module_& module) {
           "leaves the frame `exits` of one node and reaches `entries` of the next (n - 1,4,3), with springs (n - 1,5): "
           "length, and kT of shifts, of stretching, of bending, of twisting; `screened` is the Bjerrum length, κ and the "
           "cutoff.")
-      .def("grow", &grow, "ends"_a, "targets"_a.none() = nb::none(),
-           "Builds the chain from its first node on, in pieces that end at these nodes (m), each near its target (m,3). "
-           "Returns whether there was room.")
+      .def(
+          "grow", &grow, "ends"_a, "targets"_a.none() = nb::none(),
+          "Builds the chain from its first node on, in pieces that end at these nodes (m), each near its target (m,3). "
+          "Returns whether there was room.")
       .def("place", &place, "frames"_a, "Puts all nodes at frames (n,4,3).")
       .def(
           "run",
@@ -161,8 +162,8 @@ void register_fiber(nb::module_& module) {
           [](const fiber::MonteCarlo& self) {
             std::vector<double> values;
             for (const auto& counted : self.counted())
-              values.insert(values.end(), {static_cast<double>(counted.tried), static_cast<double>(counted.accepted),
-                                           counted.size});
+              values.insert(values.end(),
+                            {static_cast<double>(counted.tried), static_cast<double>(counted.accepted), counted.size});
             return array_of(std::move(values), {fiber::MonteCarlo::kinds, 3});
           },
           "Returns how often moves of a bead, of a core, pivots and crankshafts were tried and accepted, and the size of "

@@ -12,7 +12,8 @@ constexpr double square(double x) { return x * x; }
 
 std::vector<Cloud> spheres_of(const Model& model) {
   std::vector<Cloud> clouds;
-  for (const Kind& kind : model.kinds) clouds.push_back(cloud_of(kind.spheres, std::vector<double>(kind.spheres.size())));
+  for (const Kind& kind : model.kinds)
+    clouds.push_back(cloud_of(kind.spheres, std::vector<double>(kind.spheres.size())));
   return clouds;
 }
 
@@ -121,7 +122,8 @@ double Chain::elastic_change(Range range) const {
   double change = 0;
   const auto add = [&](std::size_t at) {
     const Step& step = model_.steps[at];
-    const Frame &first = (range.has(at) ? trial_ : now_).frame[at], &second = (range.has(at + 1) ? trial_ : now_).frame[at + 1];
+    const Frame &first = (range.has(at) ? trial_ : now_).frame[at],
+                &second = (range.has(at + 1) ? trial_ : now_).frame[at + 1];
     change += step_energy(first * step.exit, second * step.entry, step.springs).total() - energy_of_step(at).total();
   };
   if (range.first > 0) add(range.first - 1);

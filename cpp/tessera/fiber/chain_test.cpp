@@ -15,12 +15,14 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 
 Model model_of(std::size_t n) {
   const Kind bead = {{{{0, 0, 5}, -3.0}, {{0, 0, -5}, -3.0}}, {{0, 0, 0}}};
-  const Kind core = {{{{30, 0, 0}, -5.0}, {{-30, 0, 0}, -4.0}, {{0, 30, 10}, 2.0}}, {{20, 0, 0}, {-20, 0, 0}, {0, 20, 0}}};
+  const Kind core = {{{{30, 0, 0}, -5.0}, {{-30, 0, 0}, -4.0}, {{0, 30, 10}, 2.0}},
+                     {{20, 0, 0}, {-20, 0, 0}, {0, 20, 0}}};
   const Springs springs = {30, 0.1, 0.2, 10, 20};
   Model model = {{bead, core}, {}, {}, Screened(7, 0.05, 120), 20, infinite, infinite};
   for (std::size_t i = 0; i < n; ++i) model.kind.push_back(i % 4 == 0 ? 1 : 0);
   const Frame out = {{0, 0, 10}, turn({0, 1, 0}, 0.3)}, in = {{0, 3, -10}, turn({1, 0, 0}, 0.2)};
-  for (std::size_t i = 0; i + 1 < n; ++i) model.steps.push_back({i % 4 == 0 ? out : Frame{}, i % 4 == 3 ? in : Frame{}, springs});
+  for (std::size_t i = 0; i + 1 < n; ++i)
+    model.steps.push_back({i % 4 == 0 ? out : Frame{}, i % 4 == 3 ? in : Frame{}, springs});
   return model;
 }
 

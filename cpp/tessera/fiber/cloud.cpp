@@ -30,7 +30,8 @@ std::size_t longest_axis(const std::vector<Vec3>& points, Order::const_iterator 
 }
 
 /// Divides points in halves along their longest axis until groups are small.
-void divide(const std::vector<Vec3>& points, Order& order, std::size_t first, std::size_t last, std::vector<Group>& groups) {
+void divide(const std::vector<Vec3>& points, Order& order, std::size_t first, std::size_t last,
+            std::vector<Group>& groups) {
   if (last - first <= most_of_group) {
     if (first < last) groups.push_back({first, last, {}, 0});
     return;

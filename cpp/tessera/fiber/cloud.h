@@ -35,7 +35,8 @@ class Clouds {
   /// Puts a body at a frame.
   void place(std::size_t body, const Cloud& cloud, const Frame& frame) {
     for (std::size_t i = 0; i < cloud.points.size(); ++i) points_[first_point_[body] + i] = frame * cloud.points[i];
-    for (std::size_t i = 0; i < cloud.groups.size(); ++i) middles_[first_group_[body] + i] = frame * cloud.groups[i].middle;
+    for (std::size_t i = 0; i < cloud.groups.size(); ++i)
+      middles_[first_group_[body] + i] = frame * cloud.groups[i].middle;
   }
 
   const Vec3* points(std::size_t body) const { return points_.data() + first_point_[body]; }

@@ -41,7 +41,8 @@ class Draws {
 
   /// Returns a unit vector of any direction.
   Vec3 direction() {
-    const double height = 2 * uniform() - 1, ring = std::sqrt(1 - height * height), angle = uniform() * 6.283185307179586;
+    const double height = 2 * uniform() - 1, ring = std::sqrt(1 - height * height),
+                 angle = uniform() * 6.283185307179586;
     return {ring * math::cos(angle), ring * math::sin(angle), height};
   }
 

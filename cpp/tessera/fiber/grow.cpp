@@ -11,9 +11,9 @@ namespace tessera::fiber {
 
 namespace {
 
-constexpr int draws_of_piece = 32;      // of which the nearest to a target is taken
-constexpr int foreseen = 4;              // nodes of a kind whose middle should be near a target
-constexpr double wider = 2.0;           // than by the temperature: more ways to go, from which sampling cools
+constexpr int draws_of_piece = 32;     // of which the nearest to a target is taken
+constexpr int foreseen = 4;            // nodes of a kind whose middle should be near a target
+constexpr double wider = 2.0;          // than by the temperature: more ways to go, from which sampling cools
 constexpr int more_draws = 4;          // times as many, until one has room
 constexpr std::size_t attempts = 300;  // pieces without room before it is given up, and two more for each piece
 

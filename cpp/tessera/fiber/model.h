@@ -10,7 +10,7 @@
 namespace tessera::fiber {
 
 struct Charge {
-  Vec3 place;  // Å, in the frame of its node
+  Vec3 place;        // Å, in the frame of its node
   double value = 0;  // e
 };
 

@@ -10,10 +10,10 @@ namespace tessera::fiber {
 
 namespace {
 
-constexpr double share_of_nodes = 0.6, share_of_pivots = 0.03; // of moves; the rest are crankshafts
-constexpr std::size_t longest_crankshaft = 100;                // nodes
+constexpr double share_of_nodes = 0.6, share_of_pivots = 0.03;  // of moves; the rest are crankshafts
+constexpr std::size_t longest_crankshaft = 100;                 // nodes
 constexpr std::size_t longest_in_focus = 12;
-constexpr std::uint64_t tuned_after = 100;                     // moves of a kind
+constexpr std::uint64_t tuned_after = 100;  // moves of a kind
 constexpr double most_accepted = 0.4;
 constexpr double per_radian = 20.0;  // Å that a node is shifted by at most, for a largest turn of one radian
 

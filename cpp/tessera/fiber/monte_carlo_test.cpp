@@ -15,12 +15,18 @@ const Springs dna = {30, 0.17, 0.8, 16, 24};
 /// Returns beads in a row, each with this charge in its middle and a sphere around it.
 Model beads(std::size_t n, double charge, double diameter = 0) {
   const Kind bead = {{{{0, 0, 0}, charge}}, {{0, 0, 0}}};
-  return {{bead}, std::vector<std::size_t>(n), std::vector<Step>(n - 1, {{}, {}, dna}), Screened(7, 0.03, 150), diameter,
-          infinite, infinite};
+  return {{bead},
+          std::vector<std::size_t>(n),
+          std::vector<Step>(n - 1, {{}, {}, dna}),
+          Screened(7, 0.03, 150),
+          diameter,
+          infinite,
+          infinite};
 }
 
 void put_in_a_row(Chain& chain) {
-  for (std::size_t node = 0; node < chain.size(); ++node) chain.place(node, {{0, 0, 30.0 * static_cast<double>(node)}, {}});
+  for (std::size_t node = 0; node < chain.size(); ++node)
+    chain.place(node, {{0, 0, 30.0 * static_cast<double>(node)}, {}});
 }
 
 TEST(MonteCarlo, EachSpringHasHalfOfTheTemperature) {

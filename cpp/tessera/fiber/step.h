@@ -15,11 +15,11 @@
 namespace tessera::fiber {
 
 struct Springs {
-  double length = 0;         // Å
-  double across = 0;         // kT/Å²
-  double along = 0;          // kT/Å²
-  double bend = 0;           // kT/rad²
-  double twist = 0;          // kT/rad²
+  double length = 0;  // Å
+  double across = 0;  // kT/Å²
+  double along = 0;   // kT/Å²
+  double bend = 0;    // kT/rad²
+  double twist = 0;   // kT/rad²
 };
 
 /// The energy of a step by what it is in, kT.

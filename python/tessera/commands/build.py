@@ -35,6 +35,7 @@ seed_option = click.option(
     help="Seed of the dihedrals that are tried for tails and loops, and of places that are generated.",
 )
 
+
 def _toppar_option(required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         "--toppar",
@@ -277,7 +278,9 @@ def _write_table(
 ) -> None:
     try:
         if table is not None:
-            raise InputError(f"{output.name} is a table: expected a system file (.tsr), or --generate in place of a table")
+            raise InputError(
+                f"{output.name} is a table: expected a system file (.tsr), or --generate in place of a table"
+            )
         if not output.parent.is_dir():
             raise InputError(f"the folder of {output} does not exist")
         with progress(quiet=as_json) as report:

@@ -28,7 +28,7 @@ FILE = "the generated fibre"
 CONCENTRATION = 0.25e-3  # mol/L of nucleosomes in the sphere, twice that of nuclei of cells (Hihara et al. 2012)
 _SMALLEST = 90.0  # Å: the radius of a sphere that a nucleosome with its tails has room in
 _PER_MOLE = 6.02214076e-4  # in Å³ at 1 mol/L
-_LOOSE = (1.35, 1.6, 2.0, 2.6)  # times the radius, in which the fibre is laid: the first that has room
+_LOOSE = (1.0, 1.1, 1.2, 1.35, 1.6, 2.0, 2.6)  # times the radius, in which the fibre is laid: the first that has room
 _INSET = 100.0  # Å from the sphere to lanes
 _INTO_SPHERE = 100  # times that a fibre is sampled for `_ROUND` sweeps until it is inside
 _ROUND = 20
@@ -108,9 +108,7 @@ def _cool(sampled: FiberChain, nodes: int) -> None:
 def _about(layout: Layout, linkers: list[int]) -> IdArray:
     """Returns the nodes of linkers, of the nucleosomes at both ends and of the linkers beyond."""
     last = len(layout.cores) - 1
-    parts = [
-        np.arange(layout.cores[max(linker - 1, 0)], layout.cores[min(linker + 2, last)] + 1) for linker in linkers
-    ]
+    parts = [np.arange(layout.cores[max(linker - 1, 0)], layout.cores[min(linker + 2, last)] + 1) for linker in linkers]
     return np.unique(np.concatenate(parts))
 
 
