@@ -92,11 +92,11 @@ def test_the_core_is_that_of_1kx5() -> None:
         charge[own[name[own] == "C"][-1]] -= 1
     rows = np.flatnonzero(charge)
     expected = core.fewer_charges(np.column_stack([place[rows], charge[rows]]), 300)
-    own = core.core(0.2)
-    assert own.charges[:, :3] == pytest.approx(expected[:, :3], abs=0.006)
-    assert own.charges[:, 3] == pytest.approx(expected[:, 3] * salt.renormalised(0.2), abs=1e-9)
+    made = core.core(0.2)
+    assert made.charges[:, :3] == pytest.approx(expected[:, :3], abs=0.006)
+    assert made.charges[:, 3] == pytest.approx(expected[:, 3] * salt.renormalised(0.2), abs=1e-9)
     spheres = core.spheres_of(place[is_protein])
-    assert own.spheres[-len(spheres) :] == pytest.approx(spheres, abs=0.006)
+    assert made.spheres[-len(spheres) :] == pytest.approx(spheres, abs=0.006)
 
 
 def test_fewer_charges_have_the_same_sum() -> None:
@@ -153,7 +153,7 @@ def test_a_fibre_can_be_built_and_keeps_apart() -> None:
             Frames(frame.origin + frame.rotation @ pair.origin, frame.rotation @ pair.rotation)
             for frame, pair in ((fiber.frames[at], own.pairs[-1]), (fiber.frames[at + 1], own.pairs[0]))
         ]
-        check_linker(rod(*ends, n), n, "here")
+        check_linker(rod(ends[0], ends[1], n), n, "here")
     spheres = fiber.frames.placed(own.spheres)
     for one in range(3):
         for other in range(one):

@@ -30,8 +30,8 @@ class Chain {
   const Frame& frame(std::size_t node) const { return now_.frame[node]; }
 
   /// Returns the frame where step `at` leaves its first node, or reaches its second.
-  Frame exit(std::size_t at) const { return now_.frame[at] * model_.steps[at].exit; }
-  Frame entry(std::size_t at) const { return now_.frame[at + 1] * model_.steps[at].entry; }
+  Frame exit_of(std::size_t at) const { return now_.frame[at] * model_.steps[at].exit; }
+  Frame entry_of(std::size_t at) const { return now_.frame[at + 1] * model_.steps[at].entry; }
 
   /// Puts a node at a frame, or nowhere.
   void place(std::size_t node, const Frame& frame);
@@ -61,7 +61,9 @@ class Chain {
   void accept(Range range);
 
   /// Returns the energy of a step, and of all charges, kT.
-  StepEnergy energy_of_step(std::size_t at) const { return step_energy(exit(at), entry(at), model_.steps[at].springs); }
+  StepEnergy energy_of_step(std::size_t at) const {
+    return step_energy(exit_of(at), entry_of(at), model_.steps[at].springs);
+  }
   double screened_energy() const;
 
   /// Returns how far the spheres and charges of a node reach from its origin, Å.

@@ -101,7 +101,7 @@ bool MonteCarlo::draw_node(std::size_t node, Draws& draws) {
     chain_.try_at(0, {start_, turn(axis, draws.within(3.141592653589793))});
   } else {
     const Step& step = chain_.model().steps[node - 1];
-    chain_.try_at(node, chain_.exit(node - 1) * drawn(step.springs, draws) * inverse(step.entry));
+    chain_.try_at(node, chain_.exit_of(node - 1) * drawn(step.springs, draws) * inverse(step.entry));
   }
   const Range range = {node, node + 1};
   if (!chain_.is_inside(node) || !chain_.is_free(range)) return false;

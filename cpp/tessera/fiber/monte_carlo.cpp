@@ -80,7 +80,7 @@ Range MonteCarlo::move_end(Draws& draws) {
   const Range range = is_first ? Range{0, count} : Range{n - count, n};
   const std::size_t at = is_first ? count - 1 : n - count - 1;
   const double length = chain_.model().steps[at].springs.length;
-  const Vec3 point = is_first ? half_before(chain_.entry(at), length) : half_after(chain_.exit(at), length);
+  const Vec3 point = is_first ? half_before(chain_.entry_of(at), length) : half_after(chain_.exit_of(at), length);
   double arm = 0;
   for (std::size_t node = range.first; node < range.last; ++node)
     arm = std::max(arm, norm(chain_.frame(node).origin - point) + chain_.extent(node));
@@ -101,8 +101,8 @@ Range MonteCarlo::move_middle(Draws& draws) {
   }
   const Range range = {first, first + count};
   const auto& steps = chain_.model().steps;
-  const Vec3 point = half_after(chain_.exit(first - 1), steps[first - 1].springs.length);
-  const Vec3 other = half_before(chain_.entry(range.last - 1), steps[range.last - 1].springs.length);
+  const Vec3 point = half_after(chain_.exit_of(first - 1), steps[first - 1].springs.length);
+  const Vec3 other = half_before(chain_.entry_of(range.last - 1), steps[range.last - 1].springs.length);
   const double size = norm(other - point);
   const Vec3 axis = size > 1e-6 ? (1 / size) * (other - point) : Vec3{0, 0, 1};
   double arm = 0;

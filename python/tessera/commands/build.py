@@ -42,7 +42,8 @@ def _toppar_option(required: bool) -> Callable[[Callable[..., Any]], Callable[..
         multiple=True,
         required=required,
         type=FILE,
-        help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable.",
+        help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; "
+        "repeatable.",
     )
 
 

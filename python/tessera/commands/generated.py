@@ -122,7 +122,7 @@ def _generated(
 def write_generated(
     output: Path, sequence: Path | None, seed: int, report: Callable[[str], None], **options: Any
 ) -> dict[str, Any]:
-    """Generates a fibre of 1KX5's nucleosomes and writes its table. Returns what a user wants to know. Raises
+    """Makes a fibre of 1KX5's nucleosomes and writes its table. Returns what a user wants to know. Raises
     `InputError`."""
     from tessera.build.fiber.generate import write_table
 

@@ -36,8 +36,8 @@ class Core:
 
 
 def core(salt: float, charges: FloatArray | None = None, own: tuple[Frames, FloatArray] | None = None) -> Core:
-    """Returns the core with these charges (m,4), and with the wrapped DNA and the atoms of proteins of a template in its
-    own frame; without them those of 1KX5, whose charges are those of residues and phosphates renormalised as the
+    """Returns the core with these charges (m,4), and with the wrapped DNA and the atoms of proteins of a template in
+    its own frame; without them those of 1KX5, whose charges are those of residues and phosphates renormalised as the
     surface of DNA is."""
     pairs, spheres = (wrapped(), _table("spheres")) if own is None else (own[0], spheres_of(own[1]))
     if charges is None:

@@ -1,6 +1,6 @@
 """Generates a fibre: nucleosomes in a compact globule, by Monte Carlo of the mesoscale model.
 
-The fibre is laid loosely along a course without a knot, sampled while all of it comes into a sphere, and cooled, by which
+The fibre is laid along a course without a knot, sampled while all of it comes into a sphere, and cooled, by which
 linkers come to the places that they have when they are built. What is left must be buildable: no linker bent,
 stretched or twisted more than DNA can be, none through a nucleosome or another linker, no knot. If it is not, it is
 sampled again about the linkers in question.
@@ -39,8 +39,8 @@ _AGAIN = 100  # moves for each node about a linker that can't be built
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: linkers (n - 1) in base pairs, the salt in mol/L, the radius in Å of the sphere that holds all,
-    sweeps of the sampling, and the seed."""
+    """What is asked for: linkers (n - 1) in base pairs, the salt in mol/L, the radius in Å of the sphere that holds
+    all, sweeps of the sampling, and the seed."""
 
     linkers: tuple[int, ...]
     salt: float
@@ -70,7 +70,7 @@ def own_radius(count: int) -> float:
 
 
 def generate(request: Request, core: Core, report: Callable[[str], None] = lambda _: None) -> Nucleosomes:
-    """Generates a fibre. Raises `InputError` where there is no room for it, or what is sampled can't be built."""
+    """Makes a fibre. Raises `InputError` where there is no room for it, or what is sampled can't be built."""
     layout = Layout(request.linkers)
     report("laying the fibre")
     sampled = _laid(request, layout, core)

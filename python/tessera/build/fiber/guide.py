@@ -1,4 +1,4 @@
-"""A course through a sphere without a knot, along which a fibre is laid to begin with: lanes to and fro, layer on layer.
+"""A course through a sphere without a knot, along which a fibre is laid: lanes to and fro, layer on layer.
 
 Chromatin in cells is crumpled in such a way, each stretch in a place of its own and with hardly a knot
 (Lieberman-Aiden et al. 2009). A chain that is drawn at random in as little room would nearly always be knotted.

@@ -28,7 +28,7 @@ _REACH = DIAMETER / 2  # Å by which a move shifts anything at most: DNA does no
 
 @dataclass(frozen=True)
 class Layout:
-    """Which nodes a fibre with these linkers (n - 1) in base pairs has: a core, the beads of a linker, the next core."""
+    """Which nodes a fibre with these linkers (n - 1) in base pairs has: a core, beads of a linker, the next core."""
 
     linkers: tuple[int, ...]
 
@@ -48,8 +48,8 @@ class Layout:
 
 
 def springs(length: FloatArray) -> FloatArray:
-    """Returns the springs (n,5) of pieces of DNA of these lengths (n) in Å: the length, and kT/Å² and kT/rad² of shifts,
-    of stretching, of bending and of twisting. A piece whose ends don't turn gives way to a shift as a beam does, by
+    """Returns the springs (n,5) of pieces of DNA of these lengths (n) in Å: the length, and kT/Å² and kT/rad² of
+    shifts, of stretching, of bending and of twisting. A piece whose ends don't turn gives way to a shift as a beam does, by
     bending one way and back."""
     shift = length**3 / (12 * PERSISTENCE) + length / STRETCH
     return np.stack([length, 1 / shift, STRETCH / length, PERSISTENCE / length, TORSION / length], axis=1)
