@@ -37,6 +37,7 @@ NB_MODULE(_core, module) {
   register_fft_plans(module);
   register_grid_plans(module);
   register_md_plans(module);
+  register_mesh(module);
   register_packing(module);
   register_history(module);
   register_config(module);

@@ -24,5 +24,8 @@ void register_grid_plans(nanobind::module_& module);
 /// Adds plans of how the engine would lay a system out over ranks, without a run.
 void register_md_plans(nanobind::module_& module);
 
+/// Adds the spreading of charges on a mesh by B-splines.
+void register_mesh(nanobind::module_& module);
+
 /// Adds the packed numbers of trajectories in segments.
 void register_packing(nanobind::module_& module);

@@ -37,13 +37,15 @@ COMMANDS = {
     "fft": ("tessera.commands.fft:fft", "Show the plan of a distributed Fourier transform."),
     "grid": ("tessera.commands.grid:grid", "Plan and time stencils on distributed grids."),
     "traj": ("tessera.commands.traj:traj", "Look at trajectories in segments, check, convert, join and repair them."),
+    "potential": ("tessera.commands.potential:potential", "Average the electrostatic potential of a run on a mesh."),
     "export": ("tessera.commands.export:export", "Write coordinates and topology for other programs."),
     "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),
+    "view": ("tessera.commands.view:view", "Draw the molecules of a system or a run."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
 }
 
 #: those that all ranks of a launcher carry out together
-ON_RANKS = ("make", "replicate", "export", "traj")
+ON_RANKS = ("make", "replicate", "export", "potential", "traj")
 
 #: usual words that are no commands here → the hint in the message
 OTHER_WORDS = {

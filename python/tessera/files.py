@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tessera.errors import InputError
 from tessera.stopping import Stopped
 
 
@@ -34,6 +35,15 @@ def replaced(path: str | Path) -> Iterator[Path]:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def check_free(path: Path, force: bool) -> None:
+    """Raises `InputError` where the folder of a file to write is missing, or where something is there already and may
+    not be replaced."""
+    if not path.parent.is_dir():
+        raise InputError(f"the folder of {path} does not exist")
+    if not force and (path.exists() or path.is_symlink()):
+        raise InputError(f"{path} exists; --force replaces it")
 
 
 def real_path(path: str | Path) -> Path:

@@ -18,7 +18,7 @@ def load(part: str, flavour: str) -> ModuleType:
 
 
 def is_communicator(comm: Any) -> bool:
-    """Returns whether `comm` is an mpi4py communicator of one group."""
+    """Returns whether `comm` is an mpi4py communicator of one group, or `tessera.ranks.Ranks`."""
     return hasattr(comm, "allgather") and bool(comm) and not getattr(comm, "is_inter", False)
 
 
@@ -26,6 +26,8 @@ def module_of(part: str, comm: Any) -> ModuleType:
     """Returns the module that is built for the communicator's MPI. Raises `ImportError`."""
     if comm is None or comm.size == 1:
         return load(part, "serial")
+    if isinstance(flavour := getattr(comm, "flavour", None), str):  # `tessera.ranks.Ranks`
+        return load(part, flavour)
     from mpi4py import MPI
 
     return module_for(part, MPI.Get_library_version(), "mpi4py")
@@ -47,5 +49,5 @@ def library_of(version: str) -> str:
 
 
 def handle_of(module: ModuleType, comm: Any) -> int | None:
-    """Returns the handle by which the module takes the communicator."""
-    return None if comm is None or module.__name__.endswith("serial") else comm.py2f()
+    """Returns the handle by which the module takes the communicator; None: that of all ranks."""
+    return None if comm is None or module.__name__.endswith("serial") or hasattr(comm, "flavour") else comm.py2f()

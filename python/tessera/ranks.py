@@ -52,6 +52,15 @@ class Ranks:
         return self.rank == 0
 
     @property
+    def flavour(self) -> str:
+        """The MPI of the ranks, or "serial"."""
+        return self._flavour
+
+    def allgather(self, value: Any) -> list[Any]:
+        """Does what `all` does, by the name that communicators of mpi4py have for it. Collective."""
+        return self.all(value)
+
+    @property
     def world(self) -> Any:
         """The ranks as compiled code knows them, which write files together. Raises `ImportError`."""
         if self._world is None:

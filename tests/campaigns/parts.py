@@ -139,6 +139,13 @@ _all = (
         prepare=(("make", "build"), ("scripts/setup", "--gpaw")),
     ),
     Part(
+        "pictures",
+        "pictures of molecules that VTK draws",
+        ("PyVista, which is installed", "OpenGL without a screen"),
+        "`tessera view`",
+        prepare=(("make", "build"), (".venv/bin/pip", "install", "--quiet", "pyvista==0.49.1")),
+    ),
+    Part(
         "cluster",
         "probe, collectives, transforms and dynamics on emulated clusters",
         (DATA, ROOT_RIGHTS),

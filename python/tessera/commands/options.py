@@ -186,6 +186,22 @@ def _rank_options(text: str) -> tuple[Callable[..., Any], ...]:
     return launch.oversubscribe_option, launch.parallel_mpi_option, ranks
 
 
+def ranks_options(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds `-n/--ranks`, `--mpi` and `--oversubscribe`, by which the command starts itself on several ranks."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def with_ranks(*, ranks: int | None, mpi: str, oversubscribe: bool, **others: Any) -> None:
+            on_ranks(ranks, mpi, oversubscribe)
+            function(**others)
+
+        for option in _rank_options(text):
+            with_ranks = option(with_ranks)
+        return with_ranks
+
+    return decorate
+
+
 def way_options(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Adds the options of a command that writes such a file by several ranks; the function gets `way`, on each rank."""
 

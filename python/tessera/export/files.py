@@ -14,7 +14,7 @@ from tessera.export.formats import FORMATS
 from tessera.export.psf import NAME as PSF
 from tessera.export.psf import write_psf
 from tessera.export.structure import Structure, structure_of
-from tessera.files import named, real_path, replaced
+from tessera.files import check_free, named, real_path, replaced
 from tessera.ranks import ALONE, Ranks
 from tessera.select.universe import selected
 from tessera.system import System
@@ -36,10 +36,7 @@ def check_outputs(outputs: Sequence[Path], force: bool) -> None:
         if output.suffix.lower() not in SUFFIXES and not dlpoly.is_config(output):
             known = ", ".join([*SUFFIXES, f"or the name {' or '.join(dlpoly.NAMES)}"])
             raise InputError(f"{output}: the ending says no format; expected one of {known}")
-        if not output.parent.is_dir():
-            raise InputError(f"the folder of {output} does not exist")
-        if not force and (output.exists() or output.is_symlink()):
-            raise InputError(f"{output} exists; --force replaces it")
+        check_free(output, force)
     if len({real_path(output) for output in outputs}) < len(outputs):
         raise InputError("-o names the same file twice")
 

@@ -14,7 +14,7 @@ import numpy as np
 from tessera.checked_file import DamagedFileError
 from tessera.errors import InputError
 from tessera.export.structure import Structure, structure_of
-from tessera.files import named, real_path, replaced, replaced_folder
+from tessera.files import check_free, named, real_path, replaced, replaced_folder
 from tessera.ranks import ALONE, Ranks
 from tessera.system import System, read
 from tessera.traj.find import SETTINGS, input_of
@@ -56,13 +56,10 @@ def check_output(path: Path, trajectory: Trajectory, force: bool) -> str:
     """Returns the ending. Raises `InputError` where it says no format, where the folder is missing, and where something
     is there already."""
     ending = ending_of(path)
-    if not path.parent.is_dir():
-        raise InputError(f"the folder of {path} does not exist")
     if real_path(path) in [real_path(source) for source in trajectory.sources]:
         raise InputError(f"{path} is what is read: write to another place")
+    check_free(path, force)
     is_there = path.exists() or path.is_symlink()
-    if is_there and not force:
-        raise InputError(f"{path} exists; --force replaces it")
     if is_there and path.is_dir() != (ending == ".segments"):
         raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a file'}, which --force does not replace")
     if ending == ".segments" and is_there and any(not one.name.startswith("segment-") for one in path.iterdir()):

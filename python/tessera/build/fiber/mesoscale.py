@@ -49,8 +49,8 @@ class Layout:
 
 def springs(length: FloatArray) -> FloatArray:
     """Returns the springs (n,5) of pieces of DNA of these lengths (n) in Å: the length, and kT/Å² and kT/rad² of
-    shifts, of stretching, of bending and of twisting. A piece whose ends don't turn gives way to a shift as a beam does, by
-    bending one way and back."""
+    shifts, of stretching, of bending and of twisting. A piece whose ends don't turn gives way to a shift as a beam
+    does, by bending one way and back."""
     shift = length**3 / (12 * PERSISTENCE) + length / STRETCH
     return np.stack([length, 1 / shift, STRETCH / length, PERSISTENCE / length, TORSION / length], axis=1)
 

@@ -1,0 +1,1 @@
+"""Draws molecules: backbones of proteins and nucleic acids, or atoms."""
