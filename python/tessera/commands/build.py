@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tessera.commands.generated import describe_table, fiber_of, generate_options, write_generated
+from tessera.commands.building.generated import describe_table, fiber_of, generate_options, write_generated
 from tessera.commands.options import SeveralValues, output_option, progress, run
 from tessera.errors import InputError
 from tessera.machine.quantities import Finite

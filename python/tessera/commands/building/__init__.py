@@ -1,0 +1,1 @@
+"""Options of `tessera build` that fill a file of their own."""
