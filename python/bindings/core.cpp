@@ -33,6 +33,7 @@ NB_MODULE(_core, module) {
       "seed"_a, nb::kw_only(), "stream"_a, "id"_a, "step"_a,
       "Four standard normal deviates: a pure function of its arguments, the same as in the engine.");
   register_machine(module);
+  register_fiber(module);
   register_fft_plans(module);
   register_grid_plans(module);
   register_md_plans(module);

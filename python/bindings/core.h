@@ -11,6 +11,9 @@ void register_config(nanobind::module_& module);
 /// turns into its own.
 void register_machine(nanobind::module_& module);
 
+/// Adds chains of linker beads and cores of nucleosomes, and their sampling by Monte Carlo.
+void register_fiber(nanobind::module_& module);
+
 /// Adds plans of distributed transforms for any number of ranks, their messages, and the choice among them on the
 /// machine of a map.
 void register_fft_plans(nanobind::module_& module);

@@ -16,6 +16,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "grid": "fft comm machine base",
     "io": "comm machine base",
     "model": "base",
+    "fiber": "base",
     "md": "model fft comm machine base",
     "pair_schemes": "md model comm base",
     "app": "md model io grid fft comm collectives machine base",

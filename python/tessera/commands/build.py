@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tessera.commands.building.generated import describe_table, fiber_of, generate_options, write_generated
 from tessera.commands.building.solvent import Solvent, solvent_options
 from tessera.commands.options import SeveralValues, memory_option, output_option, progress, run
 from tessera.errors import InputError
@@ -33,15 +34,22 @@ seed_option = click.option(
     default=0,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Seed of the dihedrals that are tried for tails and loops, and of water and ions.",
+    help="Seed of dihedrals that are tried for tails and loops, of places that are generated, and of water and ions.",
 )
-toppar_option = click.option(
-    "--toppar",
-    multiple=True,
-    required=True,
-    type=FILE,
-    help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable.",
-)
+
+
+def _toppar_option(required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--toppar",
+        multiple=True,
+        required=required,
+        type=FILE,
+        help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; "
+        "repeatable.",
+    )
+
+
+toppar_option = _toppar_option(required=True)
 
 
 @build.command(cls=SeveralValues, name="dna")
@@ -212,31 +220,34 @@ def nucleosome_command(
 
 
 @build.command(cls=SeveralValues, name="fiber")
-@click.argument("table", metavar="TABLE", type=FILE)
+@click.argument("table", metavar="[TABLE]", type=FILE, required=False)
 @click.option(
-    "--sequence",
-    required=True,
-    metavar="SEQ.fa",
-    type=FILE,
-    help="The DNA's first strand from its 5' end, linkers included.",
+    "--sequence", metavar="SEQ.fa", type=FILE, help="The DNA's first strand from its 5' end, linkers included."
 )
 @click.option(
     "--octamer",
-    required=True,
     metavar="PDB",
     type=FILE,
     help="The structure of a nucleosome, of which all are copies; a system file of `tessera build nucleosome` is "
     "copied as it is.",
 )
-@toppar_option
+@_toppar_option(required=False)
+@generate_options
 @seed_option
 @solvent_options
 @output_option
 def fiber_command(
-    table: Path, sequence: Path, octamer: Path, toppar: tuple[Path, ...], seed: int, solvent: Solvent, output: Path,
+    table: Path | None,
+    sequence: Path | None,
+    octamer: Path | None,
+    toppar: tuple[Path, ...],
+    seed: int,
+    solvent: Solvent,
+    output: Path,
     as_json: bool,
-) -> None:  # fmt: skip
-    """Build a fibre of nucleosomes with all atoms, without a box or in water.
+    **generated: Any,
+) -> None:
+    """Build a fibre of nucleosomes with all atoms, without a box or in water, of --sequence, --octamer and --toppar.
 
     TABLE says where nucleosomes are, a row for each in the order of the first strand. It is a CSV file whose first row
     names the columns: x, y, z, the centre in Å; axis_x, axis_y, axis_z, the axis of the superhelix as the strand
@@ -245,26 +256,40 @@ def fiber_command(
     Linkers are the DNA of least elastic energy between two nucleosomes, which stay. A linker that would have to bend,
     stretch or twist more than DNA can is refused. `tessera clashes` finds what overlaps in a fibre.
 
+    With --generate there is no table: nucleosomes are placed by Monte Carlo. Where the output is a CSV file it is the
+    table of these places, for which neither --octamer nor --toppar is needed.
+
     \b
     Examples:
       tessera build fiber fibre.csv --sequence fibre.fa --octamer 1kx5.pdb --toppar top_all36_prot.rtf \\
           par_all36m_prot.prm top_all36_na.rtf par_all36_na.prm -o fibre.tsr
       tessera build fiber fibre.csv --sequence fibre.fa --octamer nucleosome.tsr --solvate --salt 0.15 \\
           --toppar prot.rtf prot.prm na.rtf na.prm toppar_water_ions.str -o wet.tsr
+      tessera build fiber --generate 12 --linker 48 --seed 1 -o fibre.csv
     """
+    if output.suffix == ".csv":
+        _write_table(table, sequence, seed, output, as_json, generated)
+        return
 
     def made(report: Callable[[str], None]) -> System | Streamed:
         from tessera.build.dna.helix import read_field
         from tessera.build.dna.sequence import read_sequence
         from tessera.build.fiber.join import build_fiber
-        from tessera.build.fiber.table import read_table
         from tessera.build.nucleosome.template import read_template
 
-        letters, nucleosomes = read_sequence(sequence), read_table(table)
+        if sequence is None or octamer is None or not toppar:
+            raise InputError(
+                "atoms need --sequence, --octamer and --toppar; without them --generate writes a table: -o fibre.csv"
+            )
+        letters = read_sequence(sequence)
+        # A table is read before what takes long.
+        nucleosomes = None if table is None else fiber_of(table, sequence, None, seed, report, **generated)
         report("reading the force field")
         field = read_field(toppar)
         template = read_template(octamer, field, seed=seed, report=report)
-        names = " ".join(file.name for file in (table, sequence, octamer, *toppar))
+        if nucleosomes is None:
+            nucleosomes = fiber_of(table, sequence, template, seed, report, **generated)
+        names = " ".join(file.name for file in (table, sequence, octamer, *toppar) if file is not None)
         system = build_fiber(template, nucleosomes, letters, field, f"build fiber: {names}", report)
         return solvent.around(system, field, seed, output, report)
 
@@ -342,6 +367,23 @@ def charges_command(
         raise end(error) from None
     facts = {"charges": str(output), **made.facts()}
     echo(json.dumps(facts) if as_json else made.text(output))
+
+
+def _write_table(
+    table: Path | None, sequence: Path | None, seed: int, output: Path, as_json: bool, generated: dict[str, Any]
+) -> None:
+    try:
+        if table is not None:
+            raise InputError(
+                f"{output.name} is a table: expected a system file (.tsr), or --generate in place of a table"
+            )
+        if not output.parent.is_dir():
+            raise InputError(f"the folder of {output} does not exist")
+        with progress(quiet=as_json) as report:
+            facts = write_generated(output, sequence, seed, report, **generated)
+    except (InputError, OSError) as error:
+        raise end(error) from None
+    echo(json.dumps(facts) if as_json else describe_table(facts))
 
 
 @build.command(name="analyse")

@@ -22,8 +22,8 @@ from tessera.system.model import FloatArray
 
 PERSISTENCE = 500.0  # Å
 TORSION = 730.0  # Å: 3·10⁻¹² erg·nm over kT at 298 K
-_STRETCH = 1000.0 / 41.1  # kT/Å: the modulus of 1,000 pN
-_SHIFTS = np.full(3, _STRETCH / RISE)  # kT/Å²
+STRETCH = 1000.0 / 41.1  # kT/Å: the modulus of 1,000 pN
+_SHIFTS = np.full(3, STRETCH / RISE)  # kT/Å²
 _BENDS = np.array([PERSISTENCE, PERSISTENCE, TORSION]) / RISE  # kT/rad²
 _SPRINGS = np.concatenate([_SHIFTS, _BENDS * np.radians(1.0) ** 2])
 _STRAIGHT = np.array([0.0, 0.0, RISE, 0.0, 0.0, TWIST])

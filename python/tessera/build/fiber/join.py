@@ -99,7 +99,7 @@ def joined(template: Template, table: Nucleosomes) -> Fiber:
     for at, n in enumerate(table.linkers):
         before, after = (placed[at + step].course.pairs for step in (0, 1))
         found = rod(before[-1], after[0], n)
-        _check(found, n, f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
+        check_linker(found, n, f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
         linkers.append(found)
     return Fiber(moves, _dna(placed, linkers), linkers)
 
@@ -119,7 +119,8 @@ def _placed(template: Template, fiber: Fiber, nucleotides: Nucleotides, sequence
     return np.concatenate(position), np.concatenate(right)
 
 
-def _check(linker: Rod, n: int, where: str) -> None:
+def check_linker(linker: Rod, n: int, where: str) -> None:
+    """Raises `InputError` for a linker of n base pairs that DNA can't follow."""
     rise, twist = linker.steps[:, 2], linker.steps[:, 5]
     bend = np.hypot(linker.steps[:, 3], linker.steps[:, 4]).max()
     found = ""

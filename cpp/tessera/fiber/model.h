@@ -1,0 +1,44 @@
+// What a fibre is made of: a chain of rigid nodes, beads of linker DNA and cores of nucleosomes, that elastic steps join.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tessera/fiber/screened.h"
+#include "tessera/fiber/step.h"
+
+namespace tessera::fiber {
+
+struct Charge {
+  Vec3 place;        // Å, in the frame of its node
+  double value = 0;  // e
+};
+
+/// A kind of node: its charges, and the centres of the spheres that fill it, all in its frame.
+struct Kind {
+  std::vector<Charge> charges;
+  std::vector<Vec3> spheres;
+};
+
+/// A step from a node to the next: where it leaves the one, as that sees it, where it reaches the other, and its springs.
+struct Step {
+  Frame exit, entry;
+  Springs springs;
+};
+
+struct Model {
+  std::vector<Kind> kinds;
+  std::vector<std::size_t> kind;  // (n) of each node
+  std::vector<Step> steps;        // (n - 1)
+  Screened screened;
+  double diameter = 0;  // Å of all spheres; those of nodes that are not neighbours never overlap
+  double radius = 0;    // Å of a sphere about the origin which no node leaves; infinite: none
+  double reach = 0;     // Å which a move shifts a node by at most; so that no part of a chain goes through another
+
+  std::size_t size() const { return kind.size(); }
+};
+
+/// Raises `InputError` for a model whose parts do not fit together.
+void check(const Model& model);
+
+}  // namespace tessera::fiber
