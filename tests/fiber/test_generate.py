@@ -25,6 +25,7 @@ from tessera.build.fiber.table import Nucleosomes, read_table
 from tessera.build.nucleosome.wrapped import nucleosome_frame, wrapped_of
 from tessera.commands.build import build
 from tessera.errors import InputError
+from tests.fiber.charges import fewer_charges
 
 STRUCTURE = Path(os.environ.get("TESSERA_DATA", "")) / "dna_nucleosome" / "1kx5.pdb"
 
@@ -91,7 +92,7 @@ def test_the_core_is_that_of_1kx5() -> None:
         charge[own[name[own] == "N"][0]] += 1
         charge[own[name[own] == "C"][-1]] -= 1
     rows = np.flatnonzero(charge)
-    expected = core.fewer_charges(np.column_stack([place[rows], charge[rows]]), 300)
+    expected = fewer_charges(np.column_stack([place[rows], charge[rows]]), 300)
     made = core.core(0.2)
     assert made.charges[:, :3] == pytest.approx(expected[:, :3], abs=0.006)
     assert made.charges[:, 3] == pytest.approx(expected[:, 3] * salt.renormalised(0.2), abs=1e-9)
@@ -101,7 +102,7 @@ def test_the_core_is_that_of_1kx5() -> None:
 
 def test_fewer_charges_have_the_same_sum() -> None:
     many = np.random.default_rng(1).normal(size=(500, 4)) * [20, 20, 20, 1]
-    few = core.fewer_charges(many, 100)
+    few = fewer_charges(many, 100)
     assert len(few) <= 100
     for sign in (-1, 1):
         assert few[few[:, 3] * sign > 0, 3].sum() == pytest.approx(many[many[:, 3] * sign > 0, 3].sum())

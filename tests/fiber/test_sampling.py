@@ -11,6 +11,7 @@ from tessera._core import FiberChain
 from tessera.build.fiber import core
 from tessera.build.fiber.mesoscale import BEAD, Layout, chain, springs
 from tessera.system.model import FloatArray
+from tests.fiber.charges import fewer_charges
 
 WAYS = {"shifts": 1.0, "stretching": 0.5, "bending": 1.0, "twisting": 0.5}  # kT: a half for each
 
@@ -60,7 +61,7 @@ def size_of_twelve(salt: float, seed: int, before: int, after: int) -> float:
     core has few charges: at these distances they have the field of all."""
     layout = Layout((61,) * 11)
     own = core.core(salt)
-    own = core.Core(own.pairs, own.spheres, core.fewer_charges(own.charges, 60))
+    own = core.Core(own.pairs, own.spheres, fewer_charges(own.charges, 60))
     sampled = chain(layout, own, salt, np.inf, seed, reach=np.inf)
     assert sampled.grow(layout.cores)
     sampled.run(layout.nodes * before, tune=True)

@@ -13,6 +13,7 @@ from tessera.commands.building.generated import describe_table, fiber_of, genera
 from tessera.commands.building.solvent import Solvent, solvent_options
 from tessera.commands.options import SeveralValues, memory_option, output_option, progress, run
 from tessera.errors import InputError
+from tessera.files import check_free
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
 
@@ -38,14 +39,14 @@ seed_option = click.option(
 )
 
 
-def _toppar_option(required: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _toppar_option(required: bool, more: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         "--toppar",
         multiple=True,
         required=required,
         type=FILE,
         help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; "
-        "repeatable.",
+        f"repeatable.{more}",
     )
 
 
@@ -316,12 +317,9 @@ def fiber_command(
 @click.option(
     "--points", default=300, show_default=True, type=click.IntRange(min=10, max=1000), help="Number of charges."
 )
-@click.option(
-    "--toppar",
-    multiple=True,
-    type=FILE,
-    help="Topologies (RTF), parameters and streams of CHARMM36, in the order in which CHARMM reads them; repeatable. "
-    "Needed to build the nucleosome of a PDB or mmCIF file; a system file has its charges.",
+@_toppar_option(
+    required=False,
+    more=" Needed to build the nucleosome of a PDB or mmCIF file; a system file has its charges.",
 )
 @seed_option
 @memory_option("How much memory may be used.", default=4.0)
@@ -377,8 +375,7 @@ def _write_table(
             raise InputError(
                 f"{output.name} is a table: expected a system file (.tsr), or --generate in place of a table"
             )
-        if not output.parent.is_dir():
-            raise InputError(f"the folder of {output} does not exist")
+        check_free(output, force=True)
         with progress(quiet=as_json) as report:
             facts = write_generated(output, sequence, seed, report, **generated)
     except (InputError, OSError) as error:

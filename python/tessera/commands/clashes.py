@@ -9,6 +9,7 @@ import click
 
 from tessera.commands.options import progress
 from tessera.errors import InputError
+from tessera.files import check_free
 from tessera.printing import echo, end
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -50,8 +51,8 @@ def clashes(file: Path, fix: bool, tails: bool, output: Path | None, as_json: bo
             raise InputError(
                 f"{output.name} has another kind of name than {file.name}: `tessera export` changes formats"
             )
-        if output is not None and not output.parent.is_dir():
-            raise InputError(f"the folder of {output} does not exist")
+        if output is not None:
+            check_free(output, force=True)
         with progress(quiet=as_json) as report:
             found = clashes_of(file, output, report, tails)
     except (InputError, OSError) as error:

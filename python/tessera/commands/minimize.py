@@ -109,14 +109,15 @@ def _check(output: Path) -> None:
     """Raises `InputError` where nothing can be written there, before the work begins."""
     from tessera.errors import InputError
     from tessera.export.files import check_outputs
+    from tessera.files import check_free
 
     if output.suffix.lower() != ".tsr":
         try:
             check_outputs([output], force=True)
         except InputError as error:
             raise InputError(str(error).replace("expected one of ", "expected .tsr, or one of ")) from None
-    elif not output.parent.is_dir():
-        raise InputError(f"the folder of {output} does not exist")
+    else:
+        check_free(output, force=True)
     if output.exists() and not output.is_file():
         raise InputError(f"{output} is no regular file")
 

@@ -20,6 +20,7 @@ from tessera.build.streamed import Streamed
 from tessera.commands.peaks import Peaks, memory_facts
 from tessera.commands.summary import describe, summary
 from tessera.errors import InputError
+from tessera.files import check_free
 from tessera.machine.quantities import Finite
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.printing import echo, end
@@ -285,8 +286,7 @@ def run(make: Make, output: Path, as_json: bool, means: Means | None = None) -> 
     started = time.perf_counter()
     ranks = of_launcher()
     try:
-        if not output.parent.is_dir():
-            raise InputError(f"the folder of {output} does not exist")
+        check_free(output, force=True)
         peaks = Peaks()
         with progress(quiet=as_json) as show:
 

@@ -13,7 +13,7 @@ from tessera.build.dna.helix import read_field
 from tessera.build.nucleosome.assemble import build_nucleosome
 from tessera.build.nucleosome.template import read_template
 from tessera.errors import InputError
-from tessera.files import write_text
+from tessera.files import check_free, write_text
 from tessera.printing import printable
 from tessera.system import write
 
@@ -34,8 +34,7 @@ def charges_of(
     """Writes this many charges in place of the core of a nucleosome, and returns them. What the structure lacks is
     built first, but for a system file. Raises `InputError`."""
     require_apbs()
-    if not output.parent.is_dir():
-        raise InputError(f"the folder of {output} does not exist")
+    check_free(output, force=True)
     core = _core(structure, with_tails, toppar, seed, report)
     made = make_charges(core, salt, count, memory, seed, report)
     words = (structure.name, *(file.name for file in toppar))

@@ -69,20 +69,6 @@ def spheres_of(atoms: FloatArray) -> FloatArray:
     return np.asarray((middle / count[:, None])[count >= _FEWEST])
 
 
-def fewer_charges(charges: FloatArray, most: int) -> FloatArray:
-    """Returns at most this many charges (m,4) in place of others (n,4): those of one sign in one cube of a lattice are
-    one, in their middle. The sum stays."""
-    spacing, found = 1.0, charges
-    while len(found) > most:
-        cubes = np.column_stack([np.floor(charges[:, :3] / spacing), np.sign(charges[:, 3])])
-        _, cube = np.unique(cubes, axis=0, return_inverse=True)
-        size = np.bincount(cube.reshape(-1), np.abs(charges[:, 3]))
-        sums = [np.bincount(cube.reshape(-1), charges[:, axis] * np.abs(charges[:, 3])) / size for axis in range(3)]
-        found = np.column_stack([*sums, np.bincount(cube.reshape(-1), charges[:, 3])])
-        spacing += 0.25
-    return found
-
-
 def read_charges(path: Path) -> FloatArray:
     """Reads charges (m,4): a CSV file with the columns x, y, z, charge, in Å and e; lines that begin with # are
     comments. Raises `InputError` that names the line."""
