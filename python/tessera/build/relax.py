@@ -8,6 +8,7 @@ stiffer bonds and angles: these decide what is left where bases allow no way wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,24 +125,24 @@ def check_closed(
     system: System,
     before: FloatArray,
     after: FloatArray,
-    names: list[str],
+    name: Callable[[int], str],
     hint: str,
     is_judged: NDArray[np.bool_] | None = None,
 ) -> list[str]:
-    """Returns notes on what is strained, of all bonds and angles or of those with an atom that is judged (n,). Raises
+    """Returns notes on what is strained, by the names of atoms, of all bonds and angles or of those with an atom that is judged (n,). Raises
     `InputError` with a hint that names what can't be closed: bonds or angles are far from equilibrium, or an atom is
     inside out."""
     for atom in inverted(system, before, after)[:1]:
-        raise InputError(f"{names[atom]} came out inside out: {hint}")
+        raise InputError(f"{name(int(atom))} came out inside out: {hint}")
     strain = strain_of(system, after, is_judged)
     if strain.bond > _WORST_BONDS:
-        which = " and ".join(names[atom] for atom in strain.bond_atoms)
+        which = " and ".join(name(int(atom)) for atom in strain.bond_atoms)
         raise InputError(f"the bond of {which} is {strain.bond:.0f} % off its length: {hint}")
     if strain.angle > _WORST_ANGLES:
-        which = ", ".join(names[atom] for atom in strain.angle_atoms)
+        which = ", ".join(name(int(atom)) for atom in strain.angle_atoms)
         raise InputError(f"the angle of {which} is {strain.angle:.0f}° off: {hint}")
     notes = [f"bonds are within {strain.bond:.1f} % and angles within {strain.angle:.1f}° of equilibrium"]
     if strain.bond > WITHIN_BONDS or strain.angle > WITHIN_ANGLES:
         atoms = strain.bond_atoms if strain.bond > WITHIN_BONDS else strain.angle_atoms
-        notes.append(f"most strained: {', '.join(names[atom] for atom in atoms)}; `tessera minimize` lowers it")
+        notes.append(f"most strained: {', '.join(name(int(atom)) for atom in atoms)}; `tessera minimize` lowers it")
     return notes

@@ -41,6 +41,12 @@ class Cutter:
     def _of_atoms(self, name: str, instances: IdArray) -> NDArray[Any]:
         return self.spread([np.asarray(getattr(template, name)) for template in self._system.templates], instances)
 
+    def name_of(self, atom: int) -> str:
+        """Returns the name of an atom, from its id."""
+        instance = int(np.searchsorted(self.first, atom, side="right")) - 1
+        names = self._system.templates[int(self.template[instance])].atom_name
+        return str(names[atom - int(self.first[instance])])
+
     def atoms_of(self, instances: IdArray) -> IdArray:
         """Returns the ids of the atoms of instances."""
         size = self.size[instances]
@@ -50,14 +56,22 @@ class Cutter:
         """Returns the residue, counted over the whole system, of each of the atoms of instances."""
         return np.repeat(self.first_residue[instances], self.size[instances]) + self._of_atoms("residue", instances)
 
-    def part(self, instances: IdArray, is_kept: NDArray[np.bool_], position: FloatArray) -> System:
+    def part(
+        self,
+        instances: IdArray,
+        is_kept: NDArray[np.bool_],
+        position: FloatArray,
+        is_moving: NDArray[np.bool_] | None = None,
+    ) -> System:
         """Returns a system without a box and without charges of those atoms of instances that are kept.
 
         `is_kept` is a value for each of `atoms_of(instances)`, of whole hydrogen groups; `position` (n,3) Å are the
-        places of those that are kept.
+        places of those that are kept. Terms without an atom that is moving (n,) are left out, if that is given.
         """
         kept = _Kept(self.atoms_of(instances)[is_kept])
         terms, exclusions = self._terms(instances, kept)
+        if is_moving is not None:
+            terms = {kind: own.chosen(is_moving[own.atoms].any(axis=1)) for kind, own in terms.items()}
         _, residue = np.unique(self.residues_of(instances)[is_kept], return_inverse=True)
         keys = np.repeat(self.first[instances], self.size[instances]) + self._of_atoms("group", instances)
         whole = _template(

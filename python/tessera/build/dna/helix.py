@@ -57,5 +57,5 @@ def build_helix(
     report("closing sugars and phosphates")
     before = system.positions()
     after = relaxed(system, np.array([is_held(name) for name in psf.name.astype(str).tolist()]))
-    system.notes += check_closed(system, before, after, labels_of(psf), BENT)
+    system.notes += check_closed(system, before, after, labels_of(psf).__getitem__, BENT)
     return with_positions(system, after)

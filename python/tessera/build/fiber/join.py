@@ -18,7 +18,10 @@ from tessera.build.dna.rods import Rod, rod
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import ForceField, Nucleotides
 from tessera.build.fiber.kinds import fiber_system
-from tessera.build.fiber.places import Backbones, placed_strand
+from tessera.build.fiber.letters import Letters, settled_letters
+from tessera.build.fiber.places import Backbones, StrandPlaces, placed_strand
+from tessera.build.fiber.poses import posed
+from tessera.build.fiber.processes import workers
 from tessera.build.fiber.settle import FiberResidues, Settler, Strands
 from tessera.build.fiber.table import Nucleosomes
 from tessera.build.nucleosome.ready import ready
@@ -26,7 +29,7 @@ from tessera.build.nucleosome.template import Template
 from tessera.build.nucleosome.wrapped import Wrapped
 from tessera.errors import InputError
 from tessera.system import System
-from tessera.system.model import FloatArray
+from tessera.system.model import FloatArray, IdArray
 from tessera.system.vacuum import with_positions
 
 _STRETCHED = 0.1  # of the rise between pairs, by which sugars and phosphates still close
@@ -43,8 +46,11 @@ class Fiber:
 
     def dyads(self, each: int) -> list[int]:
         """Returns the pairs at the dyads of nucleosomes of so many pairs, between those at both ends of the DNA."""
-        begins = np.cumsum([0, *(each + len(linker.pairs) for linker in self.linkers)])
-        return [0, *(begins + each // 2).tolist(), len(self.wrapped.sequence)]
+        return [0, *(self.begins(each) + each // 2).tolist(), len(self.wrapped.sequence)]
+
+    def begins(self, each: int) -> IdArray:
+        """Returns the first pairs (n) of nucleosomes of so many pairs."""
+        return np.cumsum([0, *(each + len(linker.pairs) for linker in self.linkers)])
 
     def notes(self) -> list[str]:
         """Returns what a user wants to know of the linkers."""
@@ -80,14 +86,19 @@ def build_fiber(
     settled = ready(template, field, nucleotides, report)
     report("laying linkers")
     fiber = joined(settled, table)
+    letters = settled_letters(settled, field, nucleotides, count, report)
     report("placing bases")
     system = fiber_system(settled.proteins, nucleotides, sequence, count, source, [*settled.notes, *fiber.notes()])
-    position, right = _placed(settled, fiber, nucleotides, sequence)
+    position, right, turned = _placed(settled, fiber, letters, nucleotides, sequence)
+    if turned:
+        system.notes.append(f"{turned:,} tail(s) of proteins were turned away from linkers and other nucleosomes")
     is_new = np.array([letter != own for letter, own in zip(sequence, fiber.wrapped.sequence)])
-    strands = Strands(sequence, is_new, fiber.dyads(each))
+    is_linker = np.array([own == _NO_BASE for own in fiber.wrapped.sequence])
+    strands = Strands(sequence, is_new, is_linker, fiber.dyads(each), fiber.wrapped.course.pairs.origin)
     residues = FiberResidues(settled.proteins, nucleotides, sequence, count)
-    system.notes += Settler(system, position, right, strands, residues, nucleotides).settle(report)
-    return with_positions(system, position)
+    settler = Settler(system, position, right, strands, residues, nucleotides)
+    system.notes += settler.settle(report)
+    return with_positions(system, settler.position)
 
 
 def joined(template: Template, table: Nucleosomes) -> Fiber:
@@ -95,28 +106,55 @@ def joined(template: Template, table: Nucleosomes) -> Fiber:
     table."""
     moves = [template.shift_to(table.frames[at]) for at in range(len(table.frames))]
     placed = [template.wrapped.moved(move) for move in moves]
-    linkers = []
-    for at, n in enumerate(table.linkers):
-        before, after = (placed[at + step].course.pairs for step in (0, 1))
-        found = rod(before[-1], after[0], n)
-        check_linker(found, n, f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
-        linkers.append(found)
+
+    def laid(at: int) -> Rod:
+        found = rod(placed[at].course.pairs[-1], placed[at + 1].course.pairs[0], table.linkers[at])
+        check_linker(found, table.linkers[at], f"{table.file}, lines {table.lines[at]} and {table.lines[at + 1]}")
+        return found
+
+    with workers(laid, len(table.linkers)) as laid_linkers:
+        linkers = list(laid_linkers(range(len(table.linkers))))
     return Fiber(moves, _dna(placed, linkers), linkers)
 
 
-def _placed(template: Template, fiber: Fiber, nucleotides: Nucleotides, sequence: str) -> tuple[FloatArray, FloatArray]:
-    """Returns where all atoms are and where they have the right handedness, (n,3) Å: proteins, then both strands."""
+def _placed(
+    template: Template, fiber: Fiber, letters: Letters, nucleotides: Nucleotides, sequence: str
+) -> tuple[FloatArray, FloatArray, int]:
+    """Returns where all atoms are and where they have the right handedness, (n,3) Å, proteins, then both strands; and
+    how many tails were turned."""
     proteins, wrapped = template.proteins, fiber.wrapped
     first, second = bases_of(wrapped.course.pairs, wrapped.course.parameters)
     strands = [
-        placed_strand(nucleotides, letters, frames, Backbones.of(backbones))
-        for letters, frames, backbones in zip(
-            (sequence, complement(sequence)), (first, second[::-1]), wrapped.backbones
+        placed_strand(nucleotides, text, frames, Backbones.of(backbones))
+        for text, frames, backbones in zip(
+            (sequence, complement(sequence)), (first, second[::-1]), _worn(fiber, letters, sequence)
         )
     ]
-    position = [move.placed(proteins.position) for move in fiber.moves] + [strand.position for strand in strands]
+    is_linker = np.array([own == _NO_BASE for own in wrapped.sequence])
+    linkers = [strand.position[strand.of(is_in)] for strand, is_in in zip(strands, (is_linker, is_linker[::-1]))]
+    dna = _beside(template, strands, fiber.moves[0])
+    placed, turned = posed(proteins, dna, fiber.moves, np.concatenate(linkers))
+    position = [placed.reshape(-1, 3), *(strand.position for strand in strands)]
     right = [proteins.alone] * len(fiber.moves) + [strand.alone for strand in strands]
-    return np.concatenate(position), np.concatenate(right)
+    return np.concatenate(position), np.concatenate(right), turned
+
+
+def _beside(template: Template, strands: list[StrandPlaces], move: Frames) -> FloatArray:
+    """Returns the atoms (k,3) Å of the DNA of the first nucleosome, beside the template's proteins."""
+    each = len(template.wrapped.sequence)
+    rows = np.arange(len(strands[0].first))
+    inside = [strand.position[strand.of(own)] for strand, own in zip(strands, (rows < each, rows[::-1] < each))]
+    return (np.concatenate(inside) - move.origin) @ move.rotation
+
+
+def _worn(fiber: Fiber, letters: Letters, sequence: str) -> tuple[list[Places], list[Places]]:
+    """Returns sugars and phosphates of both strands from end to end, by the letters of the sequence."""
+    n, each = len(sequence), len(letters.sequences[0])
+    first, second = (list(backbones) for backbones in fiber.wrapped.backbones)
+    for begin in fiber.begins(each).tolist():
+        own = letters.worn(sequence[begin : begin + each])
+        first[begin : begin + each], second[n - begin - each : n - begin] = own
+    return first, second
 
 
 def check_linker(linker: Rod, n: int, where: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tessera.build.charmm.places import Places
 from tessera.build.dna.frames import Frames
@@ -20,6 +21,10 @@ class StrandPlaces:
     position: FloatArray
     alone: FloatArray
     first: IdArray
+
+    def of(self, is_chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tells which atoms (n,) are those of nucleotides that are chosen."""
+        return np.repeat(is_chosen, np.diff(self.first, append=len(self.position)))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tessera.build.charmm.topology import Residue
 from tessera.build.dna.helix import SEGMENTS
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import Nucleotides, is_held
+from tessera.build.fiber.processes import shared, workers
 from tessera.build.nucleosome.settle import InChains, settled
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
@@ -27,7 +28,10 @@ from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 from tessera.system.part import Cutter
 
-_REACH = 9.0  # Å: what is nearer to an atom that moves is in its window
+_REACH = 8.0  # Å: what is nearer to an atom that moves is in its window
+#: Å between the axes of windows without a residue in both: DNA has a radius of 13 Å, and residues that are within reach
+#: of it end 12 Å further. Every fifth pair is looked at.
+_APART, _EVERY = 2 * (13 + _REACH + 12) + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
 _BACKBONE = (*BACKBONE, "HN", "HA", "OT1", "OT2")
 _HINT = "linkers and nucleosomes leave no room there: move the nucleosomes, or give linkers another length"
@@ -35,12 +39,42 @@ _HINT = "linkers and nucleosomes leave no room there: move the nucleosomes, or g
 
 @dataclass(frozen=True)
 class Strands:
-    """The sequence, and of each pair whether its bases are others than the template's; the pairs (windows + 1,) at
-    which windows begin and end."""
+    """The sequence; of each pair whether its bases are others than the template's, and whether it is in a linker; the
+    pairs (windows + 1,) at which windows begin and end; where pairs are, (n,3) Å."""
 
     sequence: str
     is_new: NDArray[np.bool_]
+    is_linker: NDArray[np.bool_]
     cuts: list[int]
+    axis: FloatArray
+
+    def turns(self) -> list[list[int]]:
+        """Returns the windows in groups, of which each holds windows that are too far apart to move the same residue or
+        to see what another one moves."""
+        window = np.repeat(np.arange(len(self.cuts) - 1), np.diff(self.cuts))
+        seen = np.arange(0, len(window), _EVERY)
+        pairs = window[seen][cKDTree(self.axis[seen]).query_pairs(_APART, output_type="ndarray").reshape(-1, 2)]
+        beside: list[set[int]] = [set() for _ in self.cuts[1:]]
+        for one, other in np.unique(pairs, axis=0).tolist():
+            beside[one].add(other)
+            beside[other].add(one)
+        groups: list[list[int]] = []
+        for at, others in enumerate(beside):
+            group = next((group for group in groups if not others & set(group)), None)
+            if group is None:
+                groups.append([at])
+            else:
+                group.append(at)
+        return groups
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """The greatest strains of a window, % and degrees, and the residues of proteins that have moved."""
+
+    bond: float
+    angle: float
+    moved: set[int]
 
 
 class FiberResidues:
@@ -82,14 +116,13 @@ class FiberResidues:
 
 
 class Settler:
-    """Lets a fibre settle whose atoms are at `position` (n,3) Å, which it changes; `right` (n,3) has places of the
-    right handedness."""
+    """Lets a fibre settle whose atoms begin at `position` (n,3) Å; `right` (n,3) has places of the right handedness."""
 
     def __init__(
         self, system: System, position: FloatArray, right: FloatArray, strands: Strands, residues: FiberResidues,
         nucleotides: Nucleotides,
     ) -> None:  # fmt: skip
-        self._system, self._position, self._right = system, position, right
+        self._system, self.position, self._right = system, shared(position), right
         self._strands, self._residues, self._table = strands, residues, nucleotides.field.parameters
         self._cutter = Cutter(system)
         self._first_unit = len(self._cutter.template) - 2 * len(strands.sequence)
@@ -98,8 +131,9 @@ class Settler:
         self._is_side = self._named(lambda kind, name: kind not in units and name not in _BACKBONE)
         self._is_heavy = self._named(lambda _, name: is_heavy(name))
         self._centre, self._radius = self._spheres()
-        self._moved: set[int] = set()
-        self._bond = self._angle = 0.0
+        self._is_linker = np.concatenate(
+            [np.zeros(residues.first_nucleotide, bool), strands.is_linker, strands.is_linker[::-1]]
+        )
 
     def _named(self, is_so: Callable[[int, str], bool]) -> list[NDArray[np.bool_]]:
         """Tells which atoms of each template are so, by its row and their names."""
@@ -111,21 +145,28 @@ class Settler:
     def _spheres(self) -> tuple[FloatArray, FloatArray]:
         """Returns spheres about the instances: centres (·,3) and radii (·,) Å."""
         first = self._cutter.first
-        low, high = (ufunc.reduceat(self._position, first, axis=0) for ufunc in (np.minimum, np.maximum))
+        low, high = (ufunc.reduceat(self.position, first, axis=0) for ufunc in (np.minimum, np.maximum))
         return (low + high) / 2, np.linalg.norm(high - low, axis=1) / 2
 
     def settle(self, report: Callable[[str], None] = lambda _: None) -> list[str]:
         """Lets all windows settle, and returns notes. Raises `InputError` that names what can't be closed."""
-        cuts = self._strands.cuts
-        for window in range(len(cuts) - 1):
-            report(f"closing chains: window {window + 1:,} of {len(cuts) - 1:,}")
-            self._settle(cuts[window], cuts[window + 1])
-        notes = [f"bonds are within {self._bond:.1f} % and angles within {self._angle:.1f}° of equilibrium"]
-        if self._moved:
-            notes.append(f"{len(self._moved):,} residue(s) of proteins left the DNA no room and were moved")
+        count, done = len(self._strands.cuts) - 1, 0
+        moved: set[int] = set()
+        bond = angle = 0.0
+        with workers(self._settle, count) as settled_windows:
+            for group in self._strands.turns():
+                for found in settled_windows(group):
+                    done += 1
+                    report(f"closing chains: window {done:,} of {count:,}")
+                    bond, angle = max(bond, found.bond), max(angle, found.angle)
+                    moved |= found.moved
+        notes = [f"bonds are within {bond:.1f} % and angles within {angle:.1f}° of equilibrium"]
+        if moved:
+            notes.append(f"{len(moved):,} residue(s) of proteins left the DNA no room and were moved")
         return notes
 
-    def _settle(self, low: int, high: int) -> None:
+    def _settle(self, window: int) -> _Settled:
+        low, high = self._strands.cuts[window : window + 2]
         cutter, n = self._cutter, len(self._strands.sequence)
         pairs = np.arange(low, high)
         own = self._first_unit + np.concatenate([pairs, n + np.sort(n - 1 - pairs)])
@@ -133,10 +174,10 @@ class Settler:
         is_new_unit[own] = np.concatenate([self._strands.is_new[low:high], self._strands.is_new[low:high][::-1]])
         is_own_unit = np.zeros(len(cutter.template), bool)
         is_own_unit[own] = True
-        moving = cKDTree(self._position[cutter.atoms_of(own)])
+        moving = cKDTree(self.position[cutter.atoms_of(own)])
         near = self._near(moving, own)
         atoms = cutter.atoms_of(near)
-        distance, _ = moving.query(self._position[atoms], distance_upper_bound=_REACH)
+        distance, _ = moving.query(self.position[atoms], distance_upper_bound=_REACH)
         residue = cutter.residues_of(near)
         is_kept = np.isin(residue, np.unique(residue[np.isfinite(distance)]))
         atoms, residue = atoms[is_kept], residue[is_kept]
@@ -146,7 +187,7 @@ class Settler:
 
         is_own = np.repeat(is_own_unit[near], cutter.size[near])[is_kept]
         is_fresh = np.repeat(is_new_unit[near], cutter.size[near])[is_kept] & spread(self._is_base)
-        position = self._position[atoms]
+        position = self.position[atoms]
         is_side, is_heavy_atom = spread(self._is_side), spread(self._is_heavy)
         crowding = is_side & is_heavy_atom
         close, _ = cKDTree(position[is_fresh]).query(position[crowding], distance_upper_bound=_NEAR)
@@ -156,15 +197,17 @@ class Settler:
         middle = position.mean(axis=0)
         part = cutter.part(near, is_kept, position - middle)
         right = self._right[atoms]
-        after, stayed = settled(part, self._residues, residue, self._table, right, is_fixed, is_protein, is_own)
-        names = np.concatenate([own.atom_name for own in part.templates]).tolist()
-        labels = [f"{name} of {self._residues.label(number)}" for name, number in zip(names, residue.tolist())]
+        begin = is_crowded | self._is_linker[residue]
+        after, stayed = settled(part, self._residues, residue, self._table, right, is_fixed, is_protein, is_own, begin)
+
+        def label(atom: int) -> str:
+            return f"{cutter.name_of(int(atoms[atom]))} of {self._residues.label(int(residue[atom]))}"
+
         is_judged = is_own | ~stayed
-        check_closed(part, right, after, labels, _HINT, is_judged)
+        check_closed(part, right, after, label, _HINT, is_judged)
         strain = strain_of(part, after, is_judged)
-        self._bond, self._angle = max(self._bond, strain.bond), max(self._angle, strain.angle)
-        self._moved |= set(residue[~stayed & is_protein].tolist())
-        self._position[atoms[~stayed]] = after[~stayed] + middle
+        self.position[atoms[~stayed]] = after[~stayed] + middle
+        return _Settled(strain.bond, strain.angle, set(residue[~stayed & is_protein].tolist()))
 
     def _near(self, moving: cKDTree, own: IdArray) -> IdArray:
         """Returns the instances of which atoms may be within reach of those that move, in rising order."""

@@ -89,7 +89,7 @@ def assembled(
     if is_moved.any():
         count = len(np.unique(residue[is_moved]))
         system.notes.append(f"{count} residue(s) of the structure left no room for hydrogens and were moved")
-    system.notes += check_closed(system, right, after, labels_of(psf), _HINT, ~stayed | is_dna)
+    system.notes += check_closed(system, right, after, labels_of(psf).__getitem__, _HINT, ~stayed | is_dna)
     return with_positions(system, after)
 
 

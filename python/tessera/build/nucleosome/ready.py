@@ -13,6 +13,7 @@ from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import ForceField, Nucleotides, is_backbone
 from tessera.build.nucleosome.assemble import build_nucleosome
 from tessera.build.nucleosome.template import Template
+from tessera.build.nucleosome.wrapped import Wrapped
 from tessera.system.model import FloatArray
 
 
@@ -30,9 +31,21 @@ def ready(
     proteins, wrapped = template.proteins, template.wrapped
     n = len(proteins.position)
     settled = replace(proteins, position=places[:n], is_built=np.zeros(n, bool))
+    backbones = backbones_of(wrapped, wrapped.sequence, places[n:], nucleotides)
+    return replace(
+        template, proteins=settled, wrapped=replace(wrapped, backbones=backbones), notes=notes
+    )
+
+
+def backbones_of(
+    wrapped: Wrapped, sequence: str, places: FloatArray, nucleotides: Nucleotides
+) -> tuple[list[Places], list[Places]]:
+    """Returns sugars and phosphates of both strands in the frames of their bases, from the places (n,3) Å of all atoms
+    of DNA with a sequence."""
     first, second = bases_of(wrapped.course.pairs, wrapped.course.parameters)
     backbones: list[list[Places]] = []
-    for letters, frames in ((wrapped.sequence, first), (complement(wrapped.sequence), second[::-1])):
+    n = 0
+    for letters, frames in ((sequence, first), (complement(sequence), second[::-1])):
         strand: list[Places] = []
         for row, residue in enumerate(nucleotides.residues(letters)):
             names = list(residue.atoms)
@@ -40,9 +53,7 @@ def ready(
             strand.append({name: place for name, place in zip(names, local) if is_backbone(name)})
             n += len(names)
         backbones.append(strand)
-    return replace(
-        template, proteins=settled, wrapped=replace(wrapped, backbones=(backbones[0], backbones[1])), notes=notes
-    )
+    return backbones[0], backbones[1]
 
 
 def _of_file(template: Template, nucleotides: Nucleotides) -> FloatArray | None:

@@ -22,11 +22,14 @@ from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 from tessera.system.part import Cutter
-from tessera.system.vacuum import with_positions
 
-_ROUNDS, _MOVES = 6, 150  # of a minimisation; strains are those at its end long before its forces are
+_ROUNDS = 6
+#: of a minimisation, whose strains are those at its end long before its forces are: of the first round, of the first
+#: where most of it has settled before, and of one that follows, in which what is still strained moves with few others
+_MOVES_OF_ALL, _MOVES_OF_STRAINED, _MOVES = 150, 40, 60
 #: Å from a strained residue: what moves after the first round, and what is there beside that
-_AROUND, _BESIDE = 5.0, 9.0
+_AROUND, _BESIDE = 4.0, 7.0
+_BESIDE_STRAINED = 3.0  # Å from what moves in the first round
 #: Å between atoms of residues that are in each other's way: in the first round, and more in each that follows
 _TOUCH, _FURTHER = 2.0, 0.5
 
@@ -59,14 +62,21 @@ def settled(
     is_fixed: NDArray[np.bool_],
     may_move: NDArray[np.bool_],
     is_judged: NDArray[np.bool_],
+    begin: NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Returns where the atoms of a system are (n,3) Å when none of the bonds and angles that are judged, or of atoms
     that moved, is strained, and which atoms stayed. Those that are fixed and may move are let go where they must be.
-    `residue` (n,) has the number of the residue of each atom, and `right` places (n,3) of the right handedness."""
+    `residue` (n,) has the number of the residue of each atom, and `right` places (n,3) of the right handedness. At
+    first, what is around atoms with which to `begin` (n,) moves, or around what is strained; without these, all."""
     position = system.positions()
-    around = np.ones(len(position), bool)
+    around, moves = np.ones(len(position), bool), _MOVES_OF_ALL
+    if begin is not None:
+        found = np.union1d(inverted(system, right, position), strained(system, position, is_judged | ~is_fixed))
+        around = _within(position, begin | np.isin(residue, residue[found]), _BESIDE_STRAINED)
+        moves = _MOVES_OF_STRAINED
     for turn in range(_ROUNDS):
-        position = _relaxed_part(system, position, residue, is_fixed, around)
+        position = _relaxed_part(system, position, residue, is_fixed, around, moves)
+        moves = _MOVES
         turned = inverted(system, right, position)
         found = np.union1d(turned, strained(system, position, is_judged | ~is_fixed))
         near = cKDTree(position).query_ball_point(position[found], _TOUCH + _FURTHER * turn)
@@ -81,18 +91,21 @@ def settled(
 
 
 def _relaxed_part(
-    system: System, position: FloatArray, residue: IdArray, is_fixed: NDArray[np.bool_], around: NDArray[np.bool_]
+    system: System,
+    position: FloatArray,
+    residue: IdArray,
+    is_fixed: NDArray[np.bool_],
+    around: NDArray[np.bool_],
+    moves: int,
 ) -> FloatArray:
     """Returns places (n,3) Å after those of the atoms around that are not fixed have moved, of which the rest of the
     system is left out as far as it can."""
     is_moving = around & ~is_fixed
-    if around.all():
-        return relaxed(with_positions(system, position), is_fixed, _MOVES)
     is_kept = np.isin(residue, np.unique(residue[_within(position, is_moving, _BESIDE)]))
     cutter = Cutter(system)
     middle = position[is_kept].mean(axis=0)
-    part = cutter.part(np.arange(len(cutter.template)), is_kept, position[is_kept] - middle)
-    found = relaxed(part, ~is_moving[is_kept], _MOVES) + middle
+    part = cutter.part(np.arange(len(cutter.template)), is_kept, position[is_kept] - middle, is_moving[is_kept])
+    found = relaxed(part, ~is_moving[is_kept], moves) + middle
     places = position.copy()
     places[is_moving] = found[is_moving[is_kept]]
     return places

@@ -1,0 +1,245 @@
+"""Turns tails of histones out of each other's way, and out of the way of linkers, before any of these settle.
+
+A template has each tail in one pose, and at many frames some reach into other nucleosomes or linkers. Other poses are
+made once: some of the tail's φ and ψ turn by random angles, and a pose is kept if it has room beside its own
+nucleosome. In the order of the nucleosomes, a tail that meets something takes the first pose that has room there, or
+the one that meets least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from tessera.build.dna.frames import Frames
+from tessera.build.nucleosome.settle import residues_of
+from tessera.build.protein.model import Proteins
+from tessera.build.protein.residues import is_heavy
+from tessera.system.model import FloatArray, IdArray
+
+_LONGEST = 40  # residues: the tails of H3
+_NEIGHBOURS, _AROUND, _ALONG = 6, 10.0, 4  # Cα's this near, Å, and not this near along a chain: more are not at a tail
+_GLOBULAR = 3  # residues in a row that have more
+_POSES, _TRIES = 60, 800
+_TURNED, _SPREAD = 0.3, 50.0  # of residues beyond a hinge, and degrees
+_ROOM = 3.0  # Å between heavy atoms of a tail and others
+_OWN_ROOM = 1.6  # Å between any atoms of a pose and of its nucleosome: no less than in hydrogen bonds
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """A rotation about the bond from one atom to another, which moves atoms (m,)."""
+
+    one: int
+    other: int
+    moved: IdArray
+
+    def behind(self, first: int) -> _Turn:
+        """Returns the turn with rows of atoms from the first of a tail on."""
+        return _Turn(self.one - first, self.other - first, self.moved - first)
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """The atoms of a tail, from row to row of the template's proteins, and its poses (k,m,3) Å, the template's first."""
+
+    atoms: slice
+    heavy: NDArray[np.bool_]
+    poses: FloatArray
+
+
+def posed(
+    proteins: Proteins, dna: FloatArray, moves: list[Frames], linkers: FloatArray, seed: int = 0
+) -> tuple[FloatArray, int]:
+    """Returns the proteins (n,m,3) Å of nucleosomes where a template has been moved to, after its tails have been turned
+    out of the way, and how many were. `dna` (k,3) Å are the atoms of DNA beside the template's proteins, and `linkers`
+    those of all linkers."""
+    position = np.stack([move.placed(proteins.position) for move in moves])
+    tails = _tails(proteins, dna, np.random.default_rng(seed))
+    if len(moves) < 2 or not tails:
+        return position, 0
+    turned = 0
+    neighbours = _Neighbours(proteins, dna, tails, moves, linkers, position)
+    for at in range(len(moves)):
+        around = neighbours.around(at)
+        for tail in tails:
+            pose = neighbours.best(at, tail, around)
+            if pose:
+                position[at, tail.atoms] = moves[at].placed(tail.poses[pose])
+                turned += 1
+    return position, turned
+
+
+class _Neighbours:
+    """What tails may meet: other nucleosomes without their tails, tails where they are at present, and linkers."""
+
+    def __init__(
+        self, proteins: Proteins, dna: FloatArray, tails: list[_Tail], moves: list[Frames], linkers: FloatArray,
+        position: FloatArray,
+    ) -> None:  # fmt: skip
+        self._moves, self._position, self._tails = moves, position, tails
+        names = [name for chain in proteins.chains for residue in chain.residues for name in residue.atoms]
+        is_heavy_atom = np.array([is_heavy(name) for name in names])
+        self._of_tails = np.zeros(len(names), bool)
+        for tail in tails:
+            self._of_tails[tail.atoms] = True
+        core = np.concatenate([proteins.position[is_heavy_atom & ~self._of_tails], dna])
+        self._of_tails &= is_heavy_atom
+        self._core, self._linkers = cKDTree(core), cKDTree(linkers.reshape(-1, 3))
+        self._middle = core.mean(axis=0)
+        self._radius = float(np.linalg.norm(core - self._middle, axis=1).max())
+        self._reach = float(np.linalg.norm(proteins.position - self._middle, axis=1).max())
+        self._reach = max([self._reach, *(_far(tail, self._middle) for tail in tails)])
+        self._middles = np.stack([move.placed(self._middle[None])[0] for move in moves])
+        self._near = cKDTree(self._middles).query_ball_point(self._middles, 2 * self._reach + _ROOM)
+
+    def around(self, at: int) -> cKDTree:
+        """Returns the tails of other nucleosomes around one."""
+        others = [self._position[other][self._of_tails] for other in self._near[at] if other != at]
+        return cKDTree(np.concatenate([np.zeros((0, 3)), *others]))
+
+    def best(self, at: int, tail: _Tail, around: cKDTree) -> int:
+        """Returns which pose of a tail of a nucleosome meets least, the first of equal ones."""
+        if not self._meetings(at, tail, tail.poses[:1], around)[0]:
+            return 0
+        return int(self._meetings(at, tail, tail.poses, around).argmin())
+
+    def _meetings(self, at: int, tail: _Tail, poses: FloatArray, around: cKDTree) -> IdArray:
+        """Returns how many heavy atoms of poses (k,m,3) Å of the template's tail have no room (k,)."""
+        move = self._moves[at]
+        places = move.placed(poses[:, tail.heavy].reshape(-1, 3))
+        centre = places.mean(axis=0)
+        radius = np.linalg.norm(places - centre, axis=1).max()
+        own = self._of_tails.copy()
+        own[tail.atoms] = False
+        is_met = self._meets(self._linkers, places) | self._meets(around, places)
+        is_met |= self._meets(cKDTree(self._position[at][own]), places)
+        for other in self._near[at]:
+            if other != at and np.linalg.norm(self._middles[other] - centre) < radius + self._radius + _ROOM:
+                back = self._moves[other]
+                is_met |= self._meets(self._core, (places - back.origin) @ back.rotation)
+        return np.asarray(is_met.reshape(len(poses), -1).sum(axis=1))
+
+    def _meets(self, tree: cKDTree, places: FloatArray) -> NDArray[np.bool_]:
+        if not tree.n:
+            return np.zeros(len(places), bool)
+        return np.isfinite(tree.query(places, distance_upper_bound=_ROOM)[0])
+
+
+def _far(tail: _Tail, middle: FloatArray) -> float:
+    return float(np.linalg.norm(tail.poses - middle, axis=-1).max())
+
+
+def _tails(proteins: Proteins, dna: FloatArray, random: np.random.Generator) -> list[_Tail]:
+    """Returns the tails at both ends of chains, each with its poses."""
+    residue = residues_of(proteins.chains)
+    names = np.array([name for chain in proteins.chains for residue in chain.residues for name in residue.atoms])
+    heavy = np.array([is_heavy(name) for name in names.tolist()])
+    alpha = np.flatnonzero(names == "CA")
+    if len(alpha) != residue.max() + 1:
+        return []
+    is_globular = _globular(proteins, alpha)
+    first = 0
+    found = []
+    for chain in proteins.chains:
+        n = len(chain.residues)
+        rows = np.arange(first, first + n)
+        first += n
+        for onwards in (rows, rows[::-1]):
+            length = _length(is_globular[onwards])
+            if length < 2:
+                continue
+            own = onwards[:length]
+            atoms = np.flatnonzero((residue >= own.min()) & (residue <= own.max()))
+            turns = list(_turns(own, residue, names))
+            others = np.delete(np.arange(len(names)), atoms)
+            poses = _poses(proteins.position, atoms, turns, residue, np.concatenate([proteins.position[others], dna]), random)
+            found.append(_Tail(slice(int(atoms[0]), int(atoms[-1]) + 1), heavy[atoms], poses))
+    return found
+
+
+def _globular(proteins: Proteins, alpha: IdArray) -> NDArray[np.bool_]:
+    """Tells which residues are in the globular part, by the Cα's around theirs."""
+    place = proteins.position[alpha]
+    chain = np.repeat(np.arange(len(proteins.chains)), [len(chain.residues) for chain in proteins.chains])
+    one, other = cKDTree(place).query_pairs(_AROUND, output_type="ndarray").reshape(-1, 2).T
+    counts = (chain[one] != chain[other]) | (np.abs(one - other) > _ALONG)
+    return np.bincount(np.concatenate([one[counts], other[counts]]), minlength=len(alpha)) > _NEIGHBOURS
+
+
+def _length(is_globular: NDArray[np.bool_]) -> int:
+    """Returns how many residues from an end are before several in a row that are globular."""
+    several = np.convolve(is_globular, np.ones(_GLOBULAR, int), "valid") == _GLOBULAR
+    return min(int(several.argmax()) if several.any() else 0, _LONGEST)
+
+
+def _turns(own: IdArray, residue: IdArray, names: NDArray[np.str_]) -> Iterator[list[_Turn]]:
+    """Yields the turns about φ and ψ of each residue of a tail, from its end on."""
+    is_first = len(own) < 2 or own[0] < own[1]
+    beyond = np.zeros(0, np.int64)
+    for number in own.tolist():
+        atoms = np.flatnonzero(residue == number)
+        row = {name: int(atom) for name, atom in zip(names[atoms].tolist(), atoms)}
+        carbonyl = [atom for name, atom in row.items() if name in ("C", "O", "OT1", "OT2")]
+        amide = [atom for name, atom in row.items() if name in ("N", "HN", "HT1", "HT2", "HT3")]
+        turns = []
+        if is_first:
+            if "HN" in row:  # proline has no φ, and beyond that of the first residue is nothing
+                turns.append(_Turn(row["CA"], row["N"], np.concatenate([beyond, amide]).astype(np.int64)))
+            turns.append(_Turn(row["C"], row["CA"], np.concatenate([beyond, np.setdiff1d(atoms, carbonyl)])))
+        else:
+            turns.append(_Turn(row["CA"], row["C"], np.concatenate([beyond, carbonyl]).astype(np.int64)))
+            if "HN" in row:
+                turns.append(_Turn(row["N"], row["CA"], np.concatenate([beyond, np.setdiff1d(atoms, amide)])))
+        yield turns
+        beyond = np.concatenate([beyond, atoms])
+
+
+def _poses(
+    position: FloatArray,
+    atoms: IdArray,
+    turns: list[list[_Turn]],
+    residue: IdArray,
+    others: FloatArray,
+    random: np.random.Generator,
+) -> FloatArray:
+    """Returns poses (k,m,3) Å of the atoms of a tail, the first of them as it is."""
+    tree = cKDTree(others)
+    position, turns = position[atoms], [[turn.behind(atoms[0]) for turn in own] for own in turns]
+    residue = residue[atoms]
+    found = [position]
+    # What touches as it is, as at the residue behind the tail, may touch in a pose, too.
+    touches = np.isfinite(tree.query(position, distance_upper_bound=_OWN_ROOM)[0])
+    for _ in range(_TRIES):
+        if len(found) == _POSES:
+            break
+        # Near the globular part tails lie between the turns of DNA, and few turns there leave room.
+        hinge = 1 + int(len(turns) * random.random() ** 2)
+        places = position.copy()
+        for own in turns[:hinge]:
+            for turn in own:
+                if random.random() < _TURNED:
+                    _rotate(places, turn, float(np.radians(random.normal(0.0, _SPREAD))))
+        is_near = np.isfinite(tree.query(places, distance_upper_bound=_OWN_ROOM)[0])
+        if (is_near & ~touches).any():
+            continue
+        pairs = cKDTree(places).query_pairs(_OWN_ROOM, output_type="ndarray").reshape(-1, 2)
+        if (np.abs(np.diff(residue[pairs], axis=1)) > 1).any():
+            continue
+        found.append(places)
+    return np.stack(found)
+
+
+def _rotate(places: FloatArray, turn: _Turn, angle: float) -> None:
+    """Turns atoms about a bond, by an angle in radians (Rodrigues' formula)."""
+    origin = places[turn.one]
+    axis = places[turn.other] - origin
+    axis /= np.linalg.norm(axis)
+    away = places[turn.moved] - origin
+    along = (away @ axis)[:, None] * axis
+    across = np.cross(axis, away)
+    places[turn.moved] = origin + along + np.cos(angle) * (away - along) + np.sin(angle) * across
