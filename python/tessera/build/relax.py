@@ -129,9 +129,9 @@ def check_closed(
     hint: str,
     is_judged: NDArray[np.bool_] | None = None,
 ) -> list[str]:
-    """Returns notes on what is strained, by the names of atoms, of all bonds and angles or of those with an atom that is judged (n,). Raises
-    `InputError` with a hint that names what can't be closed: bonds or angles are far from equilibrium, or an atom is
-    inside out."""
+    """Returns notes on what is strained, by the names of atoms, of all bonds and angles or of those with an atom that
+    is judged (n,). Raises `InputError` with a hint that names what can't be closed: bonds or angles are far from
+    equilibrium, or an atom is inside out."""
     for atom in inverted(system, before, after)[:1]:
         raise InputError(f"{name(int(atom))} came out inside out: {hint}")
     strain = strain_of(system, after, is_judged)

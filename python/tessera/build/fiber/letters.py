@@ -49,9 +49,7 @@ def settled_letters(
     found = Letters([own], [template.wrapped.backbones])
     for step in range(1, len(_LETTERS) if count >= _WORTH else 1):
         letters = "".join(_LETTERS[(_LETTERS.index(letter) + step) % len(_LETTERS)] for letter in own)
-        system = assembled(
-            template.proteins, template.wrapped, letters, field, template.atoms.file, [], report=report
-        )
+        system = assembled(template.proteins, template.wrapped, letters, field, template.atoms.file, [], report=report)
         places = system.positions()[len(template.proteins.position) :]
         found.sequences.append(letters)
         found.backbones.append(backbones_of(template.wrapped, letters, places, nucleotides))

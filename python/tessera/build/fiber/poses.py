@@ -45,7 +45,8 @@ class _Turn:
 
 @dataclass(frozen=True)
 class _Tail:
-    """The atoms of a tail, from row to row of the template's proteins, and its poses (k,m,3) Å, the template's first."""
+    """The atoms of a tail by the template's rows, which of them are heavy, and its poses (k,m,3) Å, the template's
+    first."""
 
     atoms: slice
     heavy: NDArray[np.bool_]
@@ -55,9 +56,11 @@ class _Tail:
 def posed(
     proteins: Proteins, dna: FloatArray, moves: list[Frames], linkers: FloatArray, seed: int = 0
 ) -> tuple[FloatArray, int]:
-    """Returns the proteins (n,m,3) Å of nucleosomes where a template has been moved to, after its tails have been turned
-    out of the way, and how many were. `dna` (k,3) Å are the atoms of DNA beside the template's proteins, and `linkers`
-    those of all linkers."""
+    """Returns the proteins (n,m,3) Å of nucleosomes where a template has been moved to, after its tails were turned
+    out of the way; and how many were.
+
+    `dna` (k,3) Å are the atoms of DNA beside the template's proteins, and `linkers` those of all linkers.
+    """
     position = np.stack([move.placed(proteins.position) for move in moves])
     tails = _tails(proteins, dna, np.random.default_rng(seed))
     if len(moves) < 2 or not tails:
@@ -125,12 +128,14 @@ class _Neighbours:
         return np.asarray(is_met.reshape(len(poses), -1).sum(axis=1))
 
     def _meets(self, tree: cKDTree, places: FloatArray) -> NDArray[np.bool_]:
+        """Tells which places (n,3) Å have no room beside others."""
         if not tree.n:
             return np.zeros(len(places), bool)
         return np.isfinite(tree.query(places, distance_upper_bound=_ROOM)[0])
 
 
 def _far(tail: _Tail, middle: FloatArray) -> float:
+    """Returns how far any pose comes from a point, Å."""
     return float(np.linalg.norm(tail.poses - middle, axis=-1).max())
 
 
@@ -156,8 +161,8 @@ def _tails(proteins: Proteins, dna: FloatArray, random: np.random.Generator) -> 
             own = onwards[:length]
             atoms = np.flatnonzero((residue >= own.min()) & (residue <= own.max()))
             turns = list(_turns(own, residue, names))
-            others = np.delete(np.arange(len(names)), atoms)
-            poses = _poses(proteins.position, atoms, turns, residue, np.concatenate([proteins.position[others], dna]), random)
+            others = np.concatenate([np.delete(proteins.position, atoms, axis=0), dna])
+            poses = _poses(proteins.position, atoms, turns, residue, others, random)
             found.append(_Tail(slice(int(atoms[0]), int(atoms[-1]) + 1), heavy[atoms], poses))
     return found
 

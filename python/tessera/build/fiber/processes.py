@@ -32,11 +32,9 @@ def shared(values: FloatArray) -> FloatArray:
 
 
 @contextmanager
-def workers(
-    work: Callable[[Item], Found], most: int
-) -> Iterator[Callable[[Sequence[Item]], Iterator[Found]]]:
-    """Opens a way to do pieces of work, of which there are at most so many at a time: what it gives yields their results
-    in order. Raises what a piece raised, the first of them in order, and `InputError` where a process was killed."""
+def workers(work: Callable[[Item], Found], most: int) -> Iterator[Callable[[Sequence[Item]], Iterator[Found]]]:
+    """Opens a way to do pieces of work, at most so many at a time: what it gives yields their results in order.
+    Raises what a piece raised, the first of them in order, and `InputError` where a process was killed."""
     count = min(usable_cores(), most)
     if most < _LEAST or count < 2:
         yield lambda items: map(work, items)

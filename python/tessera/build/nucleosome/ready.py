@@ -32,9 +32,7 @@ def ready(
     n = len(proteins.position)
     settled = replace(proteins, position=places[:n], is_built=np.zeros(n, bool))
     backbones = backbones_of(wrapped, wrapped.sequence, places[n:], nucleotides)
-    return replace(
-        template, proteins=settled, wrapped=replace(wrapped, backbones=backbones), notes=notes
-    )
+    return replace(template, proteins=settled, wrapped=replace(wrapped, backbones=backbones), notes=notes)
 
 
 def backbones_of(

@@ -1,0 +1,129 @@
+"""Fibres that settle: tails out of each other's way, windows in any order, starts by letters."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from tessera.build.charmm.chain import Chain
+from tessera.build.charmm.topology import Atom, Residue
+from tessera.build.dna.frames import Frames
+from tessera.build.fiber import poses, processes
+from tessera.build.fiber.letters import Letters
+from tessera.build.fiber.poses import posed
+from tessera.build.fiber.settle import Strands
+from tessera.build.protein.model import Proteins
+from tessera.errors import InputError
+
+NAMES = ("N", "HN", "CA", "HA", "C", "O")
+
+
+def tail(n: int) -> Proteins:
+    """Returns a chain of n residues of a backbone that stands up from a globule of others."""
+    residue = Residue("GLY", "", False, {name: cast(Atom, None) for name in NAMES})
+    local = np.array([[0, 0, 0], [-0.9, 0, 0.3], [1.2, 0, 0.9], [1.9, 0.8, 0.7], [0.5, 0, 2.3], [-0.7, 0, 2.5]])
+    up = np.concatenate([local + np.array([0.0, 0.0, 3.6 * row]) for row in range(n)])
+    layers, rows = np.arange(3), (0.0, 5.0, -5.0)
+    core = np.concatenate([local + np.array([x, y, 3.6 * n + 5 * z]) for z in layers for x in rows for y in rows])
+    place = np.concatenate([up, core])
+    chain = Chain("PROA", [residue] * (len(place) // len(NAMES)))
+    return Proteins([chain], [], place, np.zeros(len(place), bool), place, [])
+
+
+def test_tails_turn_out_of_the_way_of_what_they_meet() -> None:
+    """Of two that meet one turns, its residues are as they were in themselves, and it meets nothing then."""
+    proteins, none = tail(8), np.zeros((0, 3))
+    far = Frames(np.array([300.0, 0, 0]), np.eye(3))
+    upside = Frames(np.array([0.5, 0.5, 8.0]), np.diag([1.0, -1.0, -1.0]))
+    own = Frames(np.zeros(3), np.eye(3))
+    assert posed(proteins, none, [own, far], none)[1] == 0
+    before = np.stack([own.placed(proteins.position), upside.placed(proteins.position)])
+    assert least(before) < 3.0
+    after, turned = posed(proteins, none, [own, upside], none)
+    assert turned == 1
+    assert least(after) >= 3.0
+    moved = np.abs(after - before).max(axis=(1, 2)) > 0.01
+    assert moved.tolist() == [True, False]
+    for atoms in (slice(2, 6), slice(8, 12)):  # of one residue, what no φ or ψ changes
+        shape = [
+            np.linalg.norm(places[atoms][[0, 0]] - places[atoms][[1, 2]], axis=1) for places in (before[0], after[0])
+        ]
+        assert shape[1] == pytest.approx(shape[0], abs=1e-9)
+    again, _ = posed(proteins, none, [own, upside], none)
+    assert (again == after).all()
+    linker = before[0][:1] + 0.5
+    assert posed(proteins, none, [own, far], linker)[1] == 1
+
+
+def least(places: np.ndarray) -> float:
+    """Returns the least distance between heavy atoms of two nucleosomes, Å."""
+    heavy = np.array([not name.startswith("H") for name in NAMES * (places.shape[1] // len(NAMES))])
+    one, other = places[:, heavy]
+    return float(np.linalg.norm(one[:, None] - other, axis=-1).min())
+
+
+def test_turns_of_tails_keep_bonds_and_handedness() -> None:
+    place = np.random.default_rng(3).normal(size=(5, 3))
+    turned = place.copy()
+    poses._rotate(turned, poses._Turn(0, 1, np.array([2, 3])), 0.7)
+    axis = (place[1] - place[0]) / np.linalg.norm(place[1] - place[0])
+    expected = Rotation.from_rotvec(0.7 * axis).apply(place[2:4] - place[0]) + place[0]
+    assert turned[2:4] == pytest.approx(expected)
+    assert (turned[[0, 1, 4]] == place[[0, 1, 4]]).all()
+
+
+def test_windows_of_a_group_are_apart() -> None:
+    """Neighbours are never in one group, nor are windows that come near in space, and each window is in one group."""
+    cuts = [0, 40, 80, 120, 160, 200]
+    axis = np.zeros((200, 3))
+    axis[:, 2] = 3.4 * np.arange(200)
+    axis[160:] = axis[:40] + np.array([50.0, 0, 0])  # the last comes back to the first
+    groups = Strands("A" * 200, np.zeros(200, bool), np.zeros(200, bool), cuts, axis).turns()
+    assert sorted(at for group in groups for at in group) == [0, 1, 2, 3, 4]
+    group_of = {at: number for number, group in enumerate(groups) for at in group}
+    assert group_of[0] != group_of[4]
+    assert all(group_of[at] != group_of[at + 1] for at in range(4))
+    assert group_of[0] == group_of[2]
+
+
+def test_places_settled_with_a_letter_begin_with_it() -> None:
+    def strand(name: str) -> list[Any]:
+        return [{"P": f"{name}{row}"} for row in range(3)]
+
+    letters = Letters(["ACG", "CGT"], [(strand("a"), strand("b")), (strand("c"), strand("d"))])
+    first, second = letters.worn("CCA")
+    assert [own["P"] for own in first] == ["c0", "a1", "a2"]
+    assert [own["P"] for own in second] == ["b0", "b1", "d2"]
+
+
+def test_work_of_processes_comes_in_order_and_tells_what_was_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = processes.shared(np.zeros(8))
+
+    def work(at: int) -> int:
+        if at == 7:
+            raise InputError("seven")
+        values[at] = at
+        return at * at
+
+    for cores in (1, 2, 3):
+        monkeypatch.setattr(processes, "usable_cores", lambda count=cores: count)
+        values[:] = 0
+        with processes.workers(work, 8) as done:
+            assert list(done(range(3))) == [0, 1, 4]
+            assert list(done(range(3, 7))) == [9, 16, 25, 36]
+        assert values.tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
+        with pytest.raises(InputError, match="seven"), processes.workers(work, 8) as done:
+            list(done(range(8)))
+
+
+def test_a_process_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+    import signal
+
+    monkeypatch.setattr(processes, "usable_cores", lambda: 2)
+    with pytest.raises(InputError, match="a process of the build was killed"):
+        with processes.workers(lambda _: os.kill(os.getpid(), signal.SIGKILL), 8) as done:
+            list(done(range(8)))
