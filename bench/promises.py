@@ -9,6 +9,7 @@ from statistics import geometric_mean, median
 
 import click
 
+from bench.build import locus
 from bench.build.clashes import GROWTH, LEAST_MENDED, SECONDS_TO_FIND, SECONDS_TO_MEND
 from bench.cluster.measured import LEAST_GAIN, NEVER_SLOWER
 from bench.cluster.neighbours import LEAST as LEAST_OF_NEIGHBOURS
@@ -219,6 +220,20 @@ def of_builders() -> Iterator[Promise]:
                least=LEAST_MENDED)  # fmt: skip
 
 
+def of_locus() -> Iterator[Promise]:
+    if not measured("locus"):
+        yield Promise("locus", "GATA4 is built and minimised in time", "not measured",
+                      f"≤ {locus.SECONDS['build']:g} s, ≤ {locus.SECONDS['minimize']:g} s", 0, 1)  # fmt: skip
+        return
+    rows = cells("locus", "GB of memory")
+    for row in rows:
+        kind = row["step"].removeprefix("tessera ")
+        subject = f"{row['atoms']} atoms of GATA4, `{row['step']}`"
+        yield each("locus", f"{subject}: s", [value(row["s"])], most=locus.SECONDS[kind])
+        yield each("locus", f"{subject}: GB of memory", [value(row["GB of memory"])], most=locus.GIGABYTES[kind])
+    yield each("locus", f"{rows[0]['atoms']} atoms of GATA4: clashes", [value(rows[0]["clashes left"])], most=0)
+
+
 def of_physics() -> Iterator[Promise]:
     drifts = column(table_of("conservation", "drift, kT/ns/dof"), "drift, kT/ns/dof")
     yield each("conservation", "Drift of the energy at 2 fs, kT/ns/dof", [max(map(abs, drifts))], most=MOST_DRIFT)
@@ -369,8 +384,8 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_physics, of_files,
-             of_grids, of_clusters)  # fmt: skip
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_locus, of_physics,
+             of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 
 

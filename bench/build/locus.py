@@ -24,7 +24,7 @@ TOPPAR = ("top_all36_prot.rtf", "par_all36m_prot.prm", "top_all36_na.rtf", "par_
 
 
 def missed(measured: Mapping[str, Mapping[str, Any]], nucleosomes: int = NUCLEOSOMES) -> list[str]:
-    """Names what takes more time or memory than promised, clashes that are left, and a minimisation that ended early."""
+    """Names what takes more time or memory than promised, clashes that are left, and minimisations that end early."""
     found = []
     for kind, one in measured.items():
         is_promised = nucleosomes == NUCLEOSOMES and kind in SECONDS
@@ -56,7 +56,7 @@ def write_sequence(path: Path, nucleosomes: int) -> None:
 
 @script(check="a promise is not kept")
 @click.option("--table", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-              help="Where nucleosomes are; without it a table is generated, which takes half an hour for 427.")  # fmt: skip
+              help="Where nucleosomes are; without it a table is generated, which takes long.")  # fmt: skip
 @click.option("--sequence", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="The FASTA file of the table's DNA; without it the letters are random.")  # fmt: skip
 @click.option("--nucleosomes", default=NUCLEOSOMES, show_default=True, type=click.IntRange(1),

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import promises
-from bench.build import clashes
+from bench.build import clashes, locus
 from bench.common.results import above
 from bench.grid import stencil
 from bench.io import (
@@ -74,6 +74,9 @@ KEPT: dict[str, Callable[[], list[str]]] = {
         + costs.missed("dhfr", {"empty hook": 1.01, "springs on all atoms": 9.0}, costs.PROMISED_OF_HOOKS)
     ),
     "clashes": lambda: clashes.missed({10**5: 0.3, 10**7: 29.0}, 59.0, 0.9) + clashes.missed({10**5: 99.0}, 9.0, 1.0),
+    "locus": lambda: (
+        locus.missed({"build": BUILT, "minimize": MINIMIZED}) + locus.missed({"build": BUILT | {"seconds": 9e9}}, 12)
+    ),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
@@ -82,6 +85,8 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "bilayer": lambda: bilayer.wrong(*LAYER),
     "liquids": lambda: liquids.wrong_of_water("TIP3P", WATER),
 }
+BUILT = {"seconds": 599.0, "peak_bytes": 5.9e9, "left": 0}
+MINIMIZED = {"seconds": 3599.0, "peak_bytes": 17.9e9, "converged": True, "max_force": 99.0}
 LAYER = np.array([[0.0, 65.0, 37.5]]), np.ones((3, 3)), np.ones((3, 3))
 WATER = Liquid(Mean(0.983, 1e-3), 2.77, Mean(2.7, 0.01), Mean(6.05, 0.1))
 BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
@@ -129,6 +134,14 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
     ("clashes", lambda: clashes.missed({10**5: 0.1, 10**7: 20.0}, 9.0, 1.0), "growth of the time an atom: 2"),
     ("clashes", lambda: clashes.missed({10**5: 0.3}, 61.0, 1.0), "mending clashes, s: 61"),
     ("clashes", lambda: clashes.missed({10**5: 0.3}, 9.0, 0.89), "89.0% of the clashes"),
+    ("locus", lambda: locus.missed({"build": BUILT | {"seconds": 601.0}}), "build, s: 601"),
+    ("locus", lambda: locus.missed({"build": BUILT | {"peak_bytes": 7e9}}), "build, GB of memory: 7"),
+    ("locus", lambda: locus.missed({"build": BUILT | {"left": 3}}, 12), "3 clashes are left"),
+    (
+        "locus",
+        lambda: locus.missed({"build": BUILT, "minimize": MINIMIZED | {"converged": False, "max_force": 120.0}}),
+        "the greatest force is 120",
+    ),
     ("growth", lambda: growth.missed(1.2), "slowest over quickest: 1.2"),
     ("memory", lambda: memory.missed("water1m", 999_999, 601.0), "B/atom resident: 601"),
     ("largest", lambda: largest.missed(21e9), "GB of memory: 21"),
@@ -224,6 +237,16 @@ def test_promises_of_clashes_are_those_of_the_record(monkeypatch: pytest.MonkeyP
     for text, verdicts in (("", ["**no**"]), ("measured", ["**no**", "yes", "yes", "yes"])):
         monkeypatch.setattr(promises, "measured", lambda name, text=text: text)
         assert [promise.verdict for promise in promises.of_builders()] == verdicts
+
+
+def test_promises_of_the_locus_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the script writes it, and before it has."""
+    rows = [{"step": "tessera build", "atoms": "12,031,111", "s": "580", "GB of memory": "7", "clashes left": "0"},
+            {"step": "tessera minimize", "atoms": "12,031,111", "s": "3,700", "GB of memory": "17"}]  # fmt: skip
+    monkeypatch.setattr(promises, "cells", lambda record, title: rows)
+    for text, verdicts in (("", ["**no**"]), ("measured", ["yes", "**no**", "**no**", "yes", "yes"])):
+        monkeypatch.setattr(promises, "measured", lambda name, text=text: text)
+        assert [promise.verdict for promise in promises.of_locus()] == verdicts
 
 
 def test_clashes_are_timed(data_folder: Path, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any, cast
 
 import numpy as np
@@ -120,10 +122,9 @@ def test_work_of_processes_comes_in_order_and_tells_what_was_wrong(monkeypatch: 
 
 
 def test_a_process_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-    import signal
-
     monkeypatch.setattr(processes, "usable_cores", lambda: 2)
-    with pytest.raises(InputError, match="a process of the build was killed"):
-        with processes.workers(lambda _: os.kill(os.getpid(), signal.SIGKILL), 8) as done:
-            list(done(range(8)))
+    with (
+        pytest.raises(InputError, match="a process of the build was killed"),
+        processes.workers(lambda _: os.kill(os.getpid(), signal.SIGKILL), 8) as done,
+    ):
+        list(done(range(8)))

@@ -71,7 +71,7 @@ class Cutter:
         kept = _Kept(self.atoms_of(instances)[is_kept])
         terms, exclusions = self._terms(instances, kept)
         if is_moving is not None:
-            terms = {kind: own.chosen(is_moving[own.atoms].any(axis=1)) for kind, own in terms.items()}
+            terms = {kind: own.chosen(np.asarray(is_moving[own.atoms].any(axis=1))) for kind, own in terms.items()}
         _, residue = np.unique(self.residues_of(instances)[is_kept], return_inverse=True)
         keys = np.repeat(self.first[instances], self.size[instances]) + self._of_atoms("group", instances)
         whole = _template(
