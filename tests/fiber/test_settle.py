@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -12,13 +13,18 @@ from scipy.spatial.transform import Rotation
 
 from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.topology import Atom, Residue
+from tessera.build.clashes.report import clashes_of
 from tessera.build.dna.frames import Frames
 from tessera.build.fiber import poses, processes
 from tessera.build.fiber.letters import Letters
 from tessera.build.fiber.poses import posed
 from tessera.build.fiber.settle import Strands
+from tessera.build.fiber.table import COLUMNS
+from tessera.build.nucleosome.template import OWN
 from tessera.build.protein.model import Proteins
 from tessera.errors import InputError
+from tests.fiber.test_join import built, in_a_row, small_template, straight
+from tests.nucleosome.peptides import toppar_of
 
 NAMES = ("N", "HN", "CA", "HA", "C", "O")
 
@@ -128,3 +134,34 @@ def test_a_process_that_is_killed_is_told(monkeypatch: pytest.MonkeyPatch) -> No
         processes.workers(lambda _: os.kill(os.getpid(), signal.SIGKILL), 8) as done,
     ):
         list(done(range(8)))
+
+
+@pytest.mark.slow(part="physics")
+def test_atoms_are_the_same_in_any_number_of_processes(
+    data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six nucleosomes in a row with straight linkers, which turn the planes of the nucleosomes."""
+    count, n, template = 6, 40, small_template()
+    frames = [OWN]
+    for _ in range(count - 1):
+        _, after = in_a_row(template, straight(n))
+        frames.append(
+            Frames(frames[-1].origin + frames[-1].rotation @ after.origin, frames[-1].rotation @ after.rotation)
+        )
+    rows = [",".join(COLUMNS)]
+    for at, frame in enumerate(frames):
+        numbers = [*frame.origin, *frame.rotation[:, 2], *frame.rotation[:, 0]]
+        rows.append(",".join([*(f"{number:.6f}" for number in numbers), str(n) if at < count - 1 else ""]))
+    (tmp_path / "fibre.csv").write_text("\n".join(rows))
+    letters = np.random.default_rng(2).choice(list("ACGT"), count * 147 + (count - 1) * n)
+    (tmp_path / "fibre.fa").write_text(">fibre\n" + "".join(letters))
+    words = ["fiber", str(tmp_path / "fibre.csv"), "--sequence", str(tmp_path / "fibre.fa"), "--json",
+             "--toppar", *map(str, toppar_of(data_folder))]  # fmt: skip
+    found = []
+    for cores in (1, 2):
+        monkeypatch.setattr(processes, "usable_cores", lambda cores=cores: cores)
+        output = tmp_path / f"{cores}.tsr"
+        built(words, data_folder / "dna_nucleosome" / "1kx5.pdb", output)
+        found.append(output.read_bytes())
+    assert found[0] == found[1]
+    assert clashes_of(tmp_path / "1.tsr").left == 0
