@@ -33,6 +33,7 @@ _REACH = 8.0  # Å: what is nearer to an atom that moves is in its window
 #: of it end 12 Å further. Every fifth pair is looked at.
 _APART, _EVERY = 2 * (13 + _REACH + 12) + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
+_TOUCH = 1.5  # Å between any atoms of two residues, of which both move: less than in hydrogen bonds
 _BACKBONE = (*BACKBONE, "HN", "HA", "OT1", "OT2")
 _HINT = "linkers and nucleosomes leave no room there: move the nucleosomes, or give linkers another length"
 
@@ -192,12 +193,14 @@ class Settler:
         crowding = is_side & is_heavy_atom
         close, _ = cKDTree(position[is_fresh]).query(position[crowding], distance_upper_bound=_NEAR)
         is_crowded = is_side & np.isin(residue, residue[crowding][np.isfinite(close)])
-        is_fixed = ~(is_own & ~spread(self._is_base)) & ~is_crowded
-        is_protein = residue < self._residues.first_nucleotide
         middle = position.mean(axis=0)
         part = cutter.part(near, is_kept, position - middle)
+        is_touching = np.isin(residue, _touching(part, residue))
+        is_crowded |= is_side & is_touching
+        is_fixed = ~(is_own & ~spread(self._is_base)) & ~is_crowded
+        is_protein = residue < self._residues.first_nucleotide
         right = self._right[atoms]
-        begin = is_crowded | self._is_linker[residue]
+        begin = is_crowded | is_touching | self._is_linker[residue]
         after, stayed = settled(part, self._residues, residue, self._table, right, is_fixed, is_protein, is_own, begin)
 
         def label(atom: int) -> str:
@@ -216,3 +219,12 @@ class Settler:
         some = np.flatnonzero(beside <= self._radius + _REACH)
         distance, _ = moving.query(self._centre[some])
         return np.union1d(some[distance <= self._radius[some] + _REACH], own)
+
+
+def _touching(part: System, residue: IdArray) -> IdArray:
+    """Returns the residues, by the numbers (n,) of those of atoms, of which two touch that no bond joins."""
+    pairs = cKDTree(part.positions()).query_pairs(_TOUCH, output_type="ndarray").reshape(-1, 2)
+    pairs = pairs[residue[pairs[:, 0]] != residue[pairs[:, 1]]]
+    bonds = np.sort(part.expand("bond")[0], axis=1)
+    is_bond = np.isin(pairs @ [part.n_atoms, 1], bonds @ [part.n_atoms, 1])
+    return np.unique(residue[pairs[~is_bond]])
