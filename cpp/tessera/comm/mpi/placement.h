@@ -13,6 +13,9 @@
 
 namespace tessera::comm::mpi {
 
+/// The hosts of the ranks of each of some groups.
+using GroupsAtOnce = std::vector<std::vector<int>>;
+
 /// The hosts of the ranks of one communicator, usually the world, from which the hosts of any group of these ranks follow
 /// without a message.
 class Placement {
@@ -30,10 +33,15 @@ class Placement {
   /// Tells whether there is a network and these ranks are on it.
   bool is_measured() const { return is_measured_; }
   /// Returns the wires of the ranks of a communicator; none where some are not among those that were placed, where it
-  /// joins two groups, or where `warning` says why. Not collective.
-  std::optional<machine::Wires> wires_of(MPI_Comm comm) const;
+  /// joins two groups, or where `warning` says why. The other groups do as much at the same time. Not collective.
+  std::optional<machine::Wires> wires_of(MPI_Comm comm, const GroupsAtOnce& others = {}) const;
+  /// Returns the hosts of the groups that a communicator was divided into, but this rank's own, `part`, which may be
+  /// null; none where `wires_of` returns none. Collective over the whole.
+  GroupsAtOnce groups_at_once(MPI_Comm whole, MPI_Comm part) const;
 
  private:
+  std::optional<std::vector<int>> hosts_of(MPI_Comm comm) const;
+
   std::shared_ptr<const machine::Network> network_;  // null where there is a warning
   std::vector<int> host_of_rank_;
   MPI_Group ranks_ = MPI_GROUP_NULL;
