@@ -14,6 +14,7 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/mpi/hosts.h"
+#include "tessera/machine/survey/traffic.h"
 
 namespace tessera::drop_in {
 namespace {
@@ -133,7 +134,14 @@ std::unique_ptr<Job> Job::start() {
     network = std::move(reading.network);
     settings.trials = std::move(reading.trials);
   }
-  auto placement = std::make_unique<const comm::mpi::Placement>(MPI_COMM_WORLD, std::move(network));
+  double seconds_for_traffic = 0;
+  try {
+    seconds_for_traffic = machine::seconds_for_traffic(variable("TESSERA_TRAFFIC"));
+  } catch (const InputError& error) {
+    return say(fmt::format("{}{}", error.what(), nothing_done));
+  }
+  auto placement =
+      std::make_unique<const comm::mpi::Placement>(MPI_COMM_WORLD, std::move(network), "", seconds_for_traffic);
   if (!placement->warning().empty()) return say(placement->warning());
   const bool has_report = is_set("TESSERA_REPORT");
   const auto wires = placement->wires_of(MPI_COMM_WORLD);

@@ -72,6 +72,13 @@ std::string problem_of_host_name(const std::string& name) {
   return {};
 }
 
+int Traffic::n_busy() const {
+  int n = 0;
+  for (const auto& [out, in] : ports) n += (out > 0) + (in > 0);
+  for (const auto& [bus, up, down] : subnets) n += (bus > 0) + (up > 0) + (down > 0);
+  return n;
+}
+
 int Network::leaf_of(int host) const {
   for (std::size_t s = 0; s < subnets.size(); ++s)
     if (std::find(subnets[s].hosts.begin(), subnets[s].hosts.end(), host) != subnets[s].hosts.end())

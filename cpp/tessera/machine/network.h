@@ -72,6 +72,8 @@ struct Traffic {
   std::vector<Port> ports;     // of each host
   std::vector<Lines> subnets;  // of each subnet
 
+  /// Returns how many wires others use.
+  int n_busy() const;
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
 

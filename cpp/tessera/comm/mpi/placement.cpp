@@ -11,6 +11,7 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/traffic.h"
 #include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {
@@ -48,7 +49,8 @@ std::vector<int> hosts_in(const machine::Network& network, const std::vector<std
 
 }  // namespace
 
-Placement::Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host) {
+Placement::Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host,
+                     double seconds_for_traffic) {
   int joins_groups = 0;
   MPI_Comm_test_inter(comm, &joins_groups);
   if (joins_groups) return;
@@ -75,6 +77,11 @@ Placement::Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> netw
     return;
   }
   is_measured_ = network != nullptr;
+  if (is_measured_ && seconds_for_traffic > 0) {
+    auto busy = std::make_shared<machine::Network>(*network);
+    busy->traffic = measure_traffic(comm, *network, host_of_rank_, seconds_for_traffic);
+    network = std::move(busy);
+  }
   network_ = is_measured_ ? std::move(network) : std::make_shared<const machine::Network>(machine::network_of(names));
   if (!is_measured_) host_of_rank_ = machine::find_hosts(names, *network_);
 }

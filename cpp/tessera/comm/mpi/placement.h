@@ -21,8 +21,10 @@ using GroupsAtOnce = std::vector<std::vector<int>>;
 class Placement {
  public:
   /// Finds the hosts of the ranks of `comm` in the network by their names: `host`, or what MPI says where it is empty.
-  /// Without a network, hosts are alike on one switch. Collective.
-  Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host = {});
+  /// Without a network, hosts are alike on one switch. The traffic of others is measured for so many seconds, and
+  /// replaces that of the network; 0: not. Collective.
+  Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host = {},
+            double seconds_for_traffic = 0);
   ~Placement();
   Placement(const Placement&) = delete;
   Placement& operator=(const Placement&) = delete;
@@ -32,6 +34,10 @@ class Placement {
   const std::string& warning() const { return warning_; }
   /// Tells whether there is a network and these ranks are on it.
   bool is_measured() const { return is_measured_; }
+  /// Returns the index in the network of each rank's host; none where there is a warning.
+  const std::vector<int>& host_of_rank() const { return host_of_rank_; }
+  /// Returns the network with its traffic; null where there is a warning.
+  const machine::Network* network() const { return network_.get(); }
   /// Returns the wires of the ranks of a communicator; none where some are not among those that were placed, where it
   /// joins two groups, or where `warning` says why. The other groups do as much at the same time. Not collective.
   std::optional<machine::Wires> wires_of(MPI_Comm comm, const GroupsAtOnce& others = {}) const;
