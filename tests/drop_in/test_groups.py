@@ -14,9 +14,7 @@ from tests.drop_in.test_mpi4py import map_of_two_hosts
 from tests.support.programs import LIBRARIES, Run, mpirun
 
 
-def test_groups_of_one_split_share_the_wires(
-    run_program: Run, two_hosts: Path, tmp_path: Path, mpi: str
-) -> None:
+def test_groups_of_one_split_share_the_wires(run_program: Run, two_hosts: Path, tmp_path: Path, mpi: str) -> None:
     """Groups that a communicator is divided into are priced together, however they are made; one group has the wires
     for itself."""
     pytest.importorskip("mpi4py")

@@ -53,7 +53,9 @@ TEST(AtOnce, GroupsArePricedAsAllTheirMessagesTogether) {
     machine::Network network;
     int n_columns;
   };
-  const Case cases[] = {{"quads", test::quads(), 8}, {"pairs", test::pairs(), 4}, {"one switch", test::one_slow_switch(), 8},
+  const Case cases[] = {{"quads", test::quads(), 8},
+                        {"pairs", test::pairs(), 4},
+                        {"one switch", test::one_slow_switch(), 8},
                         {"segments", test::three_segments(), 2}};
   for (const auto& [name, network, n_columns] : cases) {
     const auto whole = test::wires_of(network);
@@ -90,7 +92,8 @@ double gain(const machine::Network& quiet, const machine::Network& busy, const C
 TEST(AtOnce, PlansKeepAwayFromTraffic) {
   const auto quiet = test::one_slow_switch();
   auto busy = quiet;
-  busy.traffic = machine::Traffic{"2026-11-28T06:15:00Z", std::vector<machine::Traffic::Port>(quiet.hosts.size()), {{}}};
+  busy.traffic =
+      machine::Traffic{"2026-11-28T06:15:00Z", std::vector<machine::Traffic::Port>(quiet.hosts.size()), {{}}};
   const auto expect_gains = [&](double of_broadcast, double of_all_reduce) {
     for (const auto& [operation, least] :
          {std::pair(Operation::broadcast, of_broadcast), std::pair(Operation::all_reduce, of_all_reduce)})

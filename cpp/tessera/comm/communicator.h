@@ -29,7 +29,7 @@ struct Request {
 struct Following {
   std::optional<std::string> entry = {};  // of the registry, for all that it can do; absent: the fastest by prediction
   std::vector<machine::Trial> trials = {};  // of this MPI library: rank 0's correct the predictions
-  int library_calls = 0;  // so many calls of a class of sizes are the library's before a choice is made for it
+  int library_calls = 0;           // so many calls of a class of sizes are the library's before a choice is made for it
   double seconds_for_traffic = 0;  // that measuring what others send may take; 0: it is what the network says
 };
 

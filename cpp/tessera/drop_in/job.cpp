@@ -196,8 +196,8 @@ std::unique_ptr<Group> Job::make_group(MPI_Comm comm) const {
   void* at_once = nullptr;
   int is_known = 0;
   MPI_Comm_get_attr(comm, at_once_key_, &at_once, &is_known);
-  auto group = std::make_unique<Group>(
-      comm, *placement_, settings_, is_known ? *static_cast<const comm::mpi::GroupsAtOnce*>(at_once) : none);
+  auto group = std::make_unique<Group>(comm, *placement_, settings_,
+                                       is_known ? *static_cast<const comm::mpi::GroupsAtOnce*>(at_once) : none);
   const auto* wires = group->collectives.wires();
   if (!wires || wires->n_ranks() == 1 || (!settings_.only && are_together(*wires))) return nullptr;
   return group;
@@ -214,8 +214,7 @@ Group* Job::keep_group(MPI_Comm comm) {
 
 void Job::note_split(MPI_Comm whole, MPI_Comm part) const {
   auto at_once = std::make_unique<comm::mpi::GroupsAtOnce>(placement_->groups_at_once(whole, part));
-  if (part != MPI_COMM_NULL && !at_once->empty() &&
-      MPI_Comm_set_attr(part, at_once_key_, at_once.get()) == MPI_SUCCESS)
+  if (part != MPI_COMM_NULL && !at_once->empty() && MPI_Comm_set_attr(part, at_once_key_, at_once.get()) == MPI_SUCCESS)
     (void)at_once.release();
 }
 

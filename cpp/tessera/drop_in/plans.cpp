@@ -228,7 +228,8 @@ void stop() { job.reset(); }
 
 // A function for large counts is the same template with other types.
 #define TESSERA_MEMBER(name, END, parameters, arguments) .name##END = name,
-constexpr tessera_plans plans{TESSERA_OPERATIONS(TESSERA_MEMBER).note_split = note_split, .end_left = nullptr, .stop = stop};
+constexpr tessera_plans plans{TESSERA_OPERATIONS(TESSERA_MEMBER).note_split = note_split, .end_left = nullptr,
+                              .stop = stop};
 #undef TESSERA_MEMBER
 
 }  // namespace

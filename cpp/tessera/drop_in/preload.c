@@ -216,12 +216,12 @@ int MPI_Finalize(void) {
   }
 TESSERA_OPERATIONS(TESSERA_DEFINE)
 
-#define TESSERA_DEFINE_SPLIT(name, END, parameters, arguments)                                                   \
-  int take_##name parameters __asm__("MPI_" #name);                                                              \
-  int take_##name parameters {                                                                                   \
-    static function found;                                                                                       \
-    const int code = ((int(*) parameters)once(&found, "MPI_" #name, __builtin_return_address(0)))arguments;      \
-    if (plans && code == MPI_SUCCESS) plans->note_split(comm, *made);                                            \
-    return code;                                                                                                 \
+#define TESSERA_DEFINE_SPLIT(name, END, parameters, arguments)                                              \
+  int take_##name parameters __asm__("MPI_" #name);                                                         \
+  int take_##name parameters {                                                                              \
+    static function found;                                                                                  \
+    const int code = ((int(*) parameters)once(&found, "MPI_" #name, __builtin_return_address(0)))arguments; \
+    if (plans && code == MPI_SUCCESS) plans->note_split(comm, *made);                                       \
+    return code;                                                                                            \
   }
 TESSERA_SPLITS(TESSERA_SMALL_ROW, TESSERA_DEFINE_SPLIT)

@@ -30,7 +30,8 @@ Routes routes_of(const JsonReader& reader) {
 }
 
 nlohmann::json json_of(const Traffic& traffic, const Network& network) {
-  nlohmann::json json = {{"date", traffic.date}, {"ports", nlohmann::json::array()}, {"lines", nlohmann::json::array()}};
+  nlohmann::json json = {
+      {"date", traffic.date}, {"ports", nlohmann::json::array()}, {"lines", nlohmann::json::array()}};
   for (std::size_t h = 0; h < traffic.ports.size(); ++h)
     if (const auto& port = traffic.ports[h]; port != Traffic::Port{})
       json["ports"].push_back({{"host", network.hosts[h].name}, {"out", port.out}, {"in", port.in}});
@@ -58,8 +59,7 @@ Traffic traffic_of(const JsonReader& reader, const std::unordered_map<std::strin
     const JsonReader lines(entry, fmt::format("{}[{}]", reader.where("lines"), n++));
     const auto subnet = lines.get<int>("subnet");
     if (subnet < 0 || static_cast<std::size_t>(subnet) >= n_subnets)
-      throw InputError(
-          fmt::format("{} is {}, expected one of 0 to {}", lines.where("subnet"), subnet, n_subnets - 1));
+      throw InputError(fmt::format("{} is {}, expected one of 0 to {}", lines.where("subnet"), subnet, n_subnets - 1));
     traffic.subnets[static_cast<std::size_t>(subnet)] = {lines.get<double>("bus", 0.0), lines.get<double>("up", 0.0),
                                                          lines.get<double>("down", 0.0)};
   }

@@ -137,7 +137,7 @@ TEST(Wires, TrafficTakesItsShare) {
   network.traffic = Traffic{"2026-11-28T06:15:00Z", {{}, {0.6, 0.2}, {}, {}}, {{}, {0, 0.5, 0.25}, {}}};
   network.check("here");
   const auto idle = rates(Wires(two_racks(), {0, 1, 3})), left = rates(Wires(network, {0, 1, 3}));
-  const std::map<std::string, double> shares{{"f1 out", 0.4},   {"f1 out 1", 0.4},    {"f1 in", 0.8},
+  const std::map<std::string, double> shares{{"f1 out", 0.4},  {"f1 out 1", 0.4},    {"f1 in", 0.8},
                                              {"f1 in 1", 0.8}, {"subnet 1 up", 0.5}, {"subnet 1 down", 0.75}};
   for (const auto& [name, rate] : idle)
     EXPECT_DOUBLE_EQ(left.at(name), rate * (shares.contains(name) ? shares.at(name) : 1)) << name;
@@ -159,11 +159,11 @@ TEST(Wires, GroupsAtOnceShareWhatTheyUse) {
   // Two other groups cross the racks, one stays on a host, and one in the first rack.
   const std::vector<std::vector<int>> others{{1, 3}, {1, 2}, {3, 3}, {0, 1}};
   const auto shared = rates(Wires(network, {0, 2}, others));
-  const std::map<std::string, int> users{{"f0 out", 1},   {"f0 in", 1},   {"f1 out", 3},     {"f1 in", 3},
-                                         {"f1 out 1", 2}, {"f1 in 1", 2}, {"f2 out", 1},     {"f2 in", 1},
-                                         {"f2 out 1", 1}, {"f2 in 1", 1}, {"f3 out", 1},     {"f3 in", 1},
-                                         {"f3 out 1", 1}, {"f3 in 1", 1}, {"subnet 1 up", 2}, {"subnet 1 down", 2},
-                                         {"subnet 2 up", 2}, {"subnet 2 down", 2}};
+  const std::map<std::string, int> users{
+      {"f0 out", 1},        {"f0 in", 1},       {"f1 out", 3},       {"f1 in", 3},    {"f1 out 1", 2},
+      {"f1 in 1", 2},       {"f2 out", 1},      {"f2 in", 1},        {"f2 out 1", 1}, {"f2 in 1", 1},
+      {"f3 out", 1},        {"f3 in", 1},       {"f3 out 1", 1},     {"f3 in 1", 1},  {"subnet 1 up", 2},
+      {"subnet 1 down", 2}, {"subnet 2 up", 2}, {"subnet 2 down", 2}};
   for (const auto& [name, rate] : idle)
     EXPECT_DOUBLE_EQ(shared.at(name), rate / (1 + (users.contains(name) ? users.at(name) : 0))) << name;
   EXPECT_EQ(Wires(network, {0, 2}).sharing(), 0u);

@@ -89,8 +89,8 @@ class Wires {
   std::vector<std::vector<int>> out_, in_;   // ports of each host, by level (0: leaf); -1: none
   std::vector<int> bus_, up_, down_;         // by subnet; -1: none
   std::uint64_t sharing_ = 0;
-  int first_link_ = 0;                       // index of the routes' first link
-  std::vector<Side> sender_, receiver_;      // by host
+  int first_link_ = 0;                   // index of the routes' first link
+  std::vector<Side> sender_, receiver_;  // by host
   mutable std::vector<int> path_;
 };
 

@@ -152,7 +152,8 @@ std::string Communicator::follow_map(const std::string& machine_file, double sec
                        machine_file, collectives::most_ranks_to_choose_for);
   }
   auto [network, trials, warning] = mpi::read_map(machine_file, implementation_->comm);
-  const auto unused = follow(network, {.trials = std::move(trials), .library_calls = seldom, .seconds_for_traffic = seconds_for_traffic});
+  const auto unused = follow(
+      network, {.trials = std::move(trials), .library_calls = seldom, .seconds_for_traffic = seconds_for_traffic});
   return warning.empty() ? unused : warning;
 }
 
