@@ -13,7 +13,7 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/wisdom.h"
-#include "tessera/machine/survey/traffic.h"
+#include "tessera/machine/load/traffic.h"
 #include "tessera/md/integrate/integrator.h"
 #include "tessera/md/integrate/respa.h"
 #include "tessera/md/pme/plan.h"

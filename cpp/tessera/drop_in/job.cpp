@@ -13,8 +13,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/job.h"
-#include "tessera/comm/mpi/hosts.h"
-#include "tessera/machine/survey/traffic.h"
+#include "tessera/comm/mpi/placement/hosts.h"
+#include "tessera/machine/load/traffic.h"
 
 namespace tessera::drop_in {
 namespace {

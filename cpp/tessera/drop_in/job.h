@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tessera/comm/mpi/collectives.h"
-#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/placement/placement.h"
 #include "tessera/drop_in/pool.h"
 #include "tessera/drop_in/tally.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "tessera/comm/mpi/renumber.h"
+#include "tessera/comm/mpi/placement/renumber.h"
 #include "tessera/drop_in/job.h"
 
 namespace tessera::drop_in {

@@ -17,7 +17,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/datatype.h"
 #include "tessera/comm/mpi/execute.h"
-#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/placement/placement.h"
 #include "tessera/comm/mpi/recent.h"
 #include "tessera/machine/wires.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/launcher.h"
+#include "tessera/comm/mpi/placement/hosts.h"
 #include "tessera/comm/pieces.h"
 
 namespace tessera::comm {

@@ -1,4 +1,4 @@
-#include "tessera/comm/mpi/traffic.h"
+#include "tessera/comm/mpi/placement/traffic.h"
 
 #include <fmt/chrono.h>
 
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "tessera/machine/survey/traffic.h"
+#include "tessera/machine/load/traffic.h"
 
 namespace tessera::comm::mpi {
 namespace {

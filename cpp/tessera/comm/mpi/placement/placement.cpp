@@ -1,4 +1,4 @@
-#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/placement/placement.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/comm/mpi/hosts.h"
-#include "tessera/comm/mpi/traffic.h"
+#include "tessera/comm/mpi/placement/hosts.h"
+#include "tessera/comm/mpi/placement/traffic.h"
 #include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {

@@ -1,4 +1,4 @@
-#include "tessera/collectives/delivery_tree.h"
+#include "tessera/collectives/subnets/delivery_tree.h"
 
 #include <algorithm>
 #include <array>

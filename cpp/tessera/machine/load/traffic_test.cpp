@@ -1,4 +1,4 @@
-#include "tessera/machine/survey/traffic.h"
+#include "tessera/machine/load/traffic.h"
 
 #include <gtest/gtest.h>
 
