@@ -295,6 +295,8 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
     content = json.loads(
         _call("explain_collective", str(map_file), operation=name, bytes=n_bytes, ranks_per_host=ranks)
     )
+    traffic = (_json_of(map_file, "read_map").get("network") or {}).get("traffic")
+    content["traffic_of"] = traffic["date"] if traffic else None
     if _plain(operation) in KNOWN_TO_PAIRS:
         reason = "each rank knows only its own counts of it, so that no plan can be made; the MPI library does it"
         content |= {"candidates": [], "chosen": "native", "native_seconds": 0, "reason": reason}

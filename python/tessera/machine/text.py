@@ -145,6 +145,8 @@ def choice_text(choice: dict[str, Any]) -> str:
     ]
     if choice["class_bytes"] != choice["bytes"]:
         lines.append(f"chosen as for {bytes_text(choice['class_bytes'])}, which stands for sizes near it")
+    if choice["traffic_of"]:
+        lines.append(f"wires carry what the traffic of others at {choice['traffic_of']} leaves of them")
     if choice["trials_of"]:
         lines.append(f"predictions are corrected by trials with {choice['trials_of']}")
     if len(choice["candidates"]) > len(best):
