@@ -374,7 +374,7 @@ def test_a_map_is_used(run_program: Run, tmp_path: Path, mpi: str) -> None:
 @pytest.mark.parametrize(
     ("mpi", "text", "hosts", "said"),
     [
-        # The root reads the map (comm/mpi/hosts.cpp); what else it may find wrong there, C++ tests of machine find.
+        # The root reads the map (comm/mpi/placement/hosts.cpp); C++ tests of machine find what else may be wrong there.
         ("mpich", json.dumps(machine_map())[:-40], HOSTS, "is cut off"),
         ("openmpi", json.dumps({**machine_map(), "network": None}), HOSTS, "knows no network"),
         # Each rank looks for its host (comm/mpi/collectives.cpp).
