@@ -17,6 +17,7 @@ from bench.cluster.programs.__main__ import LEAST as LEAST_OF_PROGRAMS
 from bench.cluster.programs.__main__ import MEAN as MEAN_OF_PROGRAMS
 from bench.cluster.stencils import CHOICE, ORDER
 from bench.cluster.through.__main__ import MOST_CHOOSING, MOST_LEFT
+from bench.cluster.traffic import LEAST as LEAST_IN_TRAFFIC
 from bench.common.records import Table, link_to, measured, table_of, text_of, value
 from bench.common.results import number, table
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
@@ -326,6 +327,8 @@ def of_clusters() -> Iterator[Promise]:
         if row["network"] != "one host" and 1 / NEAR <= ratio <= NEAR:
             shares.append(float(row["overlap"][:-1]) / 100 if row["overlap"].endswith("%") else 0.0)
     yield each("grid_overlap", "Messages of stencils between hosts: share that computing hides", shares, least=LEAST)
+    yield each("traffic", "Broadcast and all-reduce beside traffic: speed of plans that know it over those that do not",
+               [value(row["gain"]) for row in cells("traffic", "gain")], least=LEAST_IN_TRAFFIC)  # fmt: skip
     yield each("neighbours", "Exchanges between neighbours along the map: gain over ranks as numbered",
                [value(row["gain"]) for row in cells("neighbours", "gain")], least=LEAST_OF_NEIGHBOURS)  # fmt: skip
     yield from of_other_programs()

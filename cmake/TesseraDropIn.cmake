@@ -4,7 +4,7 @@ function(tessera_drop_in flavour)
   set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/drop_in)
   set(include $<TARGET_PROPERTY:tessera::mpi_${flavour},INTERFACE_INCLUDE_DIRECTORIES>)
   # Calls of MPI in our code get the names by which profilers, this library among them, do not see them.
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/mpi/*.cpp ${root}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/comm/mpi/*.cpp ${root}/*.cpp)
   set(names "")
   foreach(source IN LISTS sources)
     file(READ ${source} text)

@@ -5,6 +5,7 @@ run_program    runs any command, with a time limit for its whole process group
 mpi            one of the MPI libraries the engine was built for ("openmpi", "mpich"); makes the test run once for each
 run_engine     runs tessera-md on ranks × threads under that MPI
 runs           starts runs, each in a folder of its own
+command        carries out a command of tessera in this process
 """
 
 import os
@@ -17,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.campaigns.parts import check_slow
+from tessera import cli
+from tests.campaigns.parts import WRONG, check_slow, with_wrong_part
 from tests.cluster import namespaces
 from tests.support.programs import ENGINES, FLAVOURS, HANGS, NO_DATA, ROOT, mpirun, run_program
 from tests.support.runs import Runs, with_set
@@ -86,6 +88,26 @@ def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small_water(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A system file of 216 molecules of water."""
     return _make_water(tmp_path_factory.mktemp("water"), 648)
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str]]:
+    """Carries out a command of `tessera` in this process, in `tmp_path`; returns its status and all that it prints."""
+
+    def carry_out(*words: str | Path) -> tuple[int, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["tessera", *map(str, words)])
+        capfd.readouterr()
+        try:
+            status = cli._status()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        out, err = capfd.readouterr()
+        return status, out + err
+
+    return carry_out
 
 
 @pytest.fixture
@@ -162,7 +184,9 @@ def on_cluster(tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedPro
     run_program([*cluster, "down"], cwd=ROOT, env=state)
 
 
+@pytest.hookimpl(tryfirst=True)  # while slow tests are among the items
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    config.stash[WRONG] = with_wrong_part(items)
     if not hasattr(config, "workerinput"):  # pytest-xdist does not show what its workers refuse; tests/campaigns does
         check_slow(items)
     for item in items:

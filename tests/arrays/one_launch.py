@@ -20,7 +20,7 @@ def _cases(ranks: int) -> dict[str, list[dict[str, Any]]]:
     from tests.arrays import test_eigen, test_fft, test_grid, test_poisson
 
     return {
-        "fft": test_fft.cases(),
+        "fft": test_fft.cases(ranks),
         "fft after errors": test_fft.CASES_AFTER_ERRORS,
         "grid": test_grid.cases(ranks),
         "poisson": test_poisson.cases(ranks),

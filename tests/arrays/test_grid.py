@@ -50,7 +50,7 @@ def cases(ranks: int = 1) -> list[Case]:
             one["shape"] = tuple(4 + n % 6 for n in one["shape"])
         found.extend({**one, "approach": approach} for approach in [*APPROACHES, None])
     if ranks > 2:
-        found = found[: 10 * (len(APPROACHES) + 1)]
+        found = found[: (10 if ranks <= 5 else 5) * (len(APPROACHES) + 1)]
     if ranks > 3:  # many fields in batches alone, as each message waits until all ranks had a core
         found = [one for one in found if (one["fields"] or 1) < 20 or one["approach"] in ("flat-optimized", None)]
     return found

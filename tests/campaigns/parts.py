@@ -17,6 +17,8 @@ from typing import Literal
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+#: what tests/conftest.py keeps of the tests that it has collected: those that `with_wrong_part` names
+WRONG = pytest.StashKey[list[str]]()
 Command = tuple[str, ...]
 
 
@@ -162,11 +164,15 @@ def parts_of(item: pytest.Item) -> set[str]:
     return {str(mark.kwargs.get("part", "none")) for mark in item.iter_markers("slow")}
 
 
+def with_wrong_part(items: Iterable[pytest.Item]) -> list[str]:
+    """Returns the slow tests that do not belong to exactly one part, with what they name."""
+    return [f"{item.nodeid} names {', '.join(sorted(named))}" for item in items
+            if (named := parts_of(item)) and (len(named) > 1 or not named <= PARTS.keys())]  # fmt: skip
+
+
 def check_slow(items: Iterable[pytest.Item]) -> None:
     """Raises UsageError where a slow test does not belong to exactly one part."""
-    wrong = [f"{item.nodeid} names {', '.join(sorted(named))}" for item in items
-             if (named := parts_of(item)) and (len(named) > 1 or not named <= PARTS.keys())]  # fmt: skip
-    if wrong:
+    if wrong := with_wrong_part(items):
         raise pytest.UsageError(
             f'a slow test names its part of the campaign, as in slow(part="bits"); parts are {", ".join(PARTS)}:\n'
             + "\n".join(wrong)

@@ -12,6 +12,7 @@ import click
 
 from . import launch, namespaces
 from .spec import ClusterError, names, read
+from .traffic import flows_of, traffic_on
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,6 +27,7 @@ def main() -> None:
       python -m tests.cluster show crow8-pairs
       python -m tests.cluster run fat-and-slow -- ./program
       python -m tests.cluster run fat-and-slow --mpi mpich --shuffle 1 -- ./program
+      python -m tests.cluster run eco-three-segments --traffic a=0.45 --traffic b=0.3 -- ./program
       python -m tests.cluster up eco-switched && python -m tests.cluster exec w2 tc -s qdisc
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a stopped run cleans up
@@ -78,6 +80,10 @@ def exec(host: str, words: tuple[str, ...]) -> None:
 @click.option("--nap", default=launch.NAP, show_default=True, help="µs that an idle rank sleeps; 0: it polls.")
 @click.option("--nice", default=0, show_default=True, help="Priority; -15 keeps other work of the machine out.")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds; the status is then 124.")
+@click.option(
+    "--traffic", multiple=True, metavar="PLACE=SHARE", help="Traffic of others: a segment, or a host's port, as n3=0.6."
+)
+@click.option("--traffic-seed", default=1, show_default=True, help="Decides when that traffic is on.")
 @click.option("--keep", is_flag=True, help="Leave the cluster up.")
 def run(
     name: str,
@@ -90,6 +96,8 @@ def run(
     nap: int,
     nice: int,
     timeout: float,
+    traffic: tuple[str, ...],
+    traffic_seed: int,
     keep: bool,
 ) -> None:
     """Run a program with mpirun on the cluster: `run SPEC [options] -- [options of mpirun] PROGRAM…`. The cluster is
@@ -105,7 +113,8 @@ def run(
         raise ClusterError(f"-n {ranks}: {spec.name} has places for {len(places)} ranks")
     if nice:
         os.nice(nice)
-    with launch.cluster_of(spec, keep=keep) as cluster:
+    flows = flows_of(spec, traffic)
+    with launch.cluster_of(spec, keep=keep) as cluster, traffic_on(spec, cluster, flows, traffic_seed):
         words, environment = launch.command(program, places[:ranks], mpi=mpi, nap=nap, launcher=mpirun)
         status = launch.start(cluster, words, environment, timeout=timeout).returncode
     sys.exit(status)

@@ -58,7 +58,8 @@ def address(spec: Spec, host: str) -> str:
     return f"{PREFIX}.{spec.hosts.index(host) + 1}"
 
 
-def _mac(spec: Spec, host: str, card: int) -> str:
+def mac(spec: Spec, host: str, card: int) -> str:
+    """Returns the Ethernet address of a host's card."""
     return f"02:00:00:00:{card:02x}:{spec.hosts.index(host) + 1:02x}"
 
 
@@ -69,7 +70,7 @@ def why_not() -> str | None:
             "emulating a cluster needs root (namespaces, bridges, tc); without: "
             "TESSERA_CLUSTER_STATE=/tmp/cluster.$USER unshare -Urm python -m tests.cluster …"
         )
-    missing = [tool for tool in ("ip", "tc", "nsenter", "unshare") if not shutil.which(tool)]
+    missing = [tool for tool in ("ip", "tc", "bridge", "nsenter", "unshare") if not shutil.which(tool)]
     if missing:
         return f"emulating a cluster needs {', '.join(missing)} (Debian: apt-get install iproute2 util-linux)"
     try:
@@ -184,7 +185,7 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
         for host in network.hosts:
             card = spec.cards[host].index(network.name)
             port = f"{host}.{card}"
-            of_host = f"eth{card} address {_mac(spec, host, card)} netns {cluster.pids[host]}"
+            of_host = f"eth{card} address {mac(spec, host, card)} netns {cluster.pids[host]}"
             ip[FABRIC].append(f"link add {port} type veth peer name {of_host}")
             plug(port, network.name)
             ip[host].append(f"link set dev eth{card} gso_max_segs 1 up")  # frames of real size instead of 64 KiB
@@ -196,7 +197,7 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
     for a, b in itertools.permutations(spec.hosts, 2):
         card = spec.card(a, b)
         # Otherwise hosts ask for each other's addresses, and the kernel keeps only 1024 answers for all namespaces.
-        to = _mac(spec, b, spec.cards[b].index(spec.cards[a][card]) if card else 0)
+        to = mac(spec, b, spec.cards[b].index(spec.cards[a][card]) if card else 0)
         ip[a].append(f"neigh add {address(spec, b)} lladdr {to} dev eth{card} nud permanent")
         if card:
             ip[a].append(f"route add {address(spec, b)} dev eth{card} src {address(spec, a)}")
@@ -214,8 +215,8 @@ def _cable(spec: Spec, cluster: Cluster) -> None:
     for network in spec.networks.values():
         tc[FABRIC] += _bus(spec, network, ports[network.name]) if network.is_bus else []
     for name in (FABRIC, *spec.hosts):
-        _batch(cluster, name, "ip", ip[name])
-        _batch(cluster, name, "tc", tc[name])
+        batch(cluster, name, "ip", ip[name])
+        batch(cluster, name, "tc", tc[name])
     for words in delayed:
         command = cluster.enter(FABRIC, sys.executable, str(RELAY), *words)
         subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -262,7 +263,8 @@ def _bus(spec: Spec, network: Network, ports: Sequence[str]) -> list[str]:
     return lines
 
 
-def _batch(cluster: Cluster, host: str, tool: str, lines: Sequence[str]) -> None:
+def batch(cluster: Cluster, host: str, tool: str, lines: Sequence[str]) -> None:
+    """Runs commands of `ip` or `tc` on a host. Raises ClusterError that names the first that failed."""
     done = subprocess.run(
         cluster.enter(host, tool, "-batch", "-"),
         input="\n".join(lines) + "\n",

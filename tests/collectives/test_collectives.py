@@ -33,7 +33,7 @@ from tests.support.programs import (
 )
 
 #: odd and even numbers and a power of two, each for one of the MPIs; all up to 16 under both are slow tests
-ON_RANKS = in_turns(2, 3, 5, 8, also=range(1, 17))
+ON_RANKS = in_turns(5, 2, 4, 3, also=range(1, 17))
 
 MOVES = ["broadcast", "scatter", "scatterv", "gather", "gatherv", "all_gather", "all_gatherv", "all_to_all"]
 MOVES += ["all_to_allv"]
@@ -374,7 +374,7 @@ def test_a_map_is_used(run_program: Run, tmp_path: Path, mpi: str) -> None:
 @pytest.mark.parametrize(
     ("mpi", "text", "hosts", "said"),
     [
-        # The root reads the map (comm/mpi/hosts.cpp); what else it may find wrong there, C++ tests of machine find.
+        # The root reads the map (comm/mpi/placement/hosts.cpp); C++ tests of machine find what else may be wrong there.
         ("mpich", json.dumps(machine_map())[:-40], HOSTS, "is cut off"),
         ("openmpi", json.dumps({**machine_map(), "network": None}), HOSTS, "knows no network"),
         # Each rank looks for its host (comm/mpi/collectives.cpp).
@@ -420,6 +420,7 @@ def test_times(run_program: Run, mpi: str) -> None:
 # Trials.
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", pytest.param("mpich", marks=pytest.mark.slow(part="bits"))], indirect=True)
 def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) -> None:
     """Trials that are stored in the map correct its predictions for the same MPI library. The map's rates are given, so
     that what is tried does not depend on what else the machine does."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tessera import cli
 from tessera.errors import InputError
 from tessera.plots import plot_run
 from tessera.printing import printable
@@ -39,24 +37,6 @@ CHARMM = ("prepare", "charmm", "--psf", "a.psf", "--coords", "a.gro", "--params"
 MAP = str(Path(__file__).parents[2] / "machines/eco-three-segments.json")
 
 Command = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
-    """Carries out a command of `tessera` in this process; returns its status and all that it prints."""
-
-    def carry_out(*words: str | Path) -> tuple[int, str]:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["tessera", *map(str, words)])
-        capfd.readouterr()
-        try:
-            status = cli._status()
-        except SystemExit as end:
-            status = int(end.code or 0)
-        out, err = capfd.readouterr()
-        return status, out + err
-
-    return carry_out
 
 
 def files(folder: Path, texts: dict[str, str]) -> None:
@@ -245,7 +225,10 @@ def test_plots_of_damaged_files(tmp_path: Path, name: str, content: bytes) -> No
         plot_run(tmp_path, tmp_path / "run.png")
 
 
-@pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e999", "1e308"])
+@pytest.mark.parametrize(
+    "bad",
+    ["nan", "1e999", "1e308", *(pytest.param(text, marks=pytest.mark.slow(part="fuzz")) for text in ("inf", "-inf"))],
+)
 @pytest.mark.parametrize("column", ["time [ps]", "temperature [K]", "kinetic [kcal/mol]", "total [kcal/mol]"])
 def test_plots_of_a_run_that_blew_up(tmp_path: Path, column: str, bad: str) -> None:
     names = ["step", "time [ps]", "temperature [K]", "kinetic [kcal/mol]", "total [kcal/mol]"]

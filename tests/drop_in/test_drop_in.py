@@ -106,6 +106,7 @@ def test_errors_are_those_of_the_library(run_program: Run, build: Build, mpi: st
         ({}, "no map of the machine"),
         ({"TESSERA_MACHINE": "/nowhere/map.json"}, "/nowhere/map.json"),
         ({"TESSERA_FORCE": "rang"}, 'did you mean "ring"?'),
+        ({"TESSERA_FORCE": "ring", "TESSERA_TRAFFIC": "soon"}, 'TESSERA_TRAFFIC is "soon", expected seconds'),
         ({"TESSERA_FORCE": "subnets:pattern=chian"}, 'unknown pattern "chian"'),
         ({"TESSERA_FORCE": "hierarchical:pattern=rang"}, 'did you mean "ring"?'),
     ],

@@ -21,6 +21,7 @@ OPERATIONS = [
     "reduce_scatter", "reduce_scatter_block", "scan", "exscan", "cart_create", "graph_create", "dist_graph_create",
     "dist_graph_create_adjacent",
 ]  # fmt: skip
+SPLITS = ["comm_split", "comm_create", "cart_sub"]
 CALLS = {  # of check.F90, by the names of the report
     "barrier": 1, "broadcast": 2, "gather": 1, "scatter": 1, "all_gather": 6, "all_to_all": 1, "reduce": 2,
     "all_reduce": 1, "reduce_scatter": 2, "scan": 1, "exscan": 1,
@@ -62,7 +63,7 @@ def test_fortran(run_program: Run, two_hosts: Path, tmp_path: Path, module: str,
 def test_every_spelling() -> None:
     """Compilers of Fortran spell names of C in four ways, and procedures of mpi_f08 have names of their own."""
     ours = ctypes.CDLL(str(library("openmpi")))
-    for name in [*OPERATIONS, "init", "init_thread", "finalize"]:
+    for name in [*OPERATIONS, *SPLITS, "init", "init_thread", "finalize"]:
         for spelling in (f"mpi_{name}", f"mpi_{name}_", f"mpi_{name}__", f"MPI_{name.upper()}", f"mpi_{name}_f08_"):
             assert hasattr(ours, spelling), spelling
 

@@ -4,6 +4,7 @@ hold."""
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,8 +68,17 @@ def test_ryckaert_bellemans(runs: Runs, tmp_path: Path) -> None:
     check_gradient(runs, tmp_path, with_rb(bent(changed("dipeptide"))), VACUUM)
 
 
-@pytest.mark.parametrize("electrostatics", ["shift", "force-switch", "pme"])
-@pytest.mark.parametrize("lj", ["potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch"])
+LJ = ("potential-switch", "force-switch", "force-switch-gromacs", "quintic-switch")
+QUICK = {*zip(("shift", "force-switch", "pme", "pme"), LJ)}  # each once
+
+
+@pytest.mark.parametrize(
+    ("electrostatics", "lj"),
+    [
+        pytest.param(*one, marks=() if one in QUICK else pytest.mark.slow(part="physics"))
+        for one in itertools.product(("shift", "force-switch", "pme"), LJ)
+    ],
+)
 def test_everything_in_a_box(runs: Runs, tmp_path: Path, electrostatics: str, lj: str) -> None:
     """The energy of PME jumps where the direct sum ends at the cut-off; α is so large that the jump can't be seen."""
     settings: Settings = {

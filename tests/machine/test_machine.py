@@ -418,3 +418,23 @@ def test_show_says_which_routes(tmp_path: Path) -> None:
     content["network"]["routes"]["shape"] = [2, 4]
     file.write_text(json.dumps(content))
     assert "routes of a torus of shape 2×4 do not fit 7 hosts" in error("show", file)
+
+
+def test_traffic_of_others_is_shown_and_counts(tmp_path: Path) -> None:
+    content = json.loads(Path(MAP).read_text())
+    ports = [{"host": "n1", "out": 0.6, "in": 0.25}]
+    lines = [{"subnet": 2, "bus": 0.45, "up": 0.0, "down": 0.0}]
+    content["network"]["traffic"] = {"date": "2026-11-28T06:15:00Z", "ports": ports, "lines": lines}
+    busy = tmp_path / "busy.json"
+    busy.write_text(json.dumps(content))
+    said = "traffic of others at 2026-11-28T06:15:00Z: n1 out 60%, subnet 2 bus 45%, n1 in 25%"
+    assert said in output("show", busy).splitlines()
+    assert json.loads(output("show", busy, "--json"))["network"]["traffic"] == content["network"]["traffic"]
+    words = ("--op", "bcast", "--bytes", "1.3M")
+    assert "traffic of others at 2026-11-28T06:15:00Z" in output("explain", busy, *words)
+    quiet, later = explained(*words), json.loads(output("explain", busy, *words, "--json"))
+    assert (quiet["traffic_of"], later["traffic_of"]) == (None, "2026-11-28T06:15:00Z")
+    assert later["candidates"][0]["seconds"] > 1.2 * quiet["candidates"][0]["seconds"]
+    content["network"]["traffic"]["ports"][0]["out"] = 1
+    busy.write_text(json.dumps(content))
+    assert "traffic takes 1 of a wire, expected a share from 0 to 0.99" in error("show", busy)

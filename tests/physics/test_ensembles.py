@@ -53,7 +53,14 @@ def test_nose_hoover_chains_follow_their_equations(water: Path) -> None:
     assert abs(eta[0]) > 0.1, "the bath has acted"
 
 
-@pytest.mark.parametrize(("coupling", "every"), [("isotropic", 1), ("semi-isotropic", 1), ("anisotropic", 5)])
+@pytest.mark.parametrize(
+    ("coupling", "every"),
+    [
+        pytest.param("isotropic", 1, marks=pytest.mark.slow(part="physics")),
+        ("semi-isotropic", 1),
+        ("anisotropic", 5),
+    ],
+)
 def test_mtk_follows_its_equations(water: Path, coupling: str, every: int) -> None:
     """Martyna, Tobias and Klein's equations for atoms, in the order of mtk.cpp; chains by many small steps."""
     tau_t, tau_p, pressure = 0.05, 0.1, 2000.0

@@ -16,7 +16,9 @@ from tests.support.samples import changed, sample
 FIRST: Settings = {"dynamics.timestep": 2.0, "output.energy_every": 10}
 
 
-@pytest.mark.parametrize("atoms", [648, 651, 999, 3000])
+@pytest.mark.parametrize(
+    "atoms", [651, *(pytest.param(n, marks=pytest.mark.slow(part="physics")) for n in (648, 999)), 3000]
+)
 def test_made_water_keeps_its_temperature(runs: Runs, tmp_path: Path, atoms: int) -> None:
     """The run lasts two picoseconds at constant energy, from velocities at 300 K."""
     write(make_water(atoms), tmp_path / "water.tsr")

@@ -78,7 +78,9 @@ def test_a_run_starts_from_velocities_of_the_other_kind(runs: Runs) -> None:
         assert end.table["potential"][-1] == pytest.approx(whole.table["potential"][-1], abs=2e-3)
 
 
-@pytest.mark.parametrize(("direct", "mesh"), [(2, 4), (2, 2), (1, 3)])
+@pytest.mark.parametrize(
+    ("direct", "mesh"), [(2, 4), pytest.param(2, 2, marks=pytest.mark.slow(part="physics")), (1, 3)]
+)
 def test_several_time_steps_follow_their_scheme(water: Path, direct: int, mesh: int) -> None:
     """Tuckerman et al. (1992): bonded forces in every step, the others in every so many, as strongly."""
     system = Flexible(water, direct_every=direct, mesh_every=mesh)

@@ -19,6 +19,7 @@ def close(value: float, expected: float, relative: float = 1e-6, absolute: float
     return abs(value - expected) <= max(relative * abs(expected), absolute)
 
 
+@pytest.mark.slow(part="physics")
 def test_dhfr_equals_the_reference() -> None:
     settings = Settings(cutoff=9, switch=8, lj="cut", alpha=0.38, grid=(80, 80, 80))
     found = reference_energies(dhfr(), settings)

@@ -62,6 +62,7 @@ def test_alanine_dipeptide_in_water(data_folder: Path) -> None:
     assert nonbonded(found, ours) == pytest.approx(peer["NonbondedForce"], rel=1e-6)
 
 
+@pytest.mark.slow(part="physics")
 def test_dhfr_amber_equals_the_reference(data_folder: Path) -> None:
     folder = data_folder / "dhfr" / "openmm_amber"
     ours = prepare_amber(folder / "dhfr_ff99sb.prmtop", folder / "dhfr_ff99sb.inpcrd")

@@ -159,7 +159,7 @@ def test_waters_with_virtual_sites(tmp_path: Path, force_field: str, water: str,
     lines.insert(0, "REMARK one water")
     lines.append("HETATM  900  O   HOH A 900      18.000  18.000  18.000  1.00  0.00           O")
     (tmp_path / "wet.pdb").write_text("\n".join([*lines, "END", ""]))
-    system = prepare_pdb(tmp_path / "wet.pdb", force_field, water, padding=6.5, salt=0, relax_steps=2, keep_water=True)
+    system = prepare_pdb(tmp_path / "wet.pdb", force_field, water, padding=4, salt=0, relax_steps=2, keep_water=True)
     waters = [t for t in system.templates if t.rigid_water]
     assert {len(t.virtual_sites) for t in waters} == {n_sites}
     assert {t.n_atoms for t in waters} == {3 + n_sites}

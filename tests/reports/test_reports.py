@@ -15,7 +15,8 @@ Each folder beside this file holds inputs and a cases.toml, a list of cases:
     says = ["misspelt.mdp", "rcolomb"]        # what its output must hold
     never = ["this should not happen"]        # what no output may hold
 
-The commands run one after another in a copy of the folder. `says` and `never` also take regular expressions.
+The commands run one after another in a copy of the folder, those that start no engine within this process. `says` and
+`never` also take regular expressions.
 """
 
 import json
@@ -54,22 +55,28 @@ def _value(found: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize(("folder", "case"), _cases())
-def test_report(folder: Path, case: dict[str, Any], tmp_path: Path, run_program: Callable[..., Any]) -> None:
-    work = tmp_path / folder.name
-    shutil.copytree(folder, work)
+def test_report(
+    folder: Path, case: dict[str, Any], tmp_path: Path, run_program: Callable[..., Any], command: Callable[..., Any]
+) -> None:
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     for number, line in enumerate(case["run"], 1):
-        done = run_program([sys.executable, "-m", "tessera", *shlex.split(line)], cwd=work, check=False)
-        output = done.stdout + done.stderr
+        words = shlex.split(line)
+        if words[0] in ("energy", "run"):
+            done = run_program([sys.executable, "-m", "tessera", *words], cwd=tmp_path, check=False)
+            status, answer, output = done.returncode, done.stdout, done.stdout + done.stderr
+        else:
+            status, output = command(*words)
+            answer = output
         is_last = number == len(case["run"])
-        assert done.returncode == (case.get("status", 0) if is_last else 0), f"{line}\n{output}"
+        assert status == (case.get("status", 0) if is_last else 0), f"{line}\n{output}"
         for pattern in [*case.get("never", []), "this should not happen", "Traceback"]:
             assert not re.search(pattern, output), f"{line}\n{output}"
     for pattern in case.get("says", []):
         assert re.search(pattern, output), f"no {pattern!r} in\n{output}"
     if expected := case.get("values"):
-        answer = json.loads(done.stdout)
+        values = json.loads(answer)
         for path, value in expected.items():
-            found = _value(answer, path)
+            found = _value(values, path)
             assert found == (value if isinstance(value, str) else pytest.approx(value, rel=0, abs=case["tolerance"])), (
                 path
             )

@@ -87,6 +87,7 @@ if comm.rank == 0:
 """
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", pytest.param("mpich", marks=pytest.mark.slow(part="bits"))], indirect=True)
 def test_external_forces_are_the_same_bits(run_program: Run, dhfr: Path, mpi: str) -> None:
     """On any ranks, told of each rank's own atoms or of all, while the baths change."""
 

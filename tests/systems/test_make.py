@@ -14,6 +14,7 @@ from tessera.errors import InputError
 from tessera.prepare.dlpoly import prepare_dlpoly
 from tests.support.inputs import alanine_tripeptide, dhfr
 from tests.support.oracle import Settings, pairs_within, reference_energies
+from tests.support.samples import changed
 
 
 @pytest.mark.parametrize("atoms", [24, 27, 100, 999, 3000, 24000])
@@ -95,10 +96,11 @@ def test_nacl_may_have_the_potential_of_dl_poly(tmp_path: Path) -> None:
 
 
 def test_replicate_repeats_energies_and_no_terms() -> None:
-    system = dhfr()
+    system = changed("peptide")
+    (_, waters) = system.runs[:, 1]
     twice = replicate(system, (1, 2, 1))
     assert twice.n_atoms == 2 * system.n_atoms
-    assert twice.runs.tolist() == [[0, 2], [1, 14046]]
+    assert twice.runs.tolist() == [[0, 2], [1, 2 * waters]]
     assert twice.templates is system.templates
     terms = ("bond", "angle", "urey_bradley", "dihedral", "improper")
     one, two = (reference_energies(s, Settings(cutoff=9, switch=8), terms) for s in (system, twice))

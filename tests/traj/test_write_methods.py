@@ -26,7 +26,7 @@ def content(path: Path) -> bytes:
     return b"".join(piece.read_bytes() for piece in sorted(path.glob("0*")))
 
 
-@in_turns(1, 2, 3)
+@in_turns(2, 3, also=(1,))
 def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tmp_path: Path) -> None:
     serial = tmp_path / "serial"
     for name in ("text", "xdr"):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -110,12 +109,11 @@ def test_atoms_where_they_are_asked_for() -> None:
         (["-o", "a.png", "--frame", "0"], "--frame needs the output folder of a run"),
     ],
 )
-def test_refused(run_program: Callable[..., Any], tmp_path: Path, words: list[str], said: str) -> None:
+def test_refused(command: Callable[..., tuple[int, str]], tmp_path: Path, words: list[str], said: str) -> None:
     (tmp_path / "there.png").write_text("kept")
-    command = [sys.executable, "-m", "tessera", "view", str(sample("tripeptide")), *words]
-    found = run_program(command, cwd=tmp_path, check=False)
-    assert found.returncode == 2
-    assert said in found.stderr
+    status, found = command("view", sample("tripeptide"), *words)
+    assert status == 2
+    assert said in found
     assert [path.name for path in tmp_path.iterdir()] == ["there.png"]
 
 

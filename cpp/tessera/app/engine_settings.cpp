@@ -13,6 +13,7 @@
 #include "tessera/app/system/system_file.h"
 #include "tessera/base/error.h"
 #include "tessera/fft/choice/wisdom.h"
+#include "tessera/machine/load/traffic.h"
 #include "tessera/md/integrate/integrator.h"
 #include "tessera/md/integrate/respa.h"
 #include "tessera/md/pme/plan.h"
@@ -150,6 +151,8 @@ md::EngineSettings plan_settings(const RunConfig& config, const model::System& s
   settings.machine_file = config.parallel.machine;
   if (const char* file = std::getenv("TESSERA_MACHINE"); file && settings.machine_file.empty())
     settings.machine_file = file;
+  if (const char* seconds = std::getenv("TESSERA_TRAFFIC"); seconds && *seconds)
+    settings.seconds_for_traffic = machine::seconds_for_traffic(seconds);
   (void)md::plan_cells(md::summary_of(system), settings,
                        system.box);  // a box that is too small is told of before anything else
   return settings;

@@ -71,7 +71,7 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
 }
 
 void follow_map(const md::EngineSettings& settings, comm::Communicator& comm) {
-  const auto warning = comm.follow_map(settings.machine_file);
+  const auto warning = comm.follow_map(settings.machine_file, settings.seconds_for_traffic);
   if (comm.is_root() && !warning.empty()) comm::print_note("tessera-md", warning);
 }
 

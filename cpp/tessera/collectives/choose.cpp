@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tessera/collectives/all_to_all.h"
 #include "tessera/collectives/predict.h"
+#include "tessera/collectives/subnets/all_to_all.h"
 #include "tessera/machine/orders.h"
 
 namespace tessera::collectives {

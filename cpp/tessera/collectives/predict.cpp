@@ -107,7 +107,8 @@ WirePath wire_path_of(const machine::Wires& wires, const std::vector<int>& n_sha
 /// of the ranks.
 class WirePaths {
  public:
-  explicit WirePaths(const machine::Wires& wires) : wires_(wires), n_sharing_(wires.wires().size(), 0) {
+  explicit WirePaths(const machine::Wires& wires) : wires_(wires) {
+    for (const auto& wire : wires.wires()) n_sharing_.push_back(wire.n_other_ranks);
     for (int rank = 0; rank < wires.n_ranks(); ++rank) {
       rank_wire_.push_back(wires.path(rank, rank).front());
       if (const int shared = wires.processors_of(wires.host_of(rank)); shared >= 0)

@@ -16,7 +16,7 @@
 #include "tessera/collectives/classical/entries.h"
 #include "tessera/collectives/hierarchical/hierarchical.h"
 #include "tessera/collectives/predict.h"
-#include "tessera/collectives/subnets.h"
+#include "tessera/collectives/subnets/subnets.h"
 
 namespace tessera::collectives {
 namespace {

@@ -29,7 +29,8 @@ struct Request {
 struct Following {
   std::optional<std::string> entry = {};  // of the registry, for all that it can do; absent: the fastest by prediction
   std::vector<machine::Trial> trials = {};  // of this MPI library: rank 0's correct the predictions
-  int library_calls = 0;  // so many calls of a class of sizes are the library's before a choice is made for it
+  int library_calls = 0;           // so many calls of a class of sizes are the library's before a choice is made for it
+  double seconds_for_traffic = 0;  // that measuring what others send may take; 0: it is what the network says
 };
 
 /// Calls of collective operations that a plan has carried out.
@@ -86,8 +87,9 @@ class Communicator {
   std::string follow(const std::shared_ptr<const machine::Network>& network, Following how = {});
   /// Makes them follow the network of a machine file, which rank 0 reads, with its trials of this MPI library. What is
   /// called a few times alone, as while a program begins, is left to the library. Returns what `follow` does, or why the
-  /// file is of no use. Without a file (an empty path) all are the library's. Collective.
-  std::string follow_map(const std::string& machine_file);
+  /// file is of no use. Without a file (an empty path) all are the library's. The traffic of others is measured for so
+  /// many seconds first; 0: it is that of the file. Collective.
+  std::string follow_map(const std::string& machine_file, double seconds_for_traffic = 0);
   /// Returns which plans have carried out operations since `follow`: the same on all ranks.
   std::vector<PlanUse> plans_used() const;
 

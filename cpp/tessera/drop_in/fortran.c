@@ -132,6 +132,24 @@ TESSERA_BARRIERS(TESSERA_SPELLINGS, TESSERA_GIVE_NOTHING)
 TESSERA_COUNTED(TESSERA_SPELLINGS, TESSERA_GIVE_NOTHING)
 TESSERA_TOPOLOGIES(TESSERA_SPELLINGS, TESSERA_GIVE_COMM)
 
+// What divides communicators is the MPI library's; it is noted what came of it.
+#define TESSERA_FORTRAN_SPLIT(spelling, name)                                                                    \
+  void spelling(TESSERA_##name(TESSERA_F), MPI_Fint* error) {                                                    \
+    static function found;                                                                                       \
+    MPI_Fint code = MPI_SUCCESS;                                                                                 \
+    ((void (*)(TESSERA_##name(TESSERA_F), MPI_Fint*))once(&found, #spelling, __builtin_return_address(0)))(      \
+        TESSERA_##name(TESSERA_NAME), &code);                                                                    \
+    if (code == MPI_SUCCESS && has_plans()) plans->note_split(TESSERA_FROM_COMM(comm), TESSERA_FROM_COMM(made)); \
+    if (error) *error = code;                                                                                    \
+  }
+#define TESSERA_SPLIT_SPELLINGS(WRAP, name, lower, UPPER) \
+  TESSERA_FORTRAN_SPLIT(mpi_##lower##_, name)             \
+  TESSERA_FORTRAN_SPLIT(mpi_##lower, name)                \
+  TESSERA_FORTRAN_SPLIT(mpi_##lower##__, name)            \
+  TESSERA_FORTRAN_SPLIT(MPI_##UPPER, name)                \
+  TESSERA_FORTRAN_SPLIT(mpi_##lower##_f08_, name)
+TESSERA_SPLITS(TESSERA_SPLIT_SPELLINGS, )
+
 #define TESSERA_BEGIN_AND_END(init, init_thread, finalize)                                                \
   void init(MPI_Fint* error) {                                                                            \
     static function found;                                                                                \

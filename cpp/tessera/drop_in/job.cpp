@@ -13,7 +13,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/comm/job.h"
-#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/placement/hosts.h"
+#include "tessera/machine/load/traffic.h"
 
 namespace tessera::drop_in {
 namespace {
@@ -60,6 +61,17 @@ void check_entry(const collectives::NamedEntry& named) {
   if (why) throw InputError(*why);
 }
 
+int copy_at_once(MPI_Comm, int, void*, void* from, void* to, int* is_kept) {
+  *is_kept = 1;
+  *static_cast<void**>(to) = new comm::mpi::GroupsAtOnce(*static_cast<comm::mpi::GroupsAtOnce*>(from));
+  return MPI_SUCCESS;
+}
+
+int free_at_once(MPI_Comm, int, void* at_once, void*) {
+  delete static_cast<comm::mpi::GroupsAtOnce*>(at_once);
+  return MPI_SUCCESS;
+}
+
 }  // namespace
 
 collectives::EntryChoice ChoiceMemory::find(const machine::Wires& wires, const collectives::CollectiveProblem& shape,
@@ -69,6 +81,7 @@ collectives::EntryChoice ChoiceMemory::find(const machine::Wires& wires, const c
   std::vector<std::int64_t> key{static_cast<std::int64_t>(shape.operation), shape.root, shape.element_bytes,
                                 shape.commutative, must_be_ours};
   for (int rank = 0; rank < wires.n_ranks(); ++rank) key.push_back(wires.host_of(rank));
+  key.push_back(static_cast<std::int64_t>(wires.sharing()));
   key.insert(key.end(), shape.blocks.begin(), shape.blocks.end());
   {
     const std::lock_guard lock(mutex_);
@@ -121,7 +134,14 @@ std::unique_ptr<Job> Job::start() {
     network = std::move(reading.network);
     settings.trials = std::move(reading.trials);
   }
-  auto placement = std::make_unique<const comm::mpi::Placement>(MPI_COMM_WORLD, std::move(network));
+  double seconds_for_traffic = 0;
+  try {
+    seconds_for_traffic = machine::seconds_for_traffic(variable("TESSERA_TRAFFIC"));
+  } catch (const InputError& error) {
+    return say(fmt::format("{}{}", error.what(), nothing_done));
+  }
+  auto placement =
+      std::make_unique<const comm::mpi::Placement>(MPI_COMM_WORLD, std::move(network), "", seconds_for_traffic);
   if (!placement->warning().empty()) return say(placement->warning());
   const bool has_report = is_set("TESSERA_REPORT");
   const auto wires = placement->wires_of(MPI_COMM_WORLD);
@@ -137,12 +157,14 @@ Job::Job(std::unique_ptr<const comm::mpi::Placement> placement, comm::mpi::Colle
   };
   settings_.pool = &pool_;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_group, &key_, this);
+  MPI_Comm_create_keyval(copy_at_once, free_at_once, &at_once_key_, nullptr);
 }
 
 Job::~Job() {
   // All ranks free their groups in the order in which they were made.
   while (!groups_.empty()) MPI_Comm_delete_attr(groups_.front()->comm, key_);
   MPI_Comm_free_keyval(&key_);
+  MPI_Comm_free_keyval(&at_once_key_);
   if (!has_report_) return;
   if (tally_.is_empty())
     comm::print_note("tessera-collectives", "rank 0 took part in no collective operation between hosts");
@@ -170,7 +192,12 @@ Group* Job::find_group(MPI_Comm comm) {
 }
 
 std::unique_ptr<Group> Job::make_group(MPI_Comm comm) const {
-  auto group = std::make_unique<Group>(comm, *placement_, settings_);
+  static const comm::mpi::GroupsAtOnce none;
+  void* at_once = nullptr;
+  int is_known = 0;
+  MPI_Comm_get_attr(comm, at_once_key_, &at_once, &is_known);
+  auto group = std::make_unique<Group>(comm, *placement_, settings_,
+                                       is_known ? *static_cast<const comm::mpi::GroupsAtOnce*>(at_once) : none);
   const auto* wires = group->collectives.wires();
   if (!wires || wires->n_ranks() == 1 || (!settings_.only && are_together(*wires))) return nullptr;
   return group;
@@ -183,6 +210,12 @@ Group* Job::keep_group(MPI_Comm comm) {
   const std::lock_guard lock(mutex_);
   groups_.push_back(std::move(group));
   return kept;
+}
+
+void Job::note_split(MPI_Comm whole, MPI_Comm part) const {
+  auto at_once = std::make_unique<comm::mpi::GroupsAtOnce>(placement_->groups_at_once(whole, part));
+  if (part != MPI_COMM_NULL && !at_once->empty() && MPI_Comm_set_attr(part, at_once_key_, at_once.get()) == MPI_SUCCESS)
+    (void)at_once.release();
 }
 
 int Job::free_group(MPI_Comm, int, void* group, void* job) {

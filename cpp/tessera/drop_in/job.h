@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tessera/comm/mpi/collectives.h"
-#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/placement/placement.h"
 #include "tessera/drop_in/pool.h"
 #include "tessera/drop_in/tally.h"
 
@@ -37,8 +37,9 @@ class ChoiceMemory {
 
 /// A communicator of the program whose operations may be planned.
 struct Group {
-  Group(MPI_Comm of_program, const comm::mpi::Placement& placement, const comm::mpi::CollectiveSettings& settings)
-      : comm(of_program), collectives(of_program, placement, settings) {}
+  Group(MPI_Comm of_program, const comm::mpi::Placement& placement, const comm::mpi::CollectiveSettings& settings,
+        const comm::mpi::GroupsAtOnce& at_once)
+      : comm(of_program), collectives(of_program, placement, settings, at_once) {}
 
   MPI_Comm comm;
   comm::mpi::Collectives collectives;
@@ -62,6 +63,9 @@ class Job {
     return comm == latest_.comm && n_freed_.load(std::memory_order_acquire) == latest_.n_freed ? latest_.group
                                                                                                : find_group(comm);
   }
+  /// Keeps with a part of a communicator what the other parts are, as they will communicate at the same time. Collective
+  /// over the whole, from inside the call that divided it.
+  void note_split(MPI_Comm whole, MPI_Comm part) const;
   bool has_report() const { return has_report_; }
   /// Counts a communicator, for the report, whose ranks were numbered along the map.
   void count_topology() { ++n_topologies_; }
@@ -90,6 +94,7 @@ class Job {
   std::atomic<int> n_topologies_ = 0;
   std::atomic<std::uint64_t> n_freed_ = 1;  // communicators, so far
   int key_ = MPI_KEYVAL_INVALID;            // of the attribute of communicators that points to their group
+  int at_once_key_ = MPI_KEYVAL_INVALID;    // of that which points to the groups at the same time
   std::mutex mutex_;                        // of the following
   std::list<std::unique_ptr<Group>> groups_;
   Tally tally_;  // of communicators that were freed

@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "tessera/comm/mpi/renumber.h"
+#include "tessera/comm/mpi/placement/renumber.h"
 #include "tessera/drop_in/job.h"
 
 namespace tessera::drop_in {
@@ -215,11 +215,21 @@ int Dist_graph_create_adjacent(MPI_Comm comm, int n_sources, const int* sources,
   });
 }
 
+/// Notes which groups a communicator was divided into. No exception may leave, as the caller may be C; without the note
+/// a group is planned for as if the others were idle.
+void note_split(MPI_Comm whole, MPI_Comm part) {
+  try {
+    job->note_split(whole, part);
+  } catch (const std::exception&) {
+  }
+}
+
 void stop() { job.reset(); }
 
 // A function for large counts is the same template with other types.
 #define TESSERA_MEMBER(name, END, parameters, arguments) .name##END = name,
-constexpr tessera_plans plans{TESSERA_OPERATIONS(TESSERA_MEMBER).end_left = nullptr, .stop = stop};
+constexpr tessera_plans plans{TESSERA_OPERATIONS(TESSERA_MEMBER).note_split = note_split, .end_left = nullptr,
+                              .stop = stop};
 #undef TESSERA_MEMBER
 
 }  // namespace

@@ -14,6 +14,8 @@ struct tessera_plans {
 #define TESSERA_MEMBER(name, END, parameters, arguments) int(*name##END) parameters;
   TESSERA_OPERATIONS(TESSERA_MEMBER)
 #undef TESSERA_MEMBER
+  void (*note_split)(MPI_Comm whole,
+                     MPI_Comm part);  // called by all ranks when the MPI library has divided a communicator
   void (*end_left)(void);  // called when the MPI library has carried out what was left to it; null where nobody asks
   void (*stop)(void);      // called before MPI ends
 };

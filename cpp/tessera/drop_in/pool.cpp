@@ -35,8 +35,9 @@ std::unique_ptr<LeftPlans> Pool::take(MPI_Comm comm, std::unique_ptr<LeftPlans> 
   std::int64_t next = 0;
   {
     const std::lock_guard lock(mutex_);
-    const auto latest =
-        std::find_if(left_.rbegin(), left_.rend(), [&](auto& one) { return one->ranks == fresh->ranks; });
+    const auto latest = std::find_if(left_.rbegin(), left_.rend(), [&](auto& one) {
+      return one->ranks == fresh->ranks && one->sharing == fresh->sharing;
+    });
     if (latest != left_.rend()) {
       offered = std::move(*latest);
       left_.erase(std::next(latest).base());

@@ -106,6 +106,7 @@ typedef void* handle;
 #define MPI_Datatype handle
 #define MPI_Op handle
 #define MPI_Info handle
+#define MPI_Group handle
 #include "tessera/drop_in/plans.h"
 
 const struct tessera_plans* plans;  // null before MPI starts, after it ends, and where nothing is done
@@ -214,3 +215,13 @@ int MPI_Finalize(void) {
     return code;                                                                                                 \
   }
 TESSERA_OPERATIONS(TESSERA_DEFINE)
+
+#define TESSERA_DEFINE_SPLIT(name, END, parameters, arguments)                                              \
+  int take_##name parameters __asm__("MPI_" #name);                                                         \
+  int take_##name parameters {                                                                              \
+    static function found;                                                                                  \
+    const int code = ((int(*) parameters)once(&found, "MPI_" #name, __builtin_return_address(0)))arguments; \
+    if (plans && code == MPI_SUCCESS) plans->note_split(comm, *made);                                       \
+    return code;                                                                                            \
+  }
+TESSERA_SPLITS(TESSERA_SMALL_ROW, TESSERA_DEFINE_SPLIT)

@@ -19,13 +19,19 @@
   ROW(WRAP, Scan, scan, SCAN)                                                 \
   ROW(WRAP, Exscan, exscan, EXSCAN)
 
-// for those without, and for what makes communicators whose ranks MPI may number anew.
+// for those without, for what makes communicators whose ranks MPI may number anew,
 #define TESSERA_BARRIERS(ROW, WRAP) ROW(WRAP, Barrier, barrier, BARRIER)
 #define TESSERA_TOPOLOGIES(ROW, WRAP)                                \
   ROW(WRAP, Cart_create, cart_create, CART_CREATE)                   \
   ROW(WRAP, Graph_create, graph_create, GRAPH_CREATE)                \
   ROW(WRAP, Dist_graph_create, dist_graph_create, DIST_GRAPH_CREATE) \
   ROW(WRAP, Dist_graph_create_adjacent, dist_graph_create_adjacent, DIST_GRAPH_CREATE_ADJACENT)
+
+// for what divides a communicator into groups, which are noted when the MPI library has made them,
+#define TESSERA_SPLITS(ROW, WRAP)                  \
+  ROW(WRAP, Comm_split, comm_split, COMM_SPLIT)    \
+  ROW(WRAP, Comm_create, comm_create, COMM_CREATE) \
+  ROW(WRAP, Cart_sub, cart_sub, CART_SUB)
 
 // The arguments of each: AS(KIND, name), in order. FLAG and FLAGS are LOGICAL in Fortran.
 #define TESSERA_Bcast(AS) AS(OUT, buffer), AS(COUNT, count), AS(TYPE, type), AS(NUMBER, root), AS(COMM, comm)
@@ -57,6 +63,9 @@
   AS(COMM, comm), AS(NUMBER, n_sources), AS(NUMBERS, sources), AS(WEIGHTS, source_weights),                    \
       AS(NUMBER, n_destinations), AS(NUMBERS, destinations), AS(WEIGHTS, destination_weights), AS(INFO, info), \
       AS(FLAG, reorder), AS(MADE, made)
+#define TESSERA_Comm_split(AS) AS(COMM, comm), AS(NUMBER, color), AS(NUMBER, key), AS(MADE, made)
+#define TESSERA_Comm_create(AS) AS(COMM, comm), AS(GROUP, group), AS(MADE, made)
+#define TESSERA_Cart_sub(AS) AS(COMM, comm), AS(FLAGS, remains), AS(MADE, made)
 
 // Kinds of arguments in C, and in functions for large counts.
 #define TESSERA_C(KIND, name) TESSERA_C_##KIND name
@@ -69,6 +78,7 @@
 #define TESSERA_C_OP MPI_Op
 #define TESSERA_C_COMM MPI_Comm
 #define TESSERA_C_INFO MPI_Info
+#define TESSERA_C_GROUP MPI_Group
 #define TESSERA_C_NUMBER int
 #define TESSERA_C_NUMBERS const int*
 #define TESSERA_C_WEIGHTS const int*

@@ -40,6 +40,8 @@ TEST(Machine, KeepsItsNetwork) {
                             {{-1, {1, 2}, {}, {1e-4, 1.25e6}, Medium::bus, std::nullopt},
                              {0, {}, {2, 0}, {5e-5, 1.17e6}, Medium::fabric, 1e6},
                              {0, {}, {1}, {}, Medium::unknown, std::nullopt}}};
+  machine.network->traffic =
+      Traffic{"2026-11-28T06:15:00Z", {{0.6, 0.1}, {}, {0, 0.3}}, {{0.2, 0, 0}, {0, 0.5, 0.125}, {}}};
   const auto json = to_json(machine);
   EXPECT_EQ(machine_from_json(nlohmann::json::parse(json.dump()), "itself"), machine);
 
@@ -60,6 +62,10 @@ TEST(Machine, KeepsItsNetwork) {
             "again");
   EXPECT_EQ(refusal("/network/subnets/0/parts/1", 7),
             "map.json: network: subnet 0 has the part 7, expected one of 1 to 2");
+  EXPECT_EQ(refusal("/network/traffic/ports/0/host", "d"),
+            "map.json: network.traffic.ports[0].host is d, which is not one of network.hosts");
+  EXPECT_EQ(refusal("/network/traffic/lines/1/subnet", 3),
+            "map.json: network.traffic.lines[1].subnet is 3, expected one of 0 to 2");
   EXPECT_EQ(refusal("/network/hosts", 5), "map.json: network.hosts is not a list");
   EXPECT_EQ(refusal("/network", 5), "map.json: network is 5, expected an object");
 }

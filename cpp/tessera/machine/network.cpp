@@ -40,6 +40,26 @@ void check_hosts(const std::vector<Host>& hosts, const std::string& name) {
   }
 }
 
+void check_traffic(const Traffic& traffic, std::size_t n_hosts, std::size_t n_subnets, const std::string& name) {
+  if (traffic.ports.size() != n_hosts || traffic.subnets.size() != n_subnets)
+    throw InputError(fmt::format("{}: the traffic is of {} hosts and {} subnets, expected {} and {}; measure it again",
+                                 name, traffic.ports.size(), traffic.subnets.size(), n_hosts, n_subnets));
+  const auto check = [&](double share) {
+    if (!(share >= 0 && share <= Traffic::most))
+      throw InputError(fmt::format("{}: traffic takes {} of a wire, expected a share from 0 to {}; measure it again",
+                                   name, share, Traffic::most));
+  };
+  for (const auto& [out, in] : traffic.ports) {
+    check(out);
+    check(in);
+  }
+  for (const auto& [bus, up, down] : traffic.subnets) {
+    check(bus);
+    check(up);
+    check(down);
+  }
+}
+
 }  // namespace
 
 std::string problem_of_host_name(const std::string& name) {
@@ -50,6 +70,13 @@ std::string problem_of_host_name(const std::string& name) {
   if (std::any_of(name.begin(), name.end(), is_bad))
     return fmt::format("is called {}, with white space, control characters or one of # : , in it", quoted);
   return {};
+}
+
+int Traffic::n_busy() const {
+  int n = 0;
+  for (const auto& [out, in] : ports) n += (out > 0) + (in > 0);
+  for (const auto& [bus, up, down] : subnets) n += (bus > 0) + (up > 0) + (down > 0);
+  return n;
 }
 
 int Network::leaf_of(int host) const {
@@ -131,6 +158,7 @@ void Network::check(const std::string& name) const {
     check_link(processors[p].work, name, fmt::format("of processors {}", p));
   }
   if (routes) routes->check(n_hosts, name);
+  if (traffic) check_traffic(*traffic, hosts.size(), subnets.size(), name);
   const auto lost = std::find(leaf.begin(), leaf.end(), -1);
   if (lost != leaf.end())
     throw InputError(fmt::format("{}: host {} is in no subnet, expected one; measure the network again", name,

@@ -54,6 +54,29 @@ struct Processors {
   friend bool operator==(const Processors&, const Processors&) = default;
 };
 
+/// What others sent when the map was last asked for it, as shares (0 to 1) of the rates of wires. Unlike links it is of
+/// one moment: it has a date, is replaced as a whole, and is never merged.
+struct Traffic {
+  struct Port {
+    double out = 0, in = 0;
+    friend bool operator==(const Port&, const Port&) = default;
+  };
+  struct Lines {
+    double bus = 0, up = 0, down = 0;
+    friend bool operator==(const Lines&, const Lines&) = default;
+  };
+  /// Shares are kept below this, so that something is left of each wire.
+  static constexpr double most = 0.99;
+
+  std::string date;            // UTC: 2026-11-28T06:15:00Z
+  std::vector<Port> ports;     // of each host
+  std::vector<Lines> subnets;  // of each subnet
+
+  /// Returns how many wires others use.
+  int n_busy() const;
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
 /// Returns what is wrong with the name of a host, empty if nothing is. Names are written to host files and command
 /// lines of launchers, so they contain no white space, control characters, `#` or `:`, and do not start with `-`.
 std::string problem_of_host_name(const std::string& name);
@@ -63,6 +86,7 @@ struct Network {
   std::vector<Subnet> subnets;              // [0] is the whole; parents precede their parts
   std::vector<Processors> processors = {};  // shared by hosts; a host is in at most one of them
   std::optional<Routes> routes = {};        // if known; they replace uplinks, and tell which messages share links
+  std::optional<Traffic> traffic = {};      // of others; absent: none is known, and all wires are thought to be idle
 
   /// Returns the leaf that a host is in; -1 if no subnet lists it.
   int leaf_of(int host) const;

@@ -29,6 +29,43 @@ Routes routes_of(const JsonReader& reader) {
   return routes;
 }
 
+nlohmann::json json_of(const Traffic& traffic, const Network& network) {
+  nlohmann::json json = {
+      {"date", traffic.date}, {"ports", nlohmann::json::array()}, {"lines", nlohmann::json::array()}};
+  for (std::size_t h = 0; h < traffic.ports.size(); ++h)
+    if (const auto& port = traffic.ports[h]; port != Traffic::Port{})
+      json["ports"].push_back({{"host", network.hosts[h].name}, {"out", port.out}, {"in", port.in}});
+  for (std::size_t s = 0; s < traffic.subnets.size(); ++s)
+    if (const auto& lines = traffic.subnets[s]; lines != Traffic::Lines{})
+      json["lines"].push_back({{"subnet", s}, {"bus", lines.bus}, {"up", lines.up}, {"down", lines.down}});
+  return json;
+}
+
+Traffic traffic_of(const JsonReader& reader, const std::unordered_map<std::string, int>& host_index,
+                   std::size_t n_subnets) {
+  Traffic traffic{reader.get<std::string>("date"), std::vector<Traffic::Port>(host_index.size()),
+                  std::vector<Traffic::Lines>(n_subnets)};
+  std::size_t n = 0;
+  for (const auto& entry : reader.list("ports")) {
+    const JsonReader port(entry, fmt::format("{}[{}]", reader.where("ports"), n++));
+    const auto host = host_index.find(port.get<std::string>("host"));
+    if (host == host_index.end())
+      throw InputError(fmt::format("{} is {}, which is not one of network.hosts", port.where("host"),
+                                   port.get<std::string>("host")));
+    traffic.ports[static_cast<std::size_t>(host->second)] = {port.get<double>("out", 0.0), port.get<double>("in", 0.0)};
+  }
+  n = 0;
+  for (const auto& entry : reader.list("lines")) {
+    const JsonReader lines(entry, fmt::format("{}[{}]", reader.where("lines"), n++));
+    const auto subnet = lines.get<int>("subnet");
+    if (subnet < 0 || static_cast<std::size_t>(subnet) >= n_subnets)
+      throw InputError(fmt::format("{} is {}, expected one of 0 to {}", lines.where("subnet"), subnet, n_subnets - 1));
+    traffic.subnets[static_cast<std::size_t>(subnet)] = {lines.get<double>("bus", 0.0), lines.get<double>("up", 0.0),
+                                                         lines.get<double>("down", 0.0)};
+  }
+  return traffic;
+}
+
 Medium medium_of(const JsonReader& reader) {
   const auto name = reader.get<std::string>("medium", "unknown");
   for (const auto medium : {Medium::unknown, Medium::bus, Medium::fabric})
@@ -77,6 +114,7 @@ nlohmann::json to_json(const Network& network) {
     json["routes"] = {{"kind", name_of(network.routes->kind)},
                       {"shape", network.routes->shape},
                       {"bandwidth", network.routes->bandwidth}};
+  if (network.traffic) json["traffic"] = json_of(*network.traffic, network);
   return json;
 }
 
@@ -119,6 +157,8 @@ Network network_from_json(const nlohmann::json& json, const std::string& name) {
       network.processors.push_back({hosts_of(shared), link_of(shared, "work")});
     }
   if (reader.has("routes")) network.routes = routes_of({reader.at("routes"), reader.where("routes")});
+  if (reader.has("traffic"))
+    network.traffic = traffic_of({reader.at("traffic"), reader.where("traffic")}, index, network.subnets.size());
   for (std::size_t s = 0; s < network.subnets.size(); ++s)
     for (const int part : network.subnets[s].subnets)
       if (part > static_cast<int>(s) && part < static_cast<int>(network.subnets.size()))

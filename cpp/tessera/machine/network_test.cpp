@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tessera/base/error.h"
 #include "tessera/base/test_support/messages.h"
@@ -120,7 +124,73 @@ TEST(Wires, ABusIsOneWireForAll) {
   EXPECT_DOUBLE_EQ(wires.latency(0, 2), 2e-3);
 }
 
-TEST(Wires, RefusesRanksOnUnknownHosts) { EXPECT_THROW(Wires(two_racks(), {0, 4}), InputError); }
+/// Returns the rates of wires by name, without those of ranks.
+std::map<std::string, double> rates(const Wires& wires) {
+  std::map<std::string, double> found;
+  for (const auto& wire : wires.wires())
+    if (!wire.name.starts_with("rank")) found[wire.name] = wire.bandwidth;
+  return found;
+}
+
+TEST(Wires, TrafficTakesItsShare) {
+  auto network = two_racks();
+  network.traffic = Traffic{"2026-11-28T06:15:00Z", {{}, {0.6, 0.2}, {}, {}}, {{}, {0, 0.5, 0.25}, {}}};
+  network.check("here");
+  const auto idle = rates(Wires(two_racks(), {0, 1, 3})), left = rates(Wires(network, {0, 1, 3}));
+  const std::map<std::string, double> shares{{"f1 out", 0.4},  {"f1 out 1", 0.4},    {"f1 in", 0.8},
+                                             {"f1 in 1", 0.8}, {"subnet 1 up", 0.5}, {"subnet 1 down", 0.75}};
+  for (const auto& [name, rate] : idle)
+    EXPECT_DOUBLE_EQ(left.at(name), rate * (shares.contains(name) ? shares.at(name) : 1)) << name;
+
+  const auto refused = [&](auto&& damage) {
+    auto damaged = network;
+    damage(*damaged.traffic);
+    return message_of<InputError>([&] { damaged.check("map.json"); });
+  };
+  EXPECT_EQ(refused([](Traffic& t) { t.ports[2].in = 1; }),
+            "map.json: traffic takes 1 of a wire, expected a share from 0 to 0.99; measure it again");
+  expect_says(refused([](Traffic& t) { t.subnets[0].bus = -0.1; }), "traffic takes -0.1 of a wire");
+  expect_says(refused([](Traffic& t) { t.ports.pop_back(); }), "traffic is of 3 hosts and 3 subnets, expected 4 and 3");
+}
+
+TEST(Wires, GroupsAtOnceShareWhatTheyUse) {
+  const auto network = two_racks();
+  const auto idle = rates(Wires(network, {0, 2}));
+  // Two other groups cross the racks, one stays on a host, and one in the first rack.
+  const std::vector<std::vector<int>> others{{1, 3}, {1, 2}, {3, 3}, {0, 1}};
+  const auto shared = rates(Wires(network, {0, 2}, others));
+  const std::map<std::string, int> users{
+      {"f0 out", 1},        {"f0 in", 1},       {"f1 out", 3},       {"f1 in", 3},    {"f1 out 1", 2},
+      {"f1 in 1", 2},       {"f2 out", 1},      {"f2 in", 1},        {"f2 out 1", 1}, {"f2 in 1", 1},
+      {"f3 out", 1},        {"f3 in", 1},       {"f3 out 1", 1},     {"f3 in 1", 1},  {"subnet 1 up", 2},
+      {"subnet 1 down", 2}, {"subnet 2 up", 2}, {"subnet 2 down", 2}};
+  for (const auto& [name, rate] : idle)
+    EXPECT_DOUBLE_EQ(shared.at(name), rate / (1 + (users.contains(name) ? users.at(name) : 0))) << name;
+  EXPECT_EQ(Wires(network, {0, 2}).sharing(), 0u);
+  EXPECT_EQ(Wires(network, {0, 2}, std::vector<std::vector<int>>{{1}, {3, 3}}).sharing(), 0u);
+  EXPECT_NE(Wires(network, {0, 2}, others).sharing(), Wires(network, {0, 2}, std::span(others).first(1)).sharing());
+}
+
+TEST(Wires, GroupsAtOnceShareBusesAndProcessors) {
+  auto network = two_racks();
+  network.subnets[1].medium = Medium::bus;
+  network.processors = {{{0, 1, 2}, {1e-4, 1e8}}};
+  const auto of = [&](const std::vector<std::vector<int>>& others, const std::string& name) {
+    const Wires wires(network, {0, 1}, others);
+    const auto all = wires.wires();
+    return *std::find_if(all.begin(), all.end(), [&](const Wire& wire) { return wire.name == name; });
+  };
+  EXPECT_DOUBLE_EQ(of({{0, 3}, {2, 3}}, "subnet 1 bus").bandwidth, 125e6 / 2);
+  const auto processors = of({{0, 3, 0}, {2, 3}, {3, 3}}, "processors 0");
+  EXPECT_DOUBLE_EQ(processors.bandwidth, 1e8 / 3);
+  EXPECT_DOUBLE_EQ(processors.per_message, 3e-4);
+  EXPECT_EQ(processors.n_other_ranks, 3);
+}
+
+TEST(Wires, RefusesRanksOnUnknownHosts) {
+  EXPECT_THROW(Wires(two_racks(), {0, 4}), InputError);
+  EXPECT_THROW(Wires(two_racks(), {0, 1}, std::vector<std::vector<int>>{{1, -1}}), InputError);
+}
 
 TEST(Wires, PathsStandInOnePlace) {
   // Predictions ask for millions of paths: none allocates memory of its own.

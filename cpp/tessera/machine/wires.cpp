@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -16,16 +18,21 @@ const Link& inside_of(const Host& host) { return host.inside ? *host.inside : Wi
 
 }  // namespace
 
-Wires::Wires(const Network& network, std::vector<int> host_of_rank)
+Wires::Wires(const Network& network, std::vector<int> host_of_rank, std::span<const std::vector<int>> at_once)
     : network_(network), host_of_rank_(std::move(host_of_rank)) {
   network_.check("network");
   const auto n_hosts = network_.hosts.size();
   const auto n_subnets = network_.subnets.size();
   ranks_on_.resize(n_hosts);
+  const auto check_host = [&](std::size_t rank, int host) {
+    if (host < 0 || at(host) >= n_hosts)
+      throw InputError(fmt::format("rank {} is on host {}, but the network has {} hosts", rank, host, n_hosts));
+  };
+  for (const auto& group : at_once)
+    for (std::size_t r = 0; r < group.size(); ++r) check_host(r, group[r]);
   for (std::size_t r = 0; r < host_of_rank_.size(); ++r) {
     const int host = host_of_rank_[r];
-    if (host < 0 || at(host) >= n_hosts)
-      throw InputError(fmt::format("rank {} is on host {}, but the network has {} hosts", r, host, n_hosts));
+    check_host(r, host);
     rank_wire_.push_back(add(fmt::format("rank {}", r), inside_of(network_.hosts[at(host)]).bandwidth));
     if (ranks_on_[at(host)].empty()) ++n_hosts_;
     ranks_on_[at(host)].push_back(static_cast<int>(r));
@@ -44,26 +51,30 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
       for (int above = static_cast<int>(s); above >= 0; above = network_.subnets[at(above)].parent)
         ancestors_[at(host)].push_back(above);
 
+  const auto* traffic = network_.traffic ? &*network_.traffic : nullptr;
+  const auto lines_of = [&](std::size_t s) { return traffic ? traffic->subnets[s] : Traffic::Lines{}; };
   out_.resize(n_hosts);
   in_.resize(n_hosts);
-  for (std::size_t h = 0; h < n_hosts; ++h)
+  for (std::size_t h = 0; h < n_hosts; ++h) {
+    const auto taken = traffic ? traffic->ports[h] : Traffic::Port{};
     for (std::size_t level = 0; level < ancestors_[h].size(); ++level) {
       const double rate = network_.subnets[at(ancestors_[h][level])].link.bandwidth;
       const auto& name = network_.hosts[h].name;
       const auto suffix = level == 0 ? std::string() : fmt::format(" {}", level);
-      out_[h].push_back(rate > 0 ? add(fmt::format("{} out{}", name, suffix), rate) : -1);
-      in_[h].push_back(rate > 0 ? add(fmt::format("{} in{}", name, suffix), rate) : -1);
+      out_[h].push_back(rate > 0 ? add(fmt::format("{} out{}", name, suffix), rate * (1 - taken.out)) : -1);
+      in_[h].push_back(rate > 0 ? add(fmt::format("{} in{}", name, suffix), rate * (1 - taken.in)) : -1);
     }
+  }
   const auto n_ports = wires_.size();
   bus_.assign(n_subnets, -1);
   up_ = down_ = bus_;
   for (std::size_t s = 0; s < n_subnets; ++s) {
     const auto& subnet = network_.subnets[s];
     if (subnet.medium == Medium::bus && subnet.link.bandwidth > 0)
-      bus_[s] = add(fmt::format("subnet {} bus", s), subnet.link.bandwidth);
+      bus_[s] = add(fmt::format("subnet {} bus", s), subnet.link.bandwidth * (1 - lines_of(s).bus));
     if (subnet.uplink && subnet.parent >= 0 && !network_.routes) {
-      up_[s] = add(fmt::format("subnet {} up", s), *subnet.uplink);
-      down_[s] = add(fmt::format("subnet {} down", s), *subnet.uplink);
+      up_[s] = add(fmt::format("subnet {} up", s), *subnet.uplink * (1 - lines_of(s).up));
+      down_[s] = add(fmt::format("subnet {} down", s), *subnet.uplink * (1 - lines_of(s).down));
     }
   }
   for (auto i = n_ports; i < wires_.size(); ++i) wires_[i].is_of_subnet = true;
@@ -79,6 +90,15 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
     wires_.back().is_processors = true;
     for (const int host : hosts) processors_[at(host)] = wire;
   }
+  std::vector<int> n_users(wires_.size(), 0);
+  for (const auto& group : at_once) add_users(group, n_users);
+  for (std::size_t w = 0; w < wires_.size(); ++w) {
+    if (n_users[w] == 0) continue;
+    wires_[w].bandwidth /= 1 + n_users[w];
+    wires_[w].per_message *= 1 + n_users[w];
+    for (const auto number : {w, static_cast<std::size_t>(n_users[w])})
+      sharing_ = (sharing_ ^ (number + 1)) * 0x9e3779b97f4a7c15U;
+  }
   for (int h = 0; h < static_cast<int>(n_hosts); ++h) {
     sender_.push_back(side_of(h, true));
     receiver_.push_back(side_of(h, false));
@@ -86,8 +106,30 @@ Wires::Wires(const Network& network, std::vector<int> host_of_rank)
 }
 
 int Wires::add(std::string name, double bandwidth) {
-  wires_.push_back({std::move(name), bandwidth, 0, false, false});
+  wires_.push_back({std::move(name), bandwidth, 0, 0, false, false});
   return static_cast<int>(wires_.size()) - 1;
+}
+
+void Wires::add_users(const std::vector<int>& host_of_rank, std::vector<int>& n_users) {
+  const std::set<int> hosts(host_of_rank.begin(), host_of_rank.end());
+  if (hosts.size() < 2) return;
+  std::unordered_map<int, std::size_t> n_inside;  // hosts of the group by subnet
+  for (const int host : hosts)
+    for (const int subnet : ancestors_[at(host)]) ++n_inside[subnet];
+  std::set<int> used;
+  for (const int host : hosts) {
+    const auto& above = ancestors_[at(host)];
+    const auto leaves = [&](std::size_t level) { return hosts.size() > n_inside[above[level]]; };
+    for (std::size_t level = 0; level < above.size() && (level == 0 || leaves(level - 1)); ++level) {
+      used.insert({out_[at(host)][level], in_[at(host)][level], bus_[at(above[level])]});
+      if (leaves(level)) used.insert({up_[at(above[level])], down_[at(above[level])]});
+    }
+    used.insert(processors_[at(host)]);
+  }
+  for (const int wire : used)
+    if (wire >= 0) ++n_users[at(wire)];
+  for (const int host : host_of_rank)
+    if (const int wire = processors_[at(host)]; wire >= 0) ++wires_[at(wire)].n_other_ranks;
 }
 
 Wires::Side Wires::side_of(int host, bool is_out) const {
@@ -158,6 +200,18 @@ double Wires::time(int from, int to, double bytes) const {
   double least = std::numeric_limits<double>::infinity();
   for (const int wire : path(from, to)) least = std::min(least, wires_[at(wire)].bandwidth);
   return latency(from, to) + bytes / least;
+}
+
+double Wires::pace(int host, int subnet, bool is_out) const {
+  const auto& side = (is_out ? sender_ : receiver_)[at(host)];
+  const auto level = ancestors_[at(host)].size() - 1 - at(depth_[at(subnet)]);
+  double slowest = 0;
+  const auto look = [&](const std::vector<int>& wires, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) slowest = std::max(slowest, 1 / wires_[at(wires[i])].bandwidth);
+  };
+  look(side.ports, side.n_ports[level]);
+  look(side.lines, side.n_lines[level]);
+  return slowest;
 }
 
 int Wires::level(int from, int to) const {

@@ -1,7 +1,9 @@
 // Models what messages compete for: every message between two ranks occupies a list of wires, each for bytes /
-// bandwidth of the wire. Plans are judged by this static load model without being run.
+// bandwidth of the wire. Plans are judged by this static load model without being run. Of a wire that others use there
+// is less: the traffic of the map takes its share, and groups of ranks that communicate at once share it evenly.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,8 +14,9 @@ namespace tessera::machine {
 
 struct Wire {
   std::string name;        // "n3 out", "subnet 1 up", "subnet 2 bus", "rank 5", "processors 0", "link 7"
-  double bandwidth = 0;    // bytes/s
+  double bandwidth = 0;    // bytes/s that others leave
   double per_message = 0;  // s
+  int n_other_ranks = 0;   // of processors: ranks of other groups that take turns on them
   bool is_processors = false;
   bool is_of_subnet = false;  // whether it is a subnet's bus or uplink
 };
@@ -28,9 +31,9 @@ class Wires {
   /// This link is assumed for shared memory that was not measured.
   static constexpr Link unmeasured_inside = {1e-6, 5e9};
 
-  /// Takes the index in network.hosts of each rank's host. Throws InputError if the network is invalid
-  /// (Network::check).
-  Wires(const Network& network, std::vector<int> host_of_rank);
+  /// Takes the index in network.hosts of each rank's host, and the same of each other group of ranks that does as much
+  /// at the same time. Throws InputError if the network is invalid (Network::check).
+  Wires(const Network& network, std::vector<int> host_of_rank, std::span<const std::vector<int>> at_once = {});
 
   int n_ranks() const { return static_cast<int>(host_of_rank_.size()); }
   int host_of(int rank) const { return host_of_rank_[static_cast<std::size_t>(rank)]; }
@@ -39,6 +42,8 @@ class Wires {
   /// Returns the number of hosts that have ranks.
   int n_hosts() const { return n_hosts_; }
   const Network& network() const { return network_; }
+  /// Returns a number that differs (almost surely) where other groups share other wires; 0 where they share none.
+  std::uint64_t sharing() const { return sharing_; }
   std::span<const Wire> wires() const { return wires_; }
 
   /// Returns the wires of a message from one rank to another, sender's side first. Valid until the next call of path or
@@ -51,6 +56,9 @@ class Wires {
   double latency(int from, int to) const;
   /// Returns the time of a message alone on the network, s.
   double time(int from, int to, double bytes) const;
+  /// Returns the seconds a byte (out: leaving; else arriving) on the slowest wire between a host and the inside of a
+  /// subnet that it is in, where it turns round.
+  double pace(int host, int subnet, bool is_out) const;
   /// Returns 0 on the same host, 1 in the same leaf subnet, 2 for the same parent of leaves, and so on (if branches
   /// differ in depth, by the deepest below the common subnet).
   int level(int from, int to) const;
@@ -63,6 +71,8 @@ class Wires {
     std::vector<std::size_t> n_ports, n_lines;  // by level: how many of each a message uses that turns round there
   };
 
+  /// Adds the ranks of a group to those that use each wire, once a group: `n_users` of each wire.
+  void add_users(const std::vector<int>& host_of_rank, std::vector<int>& n_users);
   Side side_of(int host, bool is_out) const;
   int common_subnet(int host_a, int host_b) const;
   int add(std::string name, double bandwidth);
@@ -78,8 +88,9 @@ class Wires {
   std::vector<int> processors_;              // by host; -1: its own
   std::vector<std::vector<int>> out_, in_;   // ports of each host, by level (0: leaf); -1: none
   std::vector<int> bus_, up_, down_;         // by subnet; -1: none
-  int first_link_ = 0;                       // index of the routes' first link
-  std::vector<Side> sender_, receiver_;      // by host
+  std::uint64_t sharing_ = 0;
+  int first_link_ = 0;                   // index of the routes' first link
+  std::vector<Side> sender_, receiver_;  // by host
   mutable std::vector<int> path_;
 };
 

@@ -24,9 +24,10 @@ struct EngineSettings {
   std::string fft_scheme = "auto", fft_exchange = "auto";
   std::string fft_wisdom_file;  // results of earlier trials for fft_scheme = "trial" (fft/choice/wisdom.h); empty: none
   std::string machine_file;     // the machine file that decides scheme and bricks; empty: none
-  bool is_replicated = false;   // true: each rank has all atoms (domain/domain.h)
-  bool reorder = true;          // true: neighbouring bricks go to ranks of one host, then of one subnet
-  double buffer = 2.8;          // Å: how far two atoms together may move between searches at least; see Plan::buffer
+  double seconds_for_traffic = 0;  // that measuring what others send may take as a run starts; 0: it is not measured
+  bool is_replicated = false;      // true: each rank has all atoms (domain/domain.h)
+  bool reorder = true;             // true: neighbouring bricks go to ranks of one host, then of one subnet
+  double buffer = 2.8;  // Å: how far two atoms together may move between searches at least; see Plan::buffer
   std::int64_t search_every = 40;  // steps
   double list_steps = 4;           // about how many steps a pair list lasts; results do not depend on it
   pair::Precision precision = pair::Precision::mixed;

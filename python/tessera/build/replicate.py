@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from tessera.build.copies import Copies
 from tessera.errors import InputError
@@ -55,13 +54,13 @@ def _parents(kind: Kind) -> IdArray:
     """Returns for each atom (n,) one that it is linked to and that is nearer to the lowest atom of its piece; this
     atom's own number for the lowest."""
     n, links = kind.n_atoms, kind.links
-    graph = sparse.csr_array((np.ones(len(links), np.int8), links.T), shape=(n, n))
-    _, piece = csgraph.connected_components(graph, directed=False)
+    graph = scipy.sparse.csr_array((np.ones(len(links), np.int8), links.T), shape=(n, n))
+    _, piece = scipy.sparse.csgraph.connected_components(graph, directed=False)
     roots = np.unique(piece, return_index=True)[1]
     # One more atom, which all roots are linked to, makes one piece of all.
     ends = np.concatenate([links, np.stack([roots, np.full(len(roots), n)], axis=1)]).T
-    joined = sparse.csr_array((np.ones(ends.shape[1], np.int8), ends), shape=(n + 1, n + 1))
-    _, parent = csgraph.breadth_first_order(joined, n, directed=False)
+    joined = scipy.sparse.csr_array((np.ones(ends.shape[1], np.int8), ends), shape=(n + 1, n + 1))
+    _, parent = scipy.sparse.csgraph.breadth_first_order(joined, n, directed=False)
     parent[roots] = roots
     return np.asarray(parent[:n], np.int64)
 

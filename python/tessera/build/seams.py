@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.spatial import cKDTree
 
 from tessera.constants import COULOMB
 from tessera.system.model import FloatArray, IdArray
@@ -81,7 +80,7 @@ def _fill(tile: FloatArray, edge: float, extent: FloatArray) -> FloatArray:
 def _neighbours(molecules: FloatArray, edges: FloatArray) -> tuple[IdArray, FloatArray]:
     """Returns pairs of molecules (n,2) and the box vectors between them (n,3) Å."""
     first = molecules[:, 0] % edges
-    pairs = cKDTree(first, boxsize=edges).query_pairs(REACH, output_type="ndarray").astype(np.int64)
+    pairs = scipy.spatial.cKDTree(first, boxsize=edges).query_pairs(REACH, output_type="ndarray").astype(np.int64)
     return pairs, np.rint((molecules[pairs[:, 0], 0] - molecules[pairs[:, 1], 0]) / edges) * edges
 
 
@@ -144,7 +143,7 @@ def _relaxed(liquid: Liquid, molecules: FloatArray, edges: FloatArray, may_move:
     pairs, image = pairs[acts], image[acts]
     share = may_move[pairs].mean(axis=1)  # share of a pair's energy that belongs to molecules that may move
     one, n = np.ones(len(pairs)), np.arange(len(pairs))
-    sums = [sparse.csr_array((one, (pairs[:, side], n)), shape=(len(molecules), len(pairs))) for side in (0, 1)]
+    sums = [scipy.sparse.csr_array((one, (pairs[:, side], n)), shape=(len(molecules), len(pairs))) for side in (0, 1)]
     molecules = molecules.copy()
     for _ in range(MOST_STEPS):
         energy, nearest2 = np.zeros(len(pairs)), np.full(len(pairs), np.inf)

@@ -81,6 +81,7 @@ def machine(context: click.Context, probe: str | None) -> None:
 )
 @click.option("--merge", type=FILE, help="An older map of this machine to merge: the least times of both are kept.")
 @click.option("--check", is_flag=True, help="Only check whether the map OUTPUT is still right; exit status 1 if not.")
+@click.option("--traffic", is_flag=True, help="Only measure what others send now, and write it into the map OUTPUT.")
 @launch.oversubscribe_option
 @launch.dry_run_option
 def measure(
@@ -93,6 +94,7 @@ def measure(
     seconds: float | None,
     merge: Path | None,
     check: bool,
+    traffic: bool,
     oversubscribe: bool,
     dry_run: bool,
 ) -> None:
@@ -103,8 +105,11 @@ def measure(
       tessera machine measure -n 32 --hostfile hosts -o map.json
       tessera machine measure -n 32 --hostfile hosts -o map.json --merge map.json
       tessera machine measure -n 32 --hostfile hosts -o map.json --check
+      tessera machine measure -n 32 --hostfile hosts -o map.json --traffic --seconds 5
     """
-    arguments = ["--check", str(output)] if check else ["-o", str(output)]
+    if check and traffic:
+        raise click.UsageError("--check and --traffic exclude each other: give one of them")
+    arguments = ["--check" if check else "--traffic" if traffic else "-o", str(output)]
     for name, value in (("--sizes", sizes), ("--repeats", repeats), ("--seconds", seconds), ("--merge", merge)):
         if value is not None:
             arguments += [name, str(value)]
@@ -290,6 +295,8 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
     content = json.loads(
         _call("explain_collective", str(map_file), operation=name, bytes=n_bytes, ranks_per_host=ranks)
     )
+    traffic = (_json_of(map_file, "read_map").get("network") or {}).get("traffic")
+    content["traffic_of"] = traffic["date"] if traffic else None
     if _plain(operation) in KNOWN_TO_PAIRS:
         reason = "each rank knows only its own counts of it, so that no plan can be made; the MPI library does it"
         content |= {"candidates": [], "chosen": "native", "native_seconds": 0, "reason": reason}

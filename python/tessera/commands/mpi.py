@@ -27,6 +27,7 @@ def mpi(library: str | None, dry_run: bool, command: tuple[str, ...]) -> None:
 
     \b
     TESSERA_REPORT=1   print calls, times and the predicted gain at the end
+    TESSERA_TRAFFIC=3  measure for 3 s what others send as the job starts
     TESSERA_OFF=1      do nothing
     TESSERA_FORCE      one entry for all operations, as ring or subnets:segment=8192
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from tessera.build.replicate import make_whole
 from tessera.errors import InputError
@@ -183,8 +182,8 @@ def _pieces(kind: Kind) -> tuple[IdArray, IdArray, IdArray]:
     """Returns atoms (n,) ordered by the bonded piece that they belong to, where each piece begins, and the piece of
     each."""
     n, links = kind.n_atoms, kind.links
-    graph = sparse.csr_array((np.ones(len(links), np.int8), links.T), shape=(n, n))
-    _, label = csgraph.connected_components(graph, directed=False)
+    graph = scipy.sparse.csr_array((np.ones(len(links), np.int8), links.T), shape=(n, n))
+    _, label = scipy.sparse.csgraph.connected_components(graph, directed=False)
     order = np.argsort(label, kind="stable")
     piece = label[order].astype(np.int64)
     return order, np.flatnonzero(np.diff(piece, prepend=-1)), piece

@@ -54,11 +54,20 @@ class Routes:
 
 
 @dataclass(frozen=True)
+class Traffic:
+    """What others sent at a date: shares (0 to 1) of the rates of wires, by what these are called."""
+
+    date: str  # UTC
+    shares: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Network:
     hosts: tuple[Host, ...]
     subnets: tuple[Subnet, ...]  # [0] is the whole network
     processors: tuple[Processors, ...] = ()
     routes: Routes | None = None
+    traffic: Traffic | None = None
 
     @staticmethod
     def from_json(json: dict[str, Any]) -> Network:
@@ -87,7 +96,7 @@ class Network:
         )
         found = json.get("routes")
         routes = None if found is None else Routes(found["kind"], tuple(found["shape"]), found["bandwidth"])
-        return Network(hosts, subnets, processors, routes)
+        return Network(hosts, subnets, processors, routes, _traffic_of(json.get("traffic")))
 
     def hosts_of(self, subnet: int) -> list[int]:
         """Returns all hosts below a subnet, in the order of the tree."""
@@ -116,3 +125,11 @@ class Network:
         while self.subnets[found[-1]].parent >= 0:
             found.append(self.subnets[found[-1]].parent)
         return found
+
+
+def _traffic_of(json: dict[str, Any] | None) -> Traffic | None:
+    if json is None:
+        return None
+    ports = {f"{port['host']} {way}": port[way] for port in json["ports"] for way in ("out", "in")}
+    lines = {f"subnet {own['subnet']} {way}": own[way] for own in json["lines"] for way in ("bus", "up", "down")}
+    return Traffic(json["date"], {name: share for name, share in (ports | lines).items() if share > 0})

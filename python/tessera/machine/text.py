@@ -9,6 +9,8 @@ from tessera.machine.quantities import bytes_text, memory_rate_text, names_text,
 
 MEDIA = {"bus": "shared medium", "fabric": "switch", "unknown": "bus or switch unknown"}
 
+_SHOWN = 8  # wires with traffic
+
 
 def _count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
@@ -66,6 +68,11 @@ def network_text(network: Network) -> str:
             f"a torus of {shape} hosts" if routes.kind == "torus" else f"a tree of {shape} ports down and up a switch"
         )
         lines.append(f"routes of {kind}, {rate_text(routes.bandwidth)} a link")
+    if traffic := network.traffic:
+        busiest = sorted(traffic.shares.items(), key=lambda item: -item[1])
+        shown = ", ".join(f"{name} {share:.0%}" for name, share in busiest[:_SHOWN]) or "none"
+        more = f" and {len(busiest) - _SHOWN} more" if len(busiest) > _SHOWN else ""
+        lines.append(f"traffic of others at {traffic.date}: {shown}{more}")
     return "\n".join(lines)
 
 
@@ -138,6 +145,8 @@ def choice_text(choice: dict[str, Any]) -> str:
     ]
     if choice["class_bytes"] != choice["bytes"]:
         lines.append(f"chosen as for {bytes_text(choice['class_bytes'])}, which stands for sizes near it")
+    if choice["traffic_of"]:
+        lines.append(f"wires carry what the traffic of others at {choice['traffic_of']} leaves of them")
     if choice["trials_of"]:
         lines.append(f"predictions are corrected by trials with {choice['trials_of']}")
     if len(choice["candidates"]) > len(best):

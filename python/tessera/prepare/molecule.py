@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from tessera.constants import HYDROGEN_MASS_LIMIT
 from tessera.system import ForceField, Template
@@ -21,7 +20,7 @@ def neighbour_pairs(n: int, bonds: IndexArray) -> tuple[IndexArray, IndexArray, 
     """Returns the pairs i < j one, two and exactly three bonds apart (1-2, 1-3, 1-4), each (·,2)."""
     data = np.ones(2 * len(bonds), np.int8)
     rows, columns = np.concatenate([bonds, bonds[:, ::-1]]).T if len(bonds) else ([], [])
-    one = sparse.csr_array((data, (rows, columns)), shape=(n, n), dtype=np.int32)
+    one = scipy.sparse.csr_array((data, (rows, columns)), shape=(n, n), dtype=np.int32)
     one.data[:] = 1
     two = (one @ one).tocsr()
     three = (two @ one).tocsr()
@@ -32,8 +31,8 @@ def neighbour_pairs(n: int, bonds: IndexArray) -> tuple[IndexArray, IndexArray, 
     return pairs[0], pairs[1][only_two], pairs[2][only_three]
 
 
-def _upper_pairs(matrix: sparse.csr_array) -> IndexArray:
-    upper = sparse.triu(matrix, k=1).tocoo()
+def _upper_pairs(matrix: scipy.sparse.csr_array) -> IndexArray:
+    upper = scipy.sparse.triu(matrix, k=1).tocoo()
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int32)
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
@@ -89,9 +88,9 @@ def hydrogen_groups(template: Template) -> IndexArray:
     free = is_hydrogen & (key == np.arange(n))
     pairs = bonds[free[bonds].all(axis=1)]
     if len(pairs):
-        graph = sparse.csr_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
+        graph = scipy.sparse.csr_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
         _, first, part = np.unique(
-            csgraph.connected_components(graph, directed=False)[1], return_index=True, return_inverse=True
+            scipy.sparse.csgraph.connected_components(graph, directed=False)[1], return_index=True, return_inverse=True
         )
         key[free] = first[part][free]
     return key
@@ -116,8 +115,9 @@ def _most_central(template: Template, members: IndexArray) -> int:
     heavy = members[template.atomic_number[members] != 1]
     candidates = heavy if len(heavy) else members
     for links in (template.bonds, np.concatenate([template.bonds, template.term("urey_bradley").atoms])):
-        graph = sparse.csr_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(template.n_atoms,) * 2)
-        hops = csgraph.dijkstra(graph, directed=False, indices=candidates, unweighted=True, limit=_FAR)[:, members]
+        graph = scipy.sparse.csr_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(template.n_atoms,) * 2)
+        hops = scipy.sparse.csgraph.dijkstra(graph, directed=False, indices=candidates, unweighted=True, limit=_FAR)
+        hops = hops[:, members]
         if np.isfinite(hops).all(axis=1).any():
             break
     return int(candidates[np.argmin(hops.max(axis=1))])

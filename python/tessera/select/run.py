@@ -14,9 +14,6 @@ from typing import Any
 from tessera import launch
 from tessera.errors import InputError
 from tessera.files import write_text
-from tessera.select.references import with_coordinates
-from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
-from tessera.traj.find import SETTINGS
 
 #: names of keys that select atoms or name references; where a run file has none of these words, the engine is not asked
 WORDS = re.compile(r"select|groups|fixed|reference")
@@ -37,6 +34,8 @@ def selection_arguments(
         text = ""  # the engine says what is wrong
     if not WORDS.search(text) and not any(WORDS.search(override) for override in overrides):
         return []
+    from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
+
     asked = _ask_engine(run_file, overrides)
     wanted = [(str(entry["key"]), str(entry["text"])) for entry in asked["selections"]]
     output = Path(asked["folder"])
@@ -52,6 +51,7 @@ def selection_arguments(
         arguments += ["--selections", str(output / NAME)]
     if not missing and not to_write:
         return arguments
+    from tessera.select.references import with_coordinates
     from tessera.system import read, write
 
     try:
@@ -89,6 +89,8 @@ def _target(place: Path, key: str, restart: bool) -> Path:
         found.append(place / f"{key}-{len(found) + 1}.tsr")
     if not restart:
         return found[-1]
+    from tessera.traj.find import SETTINGS
+
     texts = []
     for settings in (place / SETTINGS, *place.glob(f"*/{SETTINGS}")):
         if not settings.parent.name.startswith("previous-"):

@@ -81,13 +81,16 @@ Collectives::Collectives(MPI_Comm comm) : comm_(comm), kept_(std::make_unique<Ke
   MPI_Comm_size(comm, &n_ranks_);
 }
 
-Collectives::Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings) : Collectives(comm) {
+Collectives::Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings,
+                         const GroupsAtOnce& at_once)
+    : Collectives(comm) {
   settings_ = std::move(settings);
   if (settings_.only && settings_.only != "native") collectives::entry(*settings_.only);
   kept_ = std::make_unique<Kept>(settings_);
   asks_pool_ = settings_.pool != nullptr;
   is_measured_ = placement.is_measured();
-  wires_ = placement.wires_of(comm);
+  wires_ = placement.wires_of(comm, at_once);
+  if (wires_) kept_->sharing = wires_->sharing();
 }
 
 Collectives::~Collectives() {

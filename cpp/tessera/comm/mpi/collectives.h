@@ -17,7 +17,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/datatype.h"
 #include "tessera/comm/mpi/execute.h"
-#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/placement/placement.h"
 #include "tessera/comm/mpi/recent.h"
 #include "tessera/machine/wires.h"
 
@@ -35,6 +35,7 @@ struct LeftPlans {
 
   static constexpr std::int64_t none = -1;
   std::vector<int> ranks;      // in the world
+  std::uint64_t sharing = 0;   // of wires with other groups (machine::Wires::sharing)
   std::int64_t number = none;  // the same on all ranks, and on rank 0 that of no others; none where there is no pool
 };
 
@@ -42,8 +43,8 @@ struct LeftPlans {
 class PlanPool {
  public:
   virtual ~PlanPool() = default;
-  /// Returns what an earlier communicator of the same ranks in the same order has left on all of them, else `fresh`.
-  /// Collective over `comm`.
+  /// Returns what an earlier communicator of the same ranks in the same order, and beside the same groups, has left on
+  /// all of them, else `fresh`. Collective over `comm`.
   virtual std::unique_ptr<LeftPlans> take(MPI_Comm comm, std::unique_ptr<LeftPlans> fresh) = 0;
   /// Keeps what a communicator leaves whose calls on this rank are over.
   virtual void keep(std::unique_ptr<LeftPlans> left) = 0;
@@ -93,8 +94,9 @@ class Collectives {
   explicit Collectives(MPI_Comm comm);
   /// Plans for the network of a placement that includes these ranks. Settings are the same on all ranks. Without a
   /// network, or with one that these ranks are not on, the MPI library carries out all operations, unless an entry is
-  /// asked for. Throws InputError for an unknown entry. `comm` outlives this object. Not collective.
-  Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings = {});
+  /// asked for. The other groups are thought to do the same at the same time. Throws InputError for an unknown entry. `comm` outlives this object. Not collective.
+  Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings = {},
+              const GroupsAtOnce& at_once = {});
   /// Frees what it holds. Collective, unless MPI has ended.
   ~Collectives();
   Collectives(const Collectives&) = delete;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/mpi/hosts.h"
 #include "tessera/comm/mpi/launcher.h"
+#include "tessera/comm/mpi/placement/hosts.h"
 #include "tessera/comm/pieces.h"
 
 namespace tessera::comm {
@@ -139,12 +139,12 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
   settings.only = std::move(how.entry);
   settings.trials = std::move(how.trials);
   settings.library_calls = how.library_calls;
-  const mpi::Placement placement(implementation_->comm, network);
+  const mpi::Placement placement(implementation_->comm, network, {}, how.seconds_for_traffic);
   collectives = std::make_unique<mpi::Collectives>(implementation_->comm, placement, std::move(settings));
   return placement.warning();
 }
 
-std::string Communicator::follow_map(const std::string& machine_file) {
+std::string Communicator::follow_map(const std::string& machine_file, double seconds_for_traffic) {
   if (machine_file.empty() || size() == 1) return follow(nullptr);
   if (size() > collectives::most_ranks_to_choose_for) {
     follow(nullptr);
@@ -152,7 +152,8 @@ std::string Communicator::follow_map(const std::string& machine_file) {
                        machine_file, collectives::most_ranks_to_choose_for);
   }
   auto [network, trials, warning] = mpi::read_map(machine_file, implementation_->comm);
-  const auto unused = follow(network, {.trials = std::move(trials), .library_calls = seldom});
+  const auto unused = follow(
+      network, {.trials = std::move(trials), .library_calls = seldom, .seconds_for_traffic = seconds_for_traffic});
   return warning.empty() ? unused : warning;
 }
 

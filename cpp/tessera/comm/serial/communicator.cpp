@@ -42,7 +42,7 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>&,
   if (how.entry) (void)collectives::entry(*how.entry);
   return {};
 }
-std::string Communicator::follow_map(const std::string&) { return {}; }
+std::string Communicator::follow_map(const std::string&, double) { return {}; }
 std::vector<PlanUse> Communicator::plans_used() const { return {}; }
 
 void Communicator::barrier() const {}

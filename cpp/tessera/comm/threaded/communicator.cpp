@@ -172,7 +172,7 @@ std::string Communicator::follow(const std::shared_ptr<const machine::Network>& 
   return {};
 }
 
-std::string Communicator::follow_map(const std::string& machine_file) {
+std::string Communicator::follow_map(const std::string& machine_file, double) {
   if (machine_file.empty() || size() == 1) return follow(nullptr);
   auto file = machine::read_machine_file(machine_file);
   const auto network = std::make_shared<const machine::Network>(machine::network_of(file, machine_file));

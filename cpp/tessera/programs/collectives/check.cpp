@@ -18,7 +18,7 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/collectives.h"
-#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/placement/hosts.h"
 #include "tessera/machine/orders.h"
 #include "tessera/machine/wires.h"
 #include "tessera/programs/collectives/calls.h"

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/comm/mpi/placement.h"
-#include "tessera/comm/mpi/renumber.h"
+#include "tessera/comm/mpi/placement/placement.h"
+#include "tessera/comm/mpi/placement/renumber.h"
 #include "tessera/programs/collectives/network.h"
 
 namespace tessera::programs {

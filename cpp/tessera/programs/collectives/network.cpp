@@ -1,7 +1,7 @@
 #include "tessera/programs/collectives/network.h"
 
 #include "tessera/comm/communicator.h"
-#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/placement/hosts.h"
 #include "tessera/machine/orders.h"
 #include "tessera/programs/collectives/samples.h"
 

@@ -15,7 +15,7 @@
 #include "tessera/base/integer.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/mpi/collectives.h"
-#include "tessera/comm/mpi/renumber.h"
+#include "tessera/comm/mpi/placement/renumber.h"
 #include "tessera/machine/orders.h"
 #include "tessera/programs/collectives/calls.h"
 #include "tessera/programs/collectives/kinds.h"

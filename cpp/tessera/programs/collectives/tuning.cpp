@@ -14,7 +14,7 @@
 #include "tessera/collectives/choose.h"
 #include "tessera/collectives/registry.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/placement/hosts.h"
 #include "tessera/machine/survey/machine_file.h"
 #include "tessera/programs/collectives/calls.h"
 #include "tessera/programs/collectives/timing.h"

@@ -15,6 +15,8 @@
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
+#include "tessera/comm/mpi/placement/hosts.h"
+#include "tessera/comm/mpi/placement/placement.h"
 #include "tessera/machine/survey/derive_network.h"
 #include "tessera/programs/arguments.h"
 #include "tessera/programs/probe/layout.h"
@@ -24,10 +26,12 @@
 namespace tessera::programs::probe {
 namespace {
 
+constexpr double seconds_for_traffic = 5;
+
 enum Status { good = 0, stale = 1, bad_input = 2, failed = 3, broken = 70 };
 
 struct Arguments {
-  std::string output, merge, check;
+  std::string output, merge, check, traffic;
   SurveyOptions survey;
   bool quiet = false;
 };
@@ -129,6 +133,32 @@ Status lead(const HostLayout& layout, const Arguments& arguments, const std::opt
   return status;
 }
 
+/// Measures the traffic of others on a network that is known, on all ranks.
+Status measure_traffic_of(const Arguments& arguments, const comm::Communicator& comm) {
+  const auto& path = arguments.traffic;
+  std::optional<machine::MachineFile> map;
+  std::string wrong;
+  if (comm.is_root()) {
+    try {
+      map = machine::read_machine_file(path);
+      (void)machine::network_of(*map, path);
+    } catch (const InputError& error) {
+      wrong = error.what();
+    }
+  }
+  comm::agree_on_input(comm, wrong);
+  const auto reading = comm::mpi::read_map(path, MPI_COMM_WORLD);
+  const comm::mpi::Placement placement(MPI_COMM_WORLD, reading.network, {}, arguments.survey.seconds);
+  comm::agree_on_input(comm, placement.warning().substr(0, placement.warning().find(';')));
+  if (!comm.is_root()) return good;
+  map->machine.network = *placement.network();
+  write_atomically(path, machine::machine_file_text(*map));
+  if (!arguments.quiet)
+    fmt::print(stderr, "tessera-probe: others use {} wires; wrote that into {}\n",
+               placement.network()->traffic->n_busy(), comm::printable(path));
+  return good;
+}
+
 int run(int argc, char** argv, const comm::Communicator& comm) {
   CLI::App app{
       "Measures the hosts of a job and the network between them: mpirun -n 32 tessera-probe -o map.json\n"
@@ -147,14 +177,21 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
       ->capture_default_str();
   app.add_option("--merge", arguments.merge, "an older map of these hosts: the least times of both are kept");
   app.add_option("--check", arguments.check, "only say whether this map still holds; exit status 1 where not");
+  app.add_option("--traffic", arguments.traffic, "only measure what others send now, and write it into this map");
   app.add_flag("-q,--quiet", arguments.quiet, "no progress");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return print_help(app, error, comm) ? good : bad_input;
   }
-  if (arguments.output.empty() == arguments.check.empty())
-    throw InputError("give either -o MAP to measure, or --check MAP to see whether a map still holds");
+  if (!arguments.output.empty() + !arguments.check.empty() + !arguments.traffic.empty() != 1)
+    throw InputError(
+        "give either -o MAP to measure, --check MAP to see whether a map still holds, or --traffic MAP to measure the "
+        "traffic of others");
+  if (!arguments.traffic.empty()) {
+    if (app.count("--seconds") == 0) arguments.survey.seconds = seconds_for_traffic;
+    return measure_traffic_of(arguments, comm);
+  }
   auto& sizes = arguments.survey.sizes;
   std::ranges::sort(sizes);
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());

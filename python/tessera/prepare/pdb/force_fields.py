@@ -96,14 +96,16 @@ class Parameters:
         if choice.caps_are_patches:
             for name in choice.files:
                 _leave_one_thymine(trees[name])
-            self._all = [_text(trees[name]) for name in choice.files]
             self.force_field = self._load([_pruned(trees[name], self._present) for name in choice.files])
         else:
             self.force_field = self._load(list(choice.files))
 
     def load_all(self) -> None:
         """Loads the residues that were left out to save time."""
-        self.force_field = self._load([io.StringIO(text) for text in self._all])
+        trees = [_tree(_path_of(name)) for name in self.choice.files]
+        for tree in trees:
+            _leave_one_thymine(tree)
+        self.force_field = self._load([io.StringIO(_text(tree)) for tree in trees])
 
     def _load(self, first: list[Any]) -> Any:
         from openmm import app

@@ -1,4 +1,4 @@
-#include "tessera/collectives/all_to_all.h"
+#include "tessera/collectives/subnets/all_to_all.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tessera/comm/mpi/renumber.h"
+#include "tessera/comm/mpi/placement/renumber.h"
 
 #include <algorithm>
 #include <cstdint>

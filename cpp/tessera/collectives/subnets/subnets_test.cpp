@@ -1,4 +1,4 @@
-#include "tessera/collectives/subnets.h"
+#include "tessera/collectives/subnets/subnets.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,8 +11,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/collectives/choose.h"
-#include "tessera/collectives/delivery_tree.h"
 #include "tessera/collectives/predict.h"
+#include "tessera/collectives/subnets/delivery_tree.h"
 #include "tessera/collectives/test_networks.h"
 
 namespace tessera::collectives {

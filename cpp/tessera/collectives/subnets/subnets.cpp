@@ -1,4 +1,4 @@
-#include "tessera/collectives/subnets.h"
+#include "tessera/collectives/subnets/subnets.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-#include "tessera/collectives/all_to_all.h"
 #include "tessera/collectives/classical/build.h"
-#include "tessera/collectives/delivery_tree.h"
 #include "tessera/collectives/predict.h"
+#include "tessera/collectives/subnets/all_to_all.h"
+#include "tessera/collectives/subnets/delivery_tree.h"
 
 namespace tessera::collectives {
 namespace {

@@ -1,4 +1,4 @@
-#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/placement/hosts.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,15 +1,17 @@
-#include "tessera/comm/mpi/placement.h"
+#include "tessera/comm/mpi/placement/placement.h"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/comm/communicator.h"
-#include "tessera/comm/mpi/hosts.h"
+#include "tessera/comm/mpi/placement/hosts.h"
+#include "tessera/comm/mpi/placement/traffic.h"
 #include "tessera/machine/orders.h"
 
 namespace tessera::comm::mpi {
@@ -32,6 +34,10 @@ std::uint64_t fingerprint(const machine::Network& network) {
     for (const int host : hosts) text += fmt::format("{},", host);
     add(work);
   }
+  if (const auto& traffic = network.traffic) {
+    for (const auto& [out, in] : traffic->ports) text += fmt::format("{} {};", out, in);
+    for (const auto& [bus, up, down] : traffic->subnets) text += fmt::format("{} {} {};", bus, up, down);
+  }
   return std::hash<std::string>{}(text);
 }
 
@@ -43,7 +49,8 @@ std::vector<int> hosts_in(const machine::Network& network, const std::vector<std
 
 }  // namespace
 
-Placement::Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host) {
+Placement::Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> network, const std::string& host,
+                     double seconds_for_traffic) {
   int joins_groups = 0;
   MPI_Comm_test_inter(comm, &joins_groups);
   if (joins_groups) return;
@@ -70,6 +77,11 @@ Placement::Placement(MPI_Comm comm, std::shared_ptr<const machine::Network> netw
     return;
   }
   is_measured_ = network != nullptr;
+  if (is_measured_ && seconds_for_traffic > 0) {
+    auto busy = std::make_shared<machine::Network>(*network);
+    busy->traffic = measure_traffic(comm, *network, host_of_rank_, seconds_for_traffic);
+    network = std::move(busy);
+  }
   network_ = is_measured_ ? std::move(network) : std::make_shared<const machine::Network>(machine::network_of(names));
   if (!is_measured_) host_of_rank_ = machine::find_hosts(names, *network_);
 }
@@ -80,7 +92,7 @@ Placement::~Placement() {
   if (!has_ended && ranks_ != MPI_GROUP_NULL) MPI_Group_free(&ranks_);
 }
 
-std::optional<machine::Wires> Placement::wires_of(MPI_Comm comm) const {
+std::optional<std::vector<int>> Placement::hosts_of(MPI_Comm comm) const {
   int joins_groups = 0, n = 0;
   MPI_Comm_test_inter(comm, &joins_groups);
   if (joins_groups || !network_) return std::nullopt;
@@ -96,7 +108,38 @@ std::optional<machine::Wires> Placement::wires_of(MPI_Comm comm) const {
     if (rank == MPI_UNDEFINED) return std::nullopt;
     hosts.push_back(host_of_rank_[static_cast<std::size_t>(rank)]);
   }
-  return machine::Wires(*network_, std::move(hosts));
+  return hosts;
+}
+
+std::optional<machine::Wires> Placement::wires_of(MPI_Comm comm, const GroupsAtOnce& others) const {
+  auto hosts = hosts_of(comm);
+  if (!hosts) return std::nullopt;
+  return machine::Wires(*network_, std::move(*hosts), others);
+}
+
+GroupsAtOnce Placement::groups_at_once(MPI_Comm whole, MPI_Comm part) const {
+  const auto hosts = hosts_of(whole);
+  if (!hosts) return {};  // on all ranks
+  // Each rank says which rank of the whole is the first of its group.
+  int own = MPI_UNDEFINED;
+  if (part != MPI_COMM_NULL) {
+    MPI_Group of_whole = MPI_GROUP_NULL, of_part = MPI_GROUP_NULL;
+    MPI_Comm_group(whole, &of_whole);
+    MPI_Comm_group(part, &of_part);
+    const int first = 0;
+    MPI_Group_translate_ranks(of_part, 1, &first, of_whole, &own);
+    MPI_Group_free(&of_part);
+    MPI_Group_free(&of_whole);
+  }
+  std::vector<int> firsts(hosts->size(), MPI_UNDEFINED);
+  if (MPI_Allgather(&own, 1, MPI_INT, firsts.data(), 1, MPI_INT, whole) != MPI_SUCCESS) return {};
+  std::map<int, std::vector<int>> groups;
+  for (std::size_t rank = 0; rank < firsts.size(); ++rank)
+    if (firsts[rank] != MPI_UNDEFINED && firsts[rank] != own) groups[firsts[rank]].push_back((*hosts)[rank]);
+  GroupsAtOnce found;
+  for (auto& [first, ranks] : groups)
+    if (ranks.size() > 1) found.push_back(std::move(ranks));
+  return found;
 }
 
 }  // namespace tessera::comm::mpi

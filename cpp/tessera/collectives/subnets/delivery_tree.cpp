@@ -1,8 +1,9 @@
-#include "tessera/collectives/delivery_tree.h"
+#include "tessera/collectives/subnets/delivery_tree.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <numeric>
 #include <sstream>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::size_t most_permuted = 3;     // parts besides the first whose every order is tried
 constexpr std::size_t most_candidates = 16;  // hosts of a part that are considered as its end of a crossing
+constexpr double slower = 1.1;               // times as much time for a byte: such a part passes on less than others
 
 /// Returns the part that passes data to part `i` (> 0).
 std::size_t giver(Pattern pattern, std::size_t i) {
@@ -58,6 +60,7 @@ struct DeliveryTrees::NetworkPart {
   std::vector<NetworkPart> parts;  // none: a rank
   bool is_host = false;
   bool is_bus = false;
+  double pace_out = 0, pace_in = 0;  // s/byte, between the part and those beside it
 
   bool has(int rank) const { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
 };
@@ -97,6 +100,14 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<LevelPatte
       if (auto part = self(self, below); !part.ranks.empty()) parts.push_back(std::move(part));
     if (parts.empty()) return {};
     const bool is_joined = parts.size() > 1;
+    if (is_joined)
+      for (auto& part : parts) {
+        part.pace_out = part.pace_in = std::numeric_limits<double>::infinity();
+        for (const int rank : part.candidates) {
+          part.pace_out = std::min(part.pace_out, wires.pace(wires.host_of(rank), index, true));
+          part.pace_in = std::min(part.pace_in, wires.pace(wires.host_of(rank), index, false));
+        }
+      }
     auto part = join(std::move(parts));
     if (is_joined) part.is_bus = subnet.medium == machine::Medium::bus;
     if (!part.is_host && !part.parts.empty()) {
@@ -180,7 +191,32 @@ TreeEdge DeliveryTrees::crossing(const NetworkPart& from, int entry, const Netwo
   return best;
 }
 
-/// Returns the parts in the order in which they get the data, the one of the entry first.
+/// Returns the seconds a byte that a part takes to pass data on.
+double DeliveryTrees::pace_of(const NetworkPart& part) const {
+  return direction_ == Direction::from_root ? part.pace_out : part.pace_in;
+}
+
+/// Returns which of the parts that have the data passes it to the next one: the one of the pattern, or, where that is
+/// slower than others, the least busy one.
+std::size_t DeliveryTrees::giver_of(const std::vector<const NetworkPart*>& order, const std::vector<int>& entries,
+                                    Pattern pattern) const {
+  const auto next = entries.size();
+  auto best = giver(pattern, next);
+  double fastest = pace_of(*order[best]);
+  for (std::size_t i = 0; i < next; ++i) fastest = std::min(fastest, pace_of(*order[i]));
+  if (pace_of(*order[best]) < slower * fastest) return best;
+  const auto seconds = [&](std::size_t i) { return busiest(entries[i], order[next]->ranks.front()); };
+  double least = seconds(best);
+  for (std::size_t i = 0; i < next; ++i)
+    if (const double here = seconds(i); here < least * (1 - 1e-9)) {
+      least = here;
+      best = i;
+    }
+  return best;
+}
+
+/// Returns the parts in the order in which they get the data, the one of the entry first; those that are slower than
+/// others come last, as the last ones pass on least.
 std::vector<const DeliveryTrees::NetworkPart*> DeliveryTrees::order_of(const NetworkPart& part, int entry,
                                                                        Pattern pattern) {
   std::vector<const NetworkPart*> order;
@@ -190,7 +226,14 @@ std::vector<const DeliveryTrees::NetworkPart*> DeliveryTrees::order_of(const Net
   // Towards a root the ring is reversed, so that data always flows from a part to the next one.
   for (std::size_t i = 0; i < n; ++i)
     order.push_back(&part.parts[(direction_ == Direction::from_root ? first + i : first + n - i) % n]);
-  if (n < 3 || n - 1 > most_permuted) return order;
+  if (n < 3) return order;
+  if (n - 1 > most_permuted) {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const auto* one : order) fastest = std::min(fastest, pace_of(*one));
+    std::stable_partition(order.begin() + 1, order.end(),
+                          [&](const auto* one) { return pace_of(*one) < slower * fastest; });
+    return order;
+  }
 
   auto others = std::vector(order.begin() + 1, order.end());
   std::sort(others.begin(), others.end());
@@ -201,7 +244,7 @@ std::vector<const DeliveryTrees::NetworkPart*> DeliveryTrees::order_of(const Net
     std::vector<int> entries{entry};
     double most = 0;
     for (std::size_t i = 1; i < n; ++i) {
-      const auto from = giver(pattern, i);
+      const auto from = giver_of(order, entries, pattern);
       const auto edge = crossing(*order[from], entries[from], *order[i]);
       most = std::max(most, busiest(edge.parent, edge.child));
       if (most >= least) break;
@@ -239,7 +282,7 @@ void DeliveryTrees::deliver(const NetworkPart& part, int entry, std::size_t leve
     is_delivered[i] = true;
   };
   for (std::size_t i = 1; i < order.size(); ++i) {
-    const auto from = giver(pattern, i);
+    const auto from = giver_of(order, entries, pattern);
     const auto edge = crossing(*order[from], entries[from], *order[i]);
     if (edge.parent != entries[from]) deliver_in(from);  // a rank that gets the data inside its part first
     lay(edge.parent, edge.child);
