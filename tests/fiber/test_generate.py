@@ -113,7 +113,9 @@ def test_fewer_charges_have_the_same_sum() -> None:
     [
         ("", "empty"),
         ("x,y,z\n1,2,3\n", "expected the columns"),
-        ("# salt: 0.15\nx,y,z,charge\n", "0 charge"),
+        ("# salt: 0.15\nx,y,z,charge\n", "has no charge"),
+        ("# salt: 150 mM\nx,y,z,charge\n1,2,3,4\n", "line 1: salt is '150 mM', expected mol/L"),
+        ("# of 1KX5\n# salt: 0.1 mol/L\nx,y,z,charge\n1,2,3,4\n", "line 2: .*0.1 mol/L .* --ionic-strength is 0.15"),
         ("# salt: 0.15\nx,y,z,charge\n1,2,3\n", "line 3"),
         ("x,y,z,charge\n1,2,3,4\n1,2,nan,4\n", "line 3"),
         ("x,y,z,charge\n1,2,3,1_0\n", "line 2"),
@@ -124,13 +126,20 @@ def test_charges_that_are_not_understood_are_refused(tmp_path: Path, text: str, 
     file = tmp_path / "charges.csv"
     file.write_text(text)
     with pytest.raises(InputError, match=message):
-        core.read_charges(file)
+        core.read_charges(file, 0.15)
 
 
 def test_charges_are_read_by_the_names_of_columns(tmp_path: Path) -> None:
     file = tmp_path / "charges.csv"
     file.write_text("# salt: 0.15\ncharge,x,y,z\n-1.5,10,20,30\n")
-    assert core.read_charges(file) == pytest.approx(np.array([[10, 20, 30, -1.5]]))
+    assert core.read_charges(file, 0.15) == pytest.approx(np.array([[10, 20, 30, -1.5]]))
+
+
+@pytest.mark.parametrize("head", ["", "# salt: 0.15\n", "# salt: 0.15 mol/L\n", '# a "quote\n# source: by hand\n'])
+def test_charges_are_taken_in_their_salt(tmp_path: Path, head: str) -> None:
+    file = tmp_path / "charges.csv"
+    file.write_text(head + "x,y,z,charge\n10,20,30,-1.5\n")
+    assert core.read_charges(file, 0.15) == pytest.approx(np.array([[10, 20, 30, -1.5]]))
 
 
 LINKERS = (48, 40)  # of three nucleosomes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -11,10 +12,10 @@ import numpy as np
 
 from tessera.build.dna import paths
 from tessera.build.dna.frames import Frames
+from tessera.build.fiber.columns import Fact, columns, number, read_columns
 from tessera.build.fiber.salt import renormalised
 from tessera.build.nucleosome.wrapped import nucleosome_frame
 from tessera.errors import InputError
-from tessera.prepare.text import read_text, require_file
 from tessera.system.model import FloatArray
 
 DIAMETER = 22.0  # Å of spheres, the thickness of DNA
@@ -24,6 +25,7 @@ _PAIRS = 3  # from a sphere on the path of DNA to the next
 _SPACING = 12.0  # Å: atoms in a cube have one sphere
 _FEWEST = 5  # atoms that have one
 _FURTHEST = 200.0  # Å from the centre of a nucleosome
+_SAME_SALT = 1e-4  # what the digits of a file leave, relative
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,10 @@ def wrapped() -> Frames:
 
 @cache
 def _table(name: str) -> FloatArray:
-    text = resources.files("tessera.build.fiber").joinpath(f"1kx5_{name}.csv").read_text()
-    lines = [line for line in text.split("\n") if line and line[0] not in "#x"]
-    return np.array([[float(word) for word in line.split(",")] for line in lines])
+    file = f"1kx5_{name}.csv"
+    names = COLUMNS if name == "charges" else COLUMNS[:3]
+    text = resources.files("tessera.build.fiber").joinpath(file).read_text(encoding="utf-8")
+    return columns(text, file, names, name).numbers(names, _FURTHEST)
 
 
 def spheres_of(atoms: FloatArray) -> FloatArray:
@@ -69,28 +72,22 @@ def spheres_of(atoms: FloatArray) -> FloatArray:
     return np.asarray((middle / count[:, None])[count >= _FEWEST])
 
 
-def read_charges(path: Path) -> FloatArray:
-    """Reads charges (m,4): a CSV file with the columns x, y, z, charge, in Å and e; lines that begin with # are
-    comments. Raises `InputError` that names the line."""
-    lines = [line.strip() for line in read_text(require_file(path, "file of charges")).split("\n")]
-    rows = [(number, line) for number, line in enumerate(lines, start=1) if line and line[0] != "#"]
-    names = [name.strip() for name in rows[0][1].split(",")] if rows else []
-    if sorted(names) != sorted(COLUMNS) or len(rows) < 2:
+def read_charges(path: Path, salt: float) -> FloatArray:
+    """Reads charges (m,4): a CSV file with the columns x, y, z, charge, in Å and e. Where a comment such as
+    `# salt: 0.15 mol/L` says for which salt they are, as in the files of `tessera build charges`, it must be this one,
+    in mol/L: in another, charges with the same field differ. Raises `InputError` that names the line."""
+    found = read_columns(path, COLUMNS, "file of charges", "charge")
+    if "salt" in found.facts:
+        _check_salt(found.facts["salt"], salt)
+    return found.numbers(COLUMNS, _FURTHEST)
+
+
+def _check_salt(fact: Fact, salt: float) -> None:
+    made = number(fact.text.removesuffix("mol/L"))
+    if not made > 0:
+        raise InputError(f"{fact.where}: salt is {fact.text[:60]!r}, expected mol/L, such as '{salt:g} mol/L'")
+    if not math.isclose(made, salt, rel_tol=_SAME_SALT):
         raise InputError(
-            f"{path.name}: expected the columns {', '.join(COLUMNS)} in the first line that is no comment, and charges "
-            f"below it, found {','.join(names)[:60]!r} and {max(len(rows) - 1, 0)} charge(s)"
+            f"{fact.where}: these charges are for {made:g} mol/L of salt, and --ionic-strength is {salt:g}: give "
+            f"--ionic-strength {made:g}, or charges of `tessera build charges --salt {salt:g}`"
         )
-    found = []
-    for number, line in rows[1:]:
-        try:
-            values = [float(word.replace("_", "?")) for word in line.split(",")]
-        except ValueError:
-            values = []
-        if len(values) != len(names) or not (np.abs(values) < _FURTHEST).all():
-            raise InputError(
-                f"{path.name}, line {number}: expected {len(names)} numbers below {_FURTHEST:g} in magnitude, found "
-                f"{line[:60]!r}"
-            )
-        by_name = dict(zip(names, values))
-        found.append([by_name[name] for name in COLUMNS])
-    return np.array(found)

@@ -7,7 +7,6 @@ the next nucleosome, which the last row may leave empty. Lines that begin with #
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +14,8 @@ import numpy as np
 
 from tessera.build.atoms import FURTHEST
 from tessera.build.dna.frames import Frames
+from tessera.build.fiber.columns import read_columns
 from tessera.errors import InputError
-from tessera.prepare.text import read_text, require_file
 from tessera.system.model import FloatArray
 
 PLACES = ("x", "y", "z", "axis_x", "axis_y", "axis_z", "dyad_x", "dyad_y", "dyad_z")
@@ -37,40 +36,15 @@ class Nucleosomes:
 
 def read_table(path: Path) -> Nucleosomes:
     """Reads a table of nucleosomes. Raises `InputError` that names the line and the column."""
-    lines = read_text(require_file(path, "table")).split("\n")
-    rows = [(number, row) for number, row in enumerate(csv.reader(lines), start=1) if row and row[0][:1] != "#"]
-    if not rows:
-        raise InputError(f"{path.name} is empty, expected a first row with the columns {', '.join(COLUMNS)}")
-    number, header = rows.pop(0)
-    names = [name.strip() for name in header]
-    wrong = [name for name in names if name not in COLUMNS or names.count(name) > 1]
-    lacking = [name for name in COLUMNS if name not in names]
-    if wrong or lacking:
-        found = f"there is {wrong[0]!r}" if wrong else f"{lacking[0]} is not there"
-        raise InputError(f"{path.name}, line {number}: expected the columns {', '.join(COLUMNS)}, each once; {found}")
-    if not rows:
-        raise InputError(f"{path.name} has no nucleosome: expected a row for each below the names of columns")
-    places, linkers = [], []
-    for number, row in rows:
-        where = f"{path.name}, line {number}"
-        if len(row) != len(names):
-            raise InputError(f"{where}: {len(row)} values, expected {len(names)}, as many as columns")
-        cells = dict(zip(names, (cell.strip() for cell in row)))
-        places.append([_number(cells[name], where, name) for name in PLACES])
-        linkers.append(_linker(cells["linker"], where, is_last=number == rows[-1][0]))
-    table = np.array(places)
-    rotation = np.array([_rotation(row[3:6], row[6:9], f"{path.name}, line {n}") for row, (n, _) in zip(table, rows)])
-    return Nucleosomes(Frames(table[:, :3], rotation), linkers[:-1], [n for n, _ in rows], path.name)
-
-
-def _number(text: str, where: str, name: str) -> float:
-    try:
-        value = float(text.replace("_", "?"))
-    except ValueError:
-        value = np.nan
-    if not abs(value) < FURTHEST:
-        raise InputError(f"{where}: {name} is {text!r}, expected a number below 10⁷ in magnitude")
-    return value
+    rows = read_columns(path, COLUMNS, "table", "nucleosome").rows
+    linkers, rotations, origins = [], [], []
+    for row in rows:
+        place = np.array([row.number(name, FURTHEST) for name in PLACES])
+        origins.append(place[:3])
+        rotations.append(_rotation(place[3:6], place[6:9], row.where))
+        linkers.append(_linker(row.cells["linker"], row.where, is_last=row is rows[-1]))
+    frames = Frames(np.array(origins), np.array(rotations))
+    return Nucleosomes(frames, linkers[:-1], [row.line for row in rows], path.name)
 
 
 def _linker(text: str, where: str, is_last: bool) -> int:

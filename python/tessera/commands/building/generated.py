@@ -42,8 +42,8 @@ _OPTIONS = (
         "--charges",
         metavar="FILE",
         type=_FILE,
-        help="With --generate: a CSV file of the charges of a nucleosome, x, y, z, charge in Å and e in its own frame "
-        "[those of 1KX5, renormalised as DNA is].",
+        help="With --generate: a CSV file of the charges of a nucleosome, x, y, z, charge in Å and e in its own frame, "
+        "for the salt of --ionic-strength [those of 1KX5, renormalised as DNA is].",
     ),
     click.option(
         "--radius",
@@ -103,7 +103,7 @@ def _generated(
     from tessera.build.fiber.generate import generate as generated
     from tessera.build.nucleosome.template import OWN
 
-    values = None if charges is None else core.read_charges(charges)
+    values = None if charges is None else core.read_charges(charges, ionic_strength)
     if template is None:
         own = core.core(ionic_strength, values)
     else:
