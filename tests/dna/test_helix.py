@@ -89,20 +89,20 @@ def check_handedness(names: np.ndarray, residue: np.ndarray, position: np.ndarra
 def test_strained_and_inverted_residues_are_named(built: Path) -> None:
     system = read(built / "dna.tsr")
     position = system.positions()
-    labels = [f"atom {row}" for row in range(system.n_atoms)]
+    label = "atom {}".format
     assert not len(inverted(system, position, position))
     mirrored = inverted(system, position, -position)
     names = np.concatenate([template.atom_name for template in system.templates]).astype(str)
     assert set(names[mirrored]) == {"C1'", "C2'", "C3'", "C4'", "C5'", "P", "C5M"}
     with pytest.raises(InputError, match=r"atom .* came out inside out: the path is bent or twisted beyond"):
-        check_closed(system, position, -position, labels, BENT)
+        check_closed(system, position, -position, label, BENT)
     (phosphorus, *_) = np.flatnonzero(names == "P")
     moved = position.copy()
     moved[phosphorus] += 0.4
     with pytest.raises(InputError, match=rf"the bond of .*atom {phosphorus}.* is \d+ % off its length"):
-        check_closed(system, position, moved, labels, BENT)
+        check_closed(system, position, moved, label, BENT)
     moved[phosphorus] -= 0.34
-    assert any("most strained" in note for note in check_closed(system, position, moved, labels, BENT))
+    assert any("most strained" in note for note in check_closed(system, position, moved, label, BENT))
 
 
 def test_parameters_come_back_from_the_atoms(built: Path) -> None:
