@@ -204,7 +204,7 @@ std::size_t DeliveryTrees::giver_of(const std::vector<const NetworkPart*>& order
   auto best = giver(pattern, next);
   double fastest = pace_of(*order[best]);
   for (std::size_t i = 0; i < next; ++i) fastest = std::min(fastest, pace_of(*order[i]));
-  if (pace_of(*order[best]) < slower * fastest) return best;
+  if (pace_of(*order[best]) <= slower * fastest) return best;
   const auto seconds = [&](std::size_t i) { return busiest(entries[i], order[next]->ranks.front()); };
   double least = seconds(best);
   for (std::size_t i = 0; i < next; ++i)
@@ -231,7 +231,7 @@ std::vector<const DeliveryTrees::NetworkPart*> DeliveryTrees::order_of(const Net
     double fastest = std::numeric_limits<double>::infinity();
     for (const auto* one : order) fastest = std::min(fastest, pace_of(*one));
     std::stable_partition(order.begin() + 1, order.end(),
-                          [&](const auto* one) { return pace_of(*one) < slower * fastest; });
+                          [&](const auto* one) { return pace_of(*one) <= slower * fastest; });
     return order;
   }
 
