@@ -7,6 +7,7 @@
 #include "tessera/collectives/choose.h"
 #include "tessera/collectives/predict.h"
 #include "tessera/collectives/registry.h"
+#include "tessera/collectives/subnets/delivery_tree.h"
 #include "tessera/collectives/test_networks.h"
 
 namespace tessera::collectives {
@@ -106,6 +107,17 @@ TEST(AtOnce, PlansKeepAwayFromTraffic) {
   expect_gains(1.3, 1.3);
   busy.traffic->ports[5] = busy.traffic->ports[6] = busy.traffic->ports[11] = {0, 0.6};
   expect_gains(0.95, 0.95);  // each has to get all data, whatever the plan
+}
+
+TEST(AtOnce, RanksOfAHostAreNotSlow) {
+  // They have no ports, so the pattern alone says who passes data on.
+  const machine::Wires wires(machine::one_switch({{"a", 8, {}}}, {1e-5, 1e9}), std::vector<int>(8, 0));
+  DeliveryTrees trees(wires, patterns_of("chain"));
+  std::vector<int> parents(8, 0);
+  for (int turn = 0; turn < 3; ++turn)
+    for (const auto& [parent, child] : trees.add_tree(0, 1000, DeliveryTrees::Direction::from_root))
+      parents[static_cast<std::size_t>(child)] = parent;
+  EXPECT_EQ(parents, (std::vector<int>{0, 0, 0, 1, 0, 1, 2, 3}));
 }
 
 }  // namespace
