@@ -60,6 +60,7 @@ struct DeliveryTrees::NetworkPart {
   std::vector<NetworkPart> parts;  // none: a rank
   bool is_host = false;
   bool is_bus = false;
+  bool is_even = true;               // whether its parts pass data on at about the same pace
   double pace_out = 0, pace_in = 0;  // s/byte, between the part and those beside it
 
   bool has(int rank) const { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
@@ -108,8 +109,16 @@ DeliveryTrees::DeliveryTrees(const machine::Wires& wires, std::vector<LevelPatte
           part.pace_in = std::min(part.pace_in, wires.pace(wires.host_of(rank), index, false));
         }
       }
+    const auto has_even = [&](double NetworkPart::*pace) {
+      const auto [fastest, slowest] = std::ranges::minmax_element(parts, {}, pace);
+      return (*slowest).*pace <= slower * ((*fastest).*pace);
+    };
+    const bool is_even = !is_joined || (has_even(&NetworkPart::pace_out) && has_even(&NetworkPart::pace_in));
     auto part = join(std::move(parts));
-    if (is_joined) part.is_bus = subnet.medium == machine::Medium::bus;
+    if (is_joined) {
+      part.is_bus = subnet.medium == machine::Medium::bus;
+      part.is_even = is_even;
+    }
     if (!part.is_host && !part.parts.empty()) {
       int last_host = -1;
       for (const int rank : part.ranks)
@@ -198,10 +207,11 @@ double DeliveryTrees::pace_of(const NetworkPart& part) const {
 
 /// Returns which of the parts that have the data passes it to the next one: the one of the pattern, or, where that is
 /// slower than others, the least busy one.
-std::size_t DeliveryTrees::giver_of(const std::vector<const NetworkPart*>& order, const std::vector<int>& entries,
-                                    Pattern pattern) const {
+std::size_t DeliveryTrees::giver_of(const NetworkPart& part, const std::vector<const NetworkPart*>& order,
+                                    const std::vector<int>& entries, Pattern pattern) const {
   const auto next = entries.size();
   auto best = giver(pattern, next);
+  if (part.is_even) return best;
   double fastest = pace_of(*order[best]);
   for (std::size_t i = 0; i < next; ++i) fastest = std::min(fastest, pace_of(*order[i]));
   if (pace_of(*order[best]) <= slower * fastest) return best;
@@ -228,6 +238,7 @@ std::vector<const DeliveryTrees::NetworkPart*> DeliveryTrees::order_of(const Net
     order.push_back(&part.parts[(direction_ == Direction::from_root ? first + i : first + n - i) % n]);
   if (n < 3) return order;
   if (n - 1 > most_permuted) {
+    if (part.is_even) return order;
     double fastest = std::numeric_limits<double>::infinity();
     for (const auto* one : order) fastest = std::min(fastest, pace_of(*one));
     std::stable_partition(order.begin() + 1, order.end(),
@@ -244,7 +255,7 @@ std::vector<const DeliveryTrees::NetworkPart*> DeliveryTrees::order_of(const Net
     std::vector<int> entries{entry};
     double most = 0;
     for (std::size_t i = 1; i < n; ++i) {
-      const auto from = giver_of(order, entries, pattern);
+      const auto from = giver_of(part, order, entries, pattern);
       const auto edge = crossing(*order[from], entries[from], *order[i]);
       most = std::max(most, busiest(edge.parent, edge.child));
       if (most >= least) break;
@@ -282,7 +293,7 @@ void DeliveryTrees::deliver(const NetworkPart& part, int entry, std::size_t leve
     is_delivered[i] = true;
   };
   for (std::size_t i = 1; i < order.size(); ++i) {
-    const auto from = giver_of(order, entries, pattern);
+    const auto from = giver_of(part, order, entries, pattern);
     const auto edge = crossing(*order[from], entries[from], *order[i]);
     if (edge.parent != entries[from]) deliver_in(from);  // a rank that gets the data inside its part first
     lay(edge.parent, edge.child);

@@ -55,8 +55,8 @@ class DeliveryTrees {
   Pattern pattern_of(const NetworkPart& part, std::size_t level) const;
   std::vector<const NetworkPart*> order_of(const NetworkPart& part, int entry, Pattern pattern);
   double pace_of(const NetworkPart& part) const;
-  std::size_t giver_of(const std::vector<const NetworkPart*>& order, const std::vector<int>& entries,
-                       Pattern pattern) const;
+  std::size_t giver_of(const NetworkPart& part, const std::vector<const NetworkPart*>& order,
+                       const std::vector<int>& entries, Pattern pattern) const;
   TreeEdge crossing(const NetworkPart& from, int entry, const NetworkPart& to) const;
   template <class Visit>
   void for_wires(int parent, int child, Visit&& visit) const;

@@ -94,7 +94,8 @@ class Collectives {
   explicit Collectives(MPI_Comm comm);
   /// Plans for the network of a placement that includes these ranks. Settings are the same on all ranks. Without a
   /// network, or with one that these ranks are not on, the MPI library carries out all operations, unless an entry is
-  /// asked for. The other groups are thought to do the same at the same time. Throws InputError for an unknown entry. `comm` outlives this object. Not collective.
+  /// asked for. The other groups are thought to do the same at the same time. Throws InputError for an unknown entry.
+  /// `comm` outlives this object. Not collective.
   Collectives(MPI_Comm comm, const Placement& placement, CollectiveSettings settings = {},
               const GroupsAtOnce& at_once = {});
   /// Frees what it holds. Collective, unless MPI has ended.
