@@ -60,6 +60,13 @@ std::vector<fiber::Step> steps_of(const Frames& exits, const Frames& entries, co
   return steps;
 }
 
+std::vector<fiber::Anchor> anchors_of(const std::optional<Table<4>>& rows) {
+  std::vector<fiber::Anchor> anchors;
+  for (std::size_t at = 0; rows && at < rows->shape(0); ++at)
+    anchors.push_back({{(*rows)(at, 0), (*rows)(at, 1), (*rows)(at, 2)}, (*rows)(at, 3)});
+  return anchors;
+}
+
 std::vector<std::size_t> indices_of(const Indices& values) { return {values.data(), values.data() + values.shape(0)}; }
 
 /// Returns the frames of all nodes as (n,4,3): the origin and three axes.
@@ -114,21 +121,22 @@ void register_fiber(nb::module_& module) {
           "__init__",
           [](fiber::MonteCarlo* self, const std::vector<std::pair<Table<4>, Table<3>>>& kinds, const Indices& kind,
              const Frames& exits, const Frames& entries, const Table<5>& springs, const std::array<double, 3>& screened,
-             double diameter, double radius, double reach, std::uint64_t seed) {
+             double diameter, double radius, double reach, std::uint64_t seed,
+             const std::optional<Table<4>>& anchors) {
             std::vector<fiber::Kind> all;
             for (const auto& [charges, spheres] : kinds) all.push_back(kind_of(charges, spheres));
             const auto [bjerrum, kappa, cutoff] = screened;
             fiber::Model model = {
-                all,  indices_of(kind), steps_of(exits, entries, springs), {bjerrum, kappa, cutoff}, diameter, radius,
-                reach};
+                all,    indices_of(kind), steps_of(exits, entries, springs), {bjerrum, kappa, cutoff}, diameter,
+                radius, reach,            anchors_of(anchors)};
             new (self) fiber::MonteCarlo(std::move(model), seed);
           },
           "kinds"_a, "kind"_a, "exits"_a, "entries"_a, "springs"_a, nb::kw_only(), "screened"_a, "diameter"_a,
-          "radius"_a, "reach"_a, "seed"_a,
+          "radius"_a, "reach"_a, "seed"_a, "anchors"_a.none() = nb::none(),
           "Kinds of nodes are charges (m,4), x y z and e, and spheres (k,3); `kind` (n) says which each node is; a step "
           "leaves the frame `exits` of one node and reaches `entries` of the next (n - 1,4,3), with springs (n - 1,5): "
           "length, and kT of shifts, of stretching, of bending, of twisting; `screened` is the Bjerrum length, κ and the "
-          "cutoff.")
+          "cutoff; springs hold nodes near `anchors` (n,4), x y z in Å, with a stiffness in kT/Å².")
       .def(
           "grow", &grow, "ends"_a, "targets"_a.none() = nb::none(),
           "Builds the chain from its first node on, in pieces that end at these nodes (m), each near its target (m,3). "
@@ -151,6 +159,13 @@ void register_fiber(nb::module_& module) {
       .def(
           "set_focus", [](fiber::MonteCarlo& self, const Indices& nodes) { self.set_focus(indices_of(nodes)); },
           "nodes"_a, "Limits moves to short stretches about these nodes (m); with none, to nothing.")
+      .def(
+          "set_hardness", [](fiber::MonteCarlo& self, double hardness) { self.set_hardness(hardness); }, "hardness"_a,
+          "Lets spheres overlap at a cost of so many kT for a pair whose centres meet, and leaves charges out; infinite: "
+          "what does not overlap never comes to.")
+      .def(
+          "overlap", [](fiber::MonteCarlo& self) { return self.chain().overlap(); },
+          "Returns how much all nodes overlap: the sum of 1 - r²/d² over pairs of spheres r apart and d thick.")
       .def("frames", &frames_of, "Returns the frames of all nodes (n,4,3).")
       .def("step_energies", &step_energies_of,
            "Returns the energy of each step (n - 1,4) by shifts, stretching, bending and twisting.")

@@ -138,6 +138,59 @@ double Chain::screened_change(Range range) const {
   return change;
 }
 
+double Chain::anchored_change(Range range) const {
+  if (model_.anchors.empty()) return 0;
+  double change = 0;
+  for (std::size_t node = range.first; node < range.last; ++node)
+    change += model_.anchors[node].energy(trial_.frame[node].origin) - model_.anchors[node].energy(now_.frame[node].origin);
+  return change;
+}
+
+double Chain::anchored_energy() const {
+  double sum = 0;
+  for (std::size_t node = 0; node < model_.anchors.size(); ++node)
+    sum += model_.anchors[node].energy(now_.frame[node].origin);
+  return sum;
+}
+
+double Chain::overlap_change(Range range) const {
+  double change = 0;
+  for (std::size_t node = range.first; node < range.last; ++node)
+    change += overlap_beside(trial_, node, range) - overlap_beside(now_, node, range);
+  return change;
+}
+
+double Chain::overlap() const {
+  double twice = 0;
+  for (std::size_t node = 0; node < size(); ++node) twice += overlap_beside(now_, node, {node, node + 1});
+  return twice / 2;
+}
+
+/// Returns how much a node overlaps all nodes but some.
+double Chain::overlap_beside(const Places& places, std::size_t node, Range but) const {
+  double sum = 0;
+  cells_.all_near(places.frame[node].origin, [&](std::size_t other) {
+    if (!but.has(other) && !are_neighbours(node, other)) sum += overlap_of_pair(places, node, other);
+    return true;
+  });
+  return sum;
+}
+
+double Chain::overlap_of_pair(const Places& places, std::size_t one, std::size_t other) const {
+  const double least = square(model_.diameter);
+  const Placed a = spheres_of(places, one), b = spheres_of(now_, other);
+  double sum = 0;
+  all_near(a, b, model_.diameter, [&](const Group& first, const Group& second) {
+    for (std::size_t i = first.first; i < first.last; ++i)
+      for (std::size_t j = second.first; j < second.last; ++j) {
+        const double r2 = norm2(a.points[i] - b.points[j]);
+        if (r2 < least) sum += 1 - r2 / least;
+      }
+    return true;
+  });
+  return sum;
+}
+
 double Chain::screened_energy() const {
   double twice = 0;
   for (std::size_t node = 0; node < size(); ++node) twice += energy_beside(now_, node, {node, node + 1});

@@ -56,6 +56,10 @@ class Chain {
   /// Returns how much energy a trial adds, kT.
   double elastic_change(Range range) const;
   double screened_change(Range range) const;
+  double anchored_change(Range range) const;
+
+  /// Returns how much more nodes on trial overlap others than they do now.
+  double overlap_change(Range range) const;
 
   /// Puts the nodes on trial there.
   void accept(Range range);
@@ -65,6 +69,10 @@ class Chain {
     return step_energy(exit_of(at), entry_of(at), model_.steps[at].springs);
   }
   double screened_energy() const;
+  double anchored_energy() const;
+
+  /// Returns how much all nodes overlap: the sum of 1 - r²/d² over the pairs of spheres that do, r apart and d thick.
+  double overlap() const;
 
   /// Returns how far the spheres and charges of a node reach from its origin, Å.
   double extent(std::size_t node) const {
@@ -80,6 +88,8 @@ class Chain {
   void set(Places& places, std::size_t node, const Frame& frame) const;
   double outside(const Places& places, std::size_t node) const;
   bool overlap(std::size_t one, std::size_t other) const;
+  double overlap_beside(const Places& places, std::size_t node, Range but) const;
+  double overlap_of_pair(const Places& places, std::size_t one, std::size_t other) const;
   double energy_beside(const Places& places, std::size_t node, Range but) const;
   double energy_of_pair(const Places& places, std::size_t one, std::size_t other) const;
   Placed spheres_of(const Places& places, std::size_t node) const {

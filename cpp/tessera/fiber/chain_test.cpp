@@ -23,6 +23,7 @@ Model model_of(std::size_t n) {
   const Frame out = {{0, 0, 10}, turn({0, 1, 0}, 0.3)}, in = {{0, 3, -10}, turn({1, 0, 0}, 0.2)};
   for (std::size_t i = 0; i + 1 < n; ++i)
     model.steps.push_back({i % 4 == 0 ? out : Frame{}, i % 4 == 3 ? in : Frame{}, springs});
+  for (std::size_t i = 0; i < n; ++i) model.anchors.push_back({{10.0 * i, 0, 0}, i % 3 * 0.01});
   return model;
 }
 
@@ -75,12 +76,37 @@ TEST(Chain, ChangesAreDifferencesOfWholeEnergies) {
     const Rotation rotation = turn(draws.direction(), 0.4);
     for (std::size_t node = range.first; node < range.last; ++node)
       chain.try_at(node, turned_about({10, 0, 0}, rotation, chain.frame(node)));
-    const double charges = chain.screened_energy(), springs = elastic(chain);
+    const double charges = chain.screened_energy(), springs = elastic(chain), anchors = chain.anchored_energy();
+    const double overlap = chain.overlap(), more_overlap = chain.overlap_change(range);
     const double more_of_charges = chain.screened_change(range), more_of_springs = chain.elastic_change(range);
+    const double more_of_anchors = chain.anchored_change(range);
     chain.accept(range);
     EXPECT_NEAR(chain.screened_energy() - charges, more_of_charges, 1e-9 * (1 + std::abs(charges)));
     EXPECT_NEAR(elastic(chain) - springs, more_of_springs, 1e-9 * (1 + springs));
+    EXPECT_NEAR(chain.anchored_energy() - anchors, more_of_anchors, 1e-9 * (1 + anchors));
+    EXPECT_NEAR(chain.overlap() - overlap, more_overlap, 1e-9 * (1 + overlap));
   }
+}
+
+TEST(Chain, AnchorsPullNoMoreThanFromTheirRange) {
+  const Anchor anchor{{100, 0, 0}, 0.02};
+  EXPECT_EQ(anchor.energy({100, 0, 0}), 0);
+  EXPECT_DOUBLE_EQ(anchor.energy({110, 0, 0}), 0.02 * 10 * 10 / 2);
+  EXPECT_DOUBLE_EQ(anchor.energy({100, 50, 0}), 0.02 * 50 * 50 / 2);
+  EXPECT_DOUBLE_EQ(anchor.energy({300, 0, 0}) - anchor.energy({250, 0, 0}), 0.02 * 50 * 50);
+}
+
+TEST(Chain, OverlapIsThatOfAllPairsOfSpheres) {
+  const Chain chain = scattered(40, 3, 40);
+  const double d = chain.model().diameter;
+  double expected = 0;
+  for (std::size_t i = 0; i < chain.size(); ++i)
+    for (std::size_t j = i + 2; j < chain.size(); ++j)
+      for (const Vec3& a : chain.model().kinds[chain.model().kind[i]].spheres)
+        for (const Vec3& b : chain.model().kinds[chain.model().kind[j]].spheres)
+          expected += std::fmax(0, 1 - norm2(place_of(chain, i, a) - place_of(chain, j, b)) / (d * d));
+  EXPECT_GT(expected, 10);
+  EXPECT_NEAR(chain.overlap(), expected, 1e-9 * expected);
 }
 
 TEST(Chain, OverlapsAreThoseOfAllPairsOfSpheres) {
@@ -134,6 +160,9 @@ TEST(Chain, ModelsThatDoNotFitTogetherAreRefused) {
   refused([](Model& m) { m.steps[1].springs.length = infinite; });
   refused([](Model& m) { m.diameter = -1; });
   refused([](Model& m) { m.radius = 0; });
+  refused([](Model& m) { m.anchors.pop_back(); });
+  refused([](Model& m) { m.anchors[3].place.y = infinite; });
+  refused([](Model& m) { m.anchors[3].stiffness = -1; });
   EXPECT_THROW(Screened(7, 0.1, 3), InputError);
   EXPECT_THROW(Screened(7, -1, 50), InputError);
 }

@@ -29,6 +29,12 @@ void check(const Model& model) {
   for (std::size_t at = 0; at < model.steps.size(); ++at)
     if (!is_stiff(model.steps[at].springs))
       fail(fmt::format("step {} has a length or a spring that is not a positive number", at + 1));
+  if (!model.anchors.empty() && model.anchors.size() != model.size())
+    fail(fmt::format("{} anchors for {} nodes", model.anchors.size(), model.size()));
+  for (const Anchor& anchor : model.anchors)
+    if (!std::isfinite(norm2(anchor.place)) || !(anchor.stiffness >= 0) || !std::isfinite(anchor.stiffness))
+      fail(fmt::format("an anchor has the place ({}, {}, {}) Å and the stiffness {} kT/Å², expected numbers, the last from 0",
+                       anchor.place.x, anchor.place.y, anchor.place.z, anchor.stiffness));
   if (!(model.diameter >= 0) || !std::isfinite(model.diameter))
     fail(fmt::format("the diameter of spheres is {} Å, expected a number from 0", model.diameter));
   if (!(model.radius > 0) || !(model.reach > 0))

@@ -1,6 +1,7 @@
 // What a fibre is made of: a chain of rigid nodes, beads of linker DNA and cores of nucleosomes, that elastic steps join.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -26,6 +27,21 @@ struct Step {
   Springs springs;
 };
 
+/// A spring that holds the origin of a node near a place. Its pull grows no more from `Anchor::range` on, so that what
+/// begins far away comes nearer at a bearable pace.
+struct Anchor {
+  static constexpr double range = 50.0;  // Å
+  Vec3 place;                            // Å
+  double stiffness = 0;                  // kT/Å²
+
+  /// Returns the energy of a node that is there, kT.
+  double energy(const Vec3& at) const {
+    const double away2 = norm2(at - place);
+    if (away2 < range * range) return stiffness * away2 / 2;
+    return stiffness * range * (std::sqrt(away2) - range / 2);
+  }
+};
+
 struct Model {
   std::vector<Kind> kinds;
   std::vector<std::size_t> kind;  // (n) of each node
@@ -34,6 +50,7 @@ struct Model {
   double diameter = 0;  // Å of all spheres; those of nodes that are not neighbours never overlap
   double radius = 0;    // Å of a sphere about the origin which no node leaves; infinite: none
   double reach = 0;     // Å which a move shifts a node by at most; so that no part of a chain goes through another
+  std::vector<Anchor> anchors = {};  // (n) of each node, or none
 
   std::size_t size() const { return kind.size(); }
 };

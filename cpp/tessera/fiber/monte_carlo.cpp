@@ -54,8 +54,10 @@ void MonteCarlo::tune_size(Counted& counted) const {
 
 bool MonteCarlo::is_accepted(Range range, double heat, Draws& draws) {
   const auto is_passed = [&](double energy) { return math::exp(-energy / heat) > draws.uniform(); };
-  return is_passed(chain_.elastic_change(range)) && chain_.keeps_inside(range) && chain_.is_free(range) &&
-         is_passed(chain_.screened_change(range));
+  if (!is_passed(chain_.elastic_change(range) + chain_.anchored_change(range)) || !chain_.keeps_inside(range))
+    return false;
+  if (std::isinf(hardness_)) return chain_.is_free(range) && is_passed(chain_.screened_change(range));
+  return hardness_ == 0 || is_passed(hardness_ * chain_.overlap_change(range));
 }
 
 /// Turns a node about an axis through its origin and shifts it.

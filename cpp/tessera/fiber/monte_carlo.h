@@ -1,12 +1,13 @@
 // Samples a fibre by the method of Metropolis et al. (1953), with the moves of Beard and Schlick (2001): pivot,
 // crankshaft, and rotation and translation of a node.
 //
-// A move is accepted in two stages, with min(1, exp -E) of its elastic energy and then of its charges: their product is
+// A move is accepted in two stages, with min(1, exp -E) of its springs and then of its charges: their product is
 // in detailed balance as well, and most of what is refused is refused before it costs time.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,6 +44,10 @@ class MonteCarlo {
   /// Limits moves to short stretches about these nodes; with none, to nothing.
   void set_focus(std::vector<std::size_t> nodes) { focus_ = std::move(nodes); }
 
+  /// Lets spheres overlap at a cost of so many kT for a pair whose centres meet, and leaves charges out, so that a chain
+  /// whose nodes were put anywhere unfolds; infinite: what does not overlap never comes to.
+  void set_hardness(double hardness) { hardness_ = hardness; }
+
   const std::array<Counted, kinds>& counted() const { return counted_; }
 
  private:
@@ -62,6 +67,7 @@ class MonteCarlo {
   std::uint64_t seed_, number_ = 0;
   Vec3 start_;  // of the first node
   std::vector<std::size_t> focus_;
+  double hardness_ = std::numeric_limits<double>::infinity();
   std::array<Counted, kinds> counted_{};
   Kind last_ = bead;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -50,13 +51,11 @@ TEST(MonteCarlo, EachSpringHasHalfOfTheTemperature) {
   EXPECT_NEAR(sum.twist / count, 0.5, 0.02);
 }
 
-/// Two charges that a bead joins, beside the integral over both steps: drawn from the springs, and weighed by their
-/// energy and by sin θ/θ.
-TEST(MonteCarlo, TwoChargesAreAsFarApartAsTheirEnergySays) {
-  constexpr double charge = 6;
-  const Screened screened(7, 0.03, 150);
-  const auto energy_of = [&](double r) { return charge * charge * screened(r * r); };
-  double weights = 0, expected = 0, expected_energy = 0;
+/// Returns the means of how far apart both ends of three beads are, and of their energy there, by the integral over both
+/// steps: drawn from the springs, and weighed by that energy and by sin θ/θ.
+template <class Energy>
+std::array<double, 2> means_of_three(Energy energy_of) {
+  double weights = 0, distance = 0, mean_energy = 0;
   Draws draws(5, 0);
   for (int trial = 0; trial < 200'000; ++trial) {
     Frame frame;
@@ -71,9 +70,14 @@ TEST(MonteCarlo, TwoChargesAreAsFarApartAsTheirEnergySays) {
     }
     const double r = norm(frame.origin), energy = energy_of(r);
     weight *= std::exp(-energy);
-    weights += weight, expected += weight * r, expected_energy += weight * energy;
+    weights += weight, distance += weight * r, mean_energy += weight * energy;
   }
-  MonteCarlo sampled(beads(3, charge), 2);
+  return {distance / weights, mean_energy / weights};
+}
+
+/// Returns these means as they are sampled.
+template <class Energy>
+std::array<double, 2> sampled_means(MonteCarlo& sampled, Energy energy_of) {
   put_in_a_row(sampled.chain());
   sampled.run(20'000, 1.0, true);
   double sum = 0, sum_energy = 0;
@@ -83,9 +87,48 @@ TEST(MonteCarlo, TwoChargesAreAsFarApartAsTheirEnergySays) {
     const double r = norm(sampled.chain().frame(2).origin - sampled.chain().frame(0).origin);
     sum += r, sum_energy += energy_of(r);
   }
-  EXPECT_NEAR(sum / frames, expected / weights, 0.06);  // of 2 Å; four times what repeats differ by
-  EXPECT_NEAR(sum_energy / frames, expected_energy / weights, 0.01);
-  EXPECT_GT(expected / weights, 55);
+  return {sum / frames, sum_energy / frames};
+}
+
+TEST(MonteCarlo, TwoChargesAreAsFarApartAsTheirEnergySays) {
+  constexpr double charge = 6;
+  const Screened screened(7, 0.03, 150);
+  const auto energy_of = [&](double r) { return charge * charge * screened(r * r); };
+  const auto [distance, energy] = means_of_three(energy_of);
+  MonteCarlo sampled(beads(3, charge), 2);
+  const auto [sampled_distance, sampled_energy] = sampled_means(sampled, energy_of);
+  EXPECT_NEAR(sampled_distance, distance, 0.06);  // of 2 Å; four times what repeats differ by
+  EXPECT_NEAR(sampled_energy, energy, 0.01);
+  EXPECT_GT(distance, 55);
+}
+
+/// The same of spheres that may overlap, without charges.
+TEST(MonteCarlo, SoftSpheresOverlapAsTheirHardnessSays) {
+  constexpr double hardness = 12, diameter = 65;
+  const auto energy_of = [&](double r) { return hardness * std::fmax(0, 1 - r * r / (diameter * diameter)); };
+  const auto [distance, energy] = means_of_three(energy_of);
+  MonteCarlo sampled(beads(3, 6, diameter), 2);
+  sampled.set_hardness(hardness);
+  const auto [sampled_distance, sampled_energy] = sampled_means(sampled, energy_of);
+  EXPECT_NEAR(sampled_distance, distance, 0.06);
+  EXPECT_NEAR(sampled_energy, energy, 0.03);
+  EXPECT_GT(energy, 1);
+}
+
+/// A bead that nothing but its anchor holds has half of the temperature in each direction.
+TEST(MonteCarlo, AnAnchorHasHalfOfTheTemperatureInEachDirection) {
+  Model model = beads(3, 0);
+  model.anchors = {{{5, 0, 0}, 0.03}, {}, {}};
+  MonteCarlo sampled(model, 4);
+  put_in_a_row(sampled.chain());
+  sampled.run(20'000, 1.0, true);
+  double sum = 0;
+  constexpr int frames = 30'000;
+  for (int frame = 0; frame < frames; ++frame) {
+    sampled.run(12, 1.0, false);
+    sum += sampled.chain().anchored_energy();
+  }
+  EXPECT_NEAR(sum / frames, 1.5, 0.05);
 }
 
 std::vector<double> numbers_of(const Chain& chain) {
