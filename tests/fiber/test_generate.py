@@ -149,7 +149,7 @@ RADIUS = 230.0
 
 @cache
 def made() -> Nucleosomes:
-    return generate(Request(LINKERS, 0.15, RADIUS, 10, 3), core.core(0.15))
+    return generate(Request(LINKERS, 0.15, RADIUS, 10, 3), core.core(0.15)).fiber
 
 
 def test_a_fibre_can_be_built_and_keeps_apart() -> None:
@@ -173,9 +173,9 @@ def test_a_fibre_can_be_built_and_keeps_apart() -> None:
 
 
 def test_the_seed_decides() -> None:
-    again = generate(Request(LINKERS, 0.15, RADIUS, 10, 3), core.core(0.15))
+    again = generate(Request(LINKERS, 0.15, RADIUS, 10, 3), core.core(0.15)).fiber
     assert np.array_equal(again.frames.origin, made().frames.origin)
-    other = generate(Request(LINKERS, 0.15, RADIUS, 10, 4), core.core(0.15))
+    other = generate(Request(LINKERS, 0.15, RADIUS, 10, 4), core.core(0.15)).fiber
     assert not np.allclose(other.frames.origin, made().frames.origin)
 
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tessera.commands.building.generated import describe_table, fiber_of, generate_options, write_generated
+from tessera.commands.building.generated import (
+    describe_table,
+    described_map,
+    fiber_of,
+    generate_options,
+    write_generated,
+)
 from tessera.commands.building.solvent import Solvent, solvent_options
 from tessera.commands.options import SeveralValues, memory_option, output_option, progress, run
 from tessera.errors import InputError
@@ -258,7 +264,8 @@ def fiber_command(
     stretch or twist more than DNA can is refused. `tessera clashes` finds what overlaps in a fibre.
 
     With --generate there is no table: nucleosomes are placed by Monte Carlo. Where the output is a CSV file it is the
-    table of these places, for which neither --octamer nor --toppar is needed.
+    table of these places, for which neither --octamer nor --toppar is needed. With --map the fibre has the contacts of
+    a map as well as it can, and how well is said.
 
     \b
     Examples:
@@ -267,6 +274,8 @@ def fiber_command(
       tessera build fiber fibre.csv --sequence fibre.fa --octamer nucleosome.tsr --solvate --salt 0.15 \\
           --toppar prot.rtf prot.prm na.rtf na.prm toppar_water_ions.str -o wet.tsr
       tessera build fiber --generate 12 --linker 48 --seed 1 -o fibre.csv
+      tessera build fiber --generate 427 --sequence locus.fa --map map.cool --map-region chr8:11500000-11583000 \\
+          -o locus.csv
     """
     if output.suffix == ".csv":
         _write_table(table, sequence, seed, output, as_json, generated)
@@ -284,14 +293,15 @@ def fiber_command(
             )
         letters = read_sequence(sequence)
         # A table is read before what takes long.
-        nucleosomes = None if table is None else fiber_of(table, sequence, None, seed, report, **generated)
+        known = None if table is None else fiber_of(table, sequence, None, seed, report, **generated)
         report("reading the force field")
         field = read_field(toppar)
         template = read_template(octamer, field, seed=seed, report=report)
-        if nucleosomes is None:
-            nucleosomes = fiber_of(table, sequence, template, seed, report, **generated)
+        nucleosomes, agreement = known or fiber_of(table, sequence, template, seed, report, **generated)
         names = " ".join(file.name for file in (table, sequence, octamer, *toppar) if file is not None)
         system = build_fiber(template, nucleosomes, letters, field, f"build fiber: {names}", report)
+        if agreement is not None:
+            system.notes.append(described_map(agreement))
         return solvent.around(system, field, seed, output, report)
 
     run(made, output, as_json, solvent.means)

@@ -4,6 +4,9 @@ The fibre is laid along a course without a knot, sampled while all of it comes i
 linkers come to the places that they have when they are built. What is left must be buildable: no linker bent,
 stretched or twisted more than DNA can be, none through a nucleosome or another linker, no knot. If it is not, it is
 sampled again about the linkers in question.
+
+By a map of contacts nucleosomes are folded first (`folding`), and the fibre is put on their places (`placing`), where
+springs hold it while it is sampled.
 """
 
 from __future__ import annotations
@@ -17,15 +20,19 @@ import numpy as np
 from tessera._core import FiberChain
 from tessera.build.clashes.knots import determinant_of_open
 from tessera.build.fiber.core import Core
+from tessera.build.fiber.folding import Agreement, Folder
 from tessera.build.fiber.guide import lanes
 from tessera.build.fiber.linkers import Linkers
+from tessera.build.fiber.maps import ContactMap
 from tessera.build.fiber.mesoscale import Layout, chain, frames_of
+from tessera.build.fiber.placing import Placing, axis, spans
 from tessera.build.fiber.table import COLUMNS, Nucleosomes
 from tessera.errors import InputError
-from tessera.system.model import IdArray
+from tessera.system.model import FloatArray, IdArray
 
 FILE = "the generated fibre"
 CONCENTRATION = 0.25e-3  # mol/L of nucleosomes in the sphere, twice that of nuclei of cells (Hihara et al. 2012)
+_KNOT = "the DNA that was generated has a knot: give another --seed"
 _SMALLEST = 90.0  # Å: the radius of a sphere that a nucleosome with its tails has room in
 _PER_MOLE = 6.02214076e-4  # in Å³ at 1 mol/L
 _LOOSE = (1.2, 1.35, 1.6, 2.0, 2.6)  # times the radius, in which the fibre is laid: the first that has room
@@ -34,19 +41,31 @@ _INTO_SPHERE = 100  # times that a fibre is sampled for `_ROUND` sweeps until it
 _ROUND = 20
 _HEATS = (0.5, 0.25, 0.1, 0.05)  # parts of the temperature by which it cools
 _ATTEMPTS = 40
+_HANDS = (1.0, -1.0)  # a map is the same in a mirror
+_TIMES_BY_MAP = 5  # that a fibre is put on the places of a map, until it has no knot
+_PATIENCE = 2  # attempts at linkers that were put on the places of a map, until their parts go through each other again
 _AGAIN = 100  # moves for each node about a linker that can't be built
 
 
 @dataclass(frozen=True)
 class Request:
     """What is asked for: linkers (n - 1) in base pairs, the salt in mol/L, the radius in Å of the sphere that holds
-    all, sweeps of the sampling, and the seed."""
+    all, sweeps of the sampling, and the seed; a map of contacts that the fibre should have."""
 
     linkers: tuple[int, ...]
     salt: float
     radius: float
     sweeps: int
     seed: int
+    contacts: ContactMap | None = None
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A fibre, and how well it has the contacts of a map if there was one."""
+
+    fiber: Nucleosomes
+    agreement: Agreement | None
 
 
 def even_linkers(count: int, wrapped: int, length: int) -> tuple[int, ...]:
@@ -69,18 +88,39 @@ def own_radius(count: int) -> float:
     return max(_SMALLEST * float(np.cbrt(count)), float(np.cbrt(3 * count / (4 * np.pi * CONCENTRATION * _PER_MOLE))))
 
 
-def generate(request: Request, core: Core, report: Callable[[str], None] = lambda _: None) -> Nucleosomes:
+def generate(request: Request, core: Core, report: Callable[[str], None] = lambda _: None) -> Generated:
     """Makes a fibre. Raises `InputError` where there is no room for it, or what is sampled can't be built."""
     layout = Layout(request.linkers)
+    if request.contacts is None:
+        report("laying the fibre")
+        return Generated(_sampled(request, layout, core, _laid(request, layout, core), None, report), None)
+    folder = Folder(
+        request.contacts, request.linkers, len(core.pairs), spans(layout, core, request.salt, request.seed),
+        request.radius,
+    )  # fmt: skip
+    centres, law = folder.fold(request.seed, report)
     report("laying the fibre")
-    sampled = _laid(request, layout, core)
+    laid, placing = _laid_by_map(request, layout, core, centres, lambda found: folder.agreement(found, law).correlation)
+    fiber = _sampled(request, layout, core, laid, placing, report)
+    return Generated(fiber, folder.agreement(fiber.frames.origin, law))
+
+
+def _sampled(
+    request: Request,
+    layout: Layout,
+    core: Core,
+    sampled: FiberChain,
+    placing: Placing | None,
+    report: Callable[[str], None],
+) -> Nucleosomes:
+    """Samples a fibre, which was put on the places of a map or not, until it can be built."""
     report("sampling the fibre")
     moves = layout.nodes * request.sweeps
     sampled.run(moves // 5, tune=True)
     sampled.run(moves - moves // 5)
     nodes = np.arange(layout.nodes)
     linkers = Linkers(core)
-    for _ in range(_ATTEMPTS):
+    for attempt in range(_ATTEMPTS):
         _cool(sampled, len(nodes))
         report("looking whether it can be built")
         frames = frames_of(sampled.frames()[layout.cores])
@@ -90,13 +130,15 @@ def generate(request: Request, core: Core, report: Callable[[str], None] = lambd
             break
         report(f"sampling {len(faults)} linker(s) again")
         nodes = _about(layout, list(faults))
+        if placing is not None and attempt >= _PATIENCE:
+            sampled = placing.again(sampled.frames(), nodes) or sampled
         sampled.set_focus(nodes)
         sampled.run(_AGAIN * len(nodes), tune=True)
     else:
         fault = next(iter(faults.values()))
         raise InputError(f"after {_ATTEMPTS} attempts {fault}: give other linkers, another --seed or a larger --radius")
     if determinant_of_open(linkers.axis(fiber)) != 1:
-        raise InputError("the DNA that was generated has a knot: give another --seed")
+        raise InputError(_KNOT)
     return fiber
 
 
@@ -123,11 +165,43 @@ def _laid(request: Request, layout: Layout, core: Core) -> FiberChain:
     else:
         raise _no_room(request, count)
     sampled.set_radius(request.radius)
+    if not _comes_inside(sampled, layout):
+        raise _no_room(request, count)
+    return sampled
+
+
+def _comes_inside(sampled: FiberChain, layout: Layout) -> bool:
+    """Samples a fibre until all of it is in its sphere. Returns whether it is."""
     for _ in range(_INTO_SPHERE):
         if sampled.outside() == 0:
-            return sampled
+            return True
         sampled.run(layout.nodes * _ROUND, tune=True)
-    raise _no_room(request, count)
+    return False
+
+
+def _laid_by_map(
+    request: Request, layout: Layout, core: Core, centres: FloatArray, agreement: Callable[[FloatArray], float]
+) -> tuple[FiberChain, Placing]:
+    """Returns the fibre within its sphere, with nucleosomes at these centres (n,3) or their images in a mirror: the one
+    without a knot that agrees better."""
+    has_room = False
+    for time in range(_TIMES_BY_MAP):
+        best: tuple[float, FiberChain, Placing] | None = None
+        for hand in _HANDS:
+            seed = request.seed * _TIMES_BY_MAP + time
+            placing = Placing(hand * centres, layout, core, request.salt, request.radius, seed)
+            found = placing.first()
+            if found is None or not _comes_inside(found, layout):
+                continue
+            has_room = True
+            reached = agreement(found.frames()[layout.cores, 0])
+            if determinant_of_open(axis(found, layout, core)) == 1 and (best is None or reached > best[0]):
+                best = (reached, found, placing)
+        if best is not None:
+            return best[1:]
+    if not has_room:
+        raise _no_room(request, len(layout.cores))
+    raise InputError(_KNOT)
 
 
 def _no_room(request: Request, count: int) -> InputError:

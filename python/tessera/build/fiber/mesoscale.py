@@ -24,7 +24,7 @@ from tessera.build.fiber.salt import cutoff, line_charge
 from tessera.system.model import FloatArray, IdArray
 
 BEAD = 9 * RISE  # Å of linker DNA, about
-_REACH = DIAMETER / 2  # Å by which a move shifts anything at most: DNA does not go through DNA
+REACH = DIAMETER / 2  # Å by which a move shifts anything at most: DNA does not go through DNA
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,18 @@ def springs(length: FloatArray) -> FloatArray:
     return np.stack([length, 1 / shift, STRETCH / length, PERSISTENCE / length, TORSION / length], axis=1)
 
 
-def chain(layout: Layout, core: Core, salt: float, radius: float, seed: int, reach: float = _REACH) -> FiberChain:
+def chain(
+    layout: Layout,
+    core: Core,
+    salt: float,
+    radius: float,
+    seed: int,
+    reach: float = REACH,
+    anchors: FloatArray | None = None,
+) -> FiberChain:
     """Returns the chain of a fibre, of which no node is anywhere yet, within a sphere of this radius in Å about the
-    origin, in a monovalent salt in mol/L."""
+    origin, in a monovalent salt in mol/L; springs hold nodes near `anchors` (nodes,4), x y z in Å, with a stiffness in
+    kT/Å²."""
     lengths, kind_of_linker = np.unique(layout.linkers, return_inverse=True)
     kinds = [(core.charges, core.spheres)]
     kind = np.zeros(layout.nodes, np.int64)
@@ -83,6 +92,7 @@ def chain(layout: Layout, core: Core, salt: float, radius: float, seed: int, rea
     return FiberChain(
         kinds, kind, exits, entries, springs(length),
         screened=(BJERRUM, kappa(salt), cutoff(salt)), diameter=DIAMETER, radius=radius, reach=reach, seed=seed,
+        anchors=anchors,
     )  # fmt: skip
 
 
