@@ -141,8 +141,10 @@ double Chain::screened_change(Range range) const {
 double Chain::anchored_change(Range range) const {
   if (model_.anchors.empty()) return 0;
   double change = 0;
-  for (std::size_t node = range.first; node < range.last; ++node)
-    change += model_.anchors[node].energy(trial_.frame[node].origin) - model_.anchors[node].energy(now_.frame[node].origin);
+  for (std::size_t node = range.first; node < range.last; ++node) {
+    const Anchor& anchor = model_.anchors[node];
+    change += anchor.energy(trial_.frame[node].origin) - anchor.energy(now_.frame[node].origin);
+  }
   return change;
 }
 
