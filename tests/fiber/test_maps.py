@@ -191,7 +191,7 @@ def test_the_pull_on_centres_is_the_slope_of_their_energy(law: folding.Law, tmp_
 
 def test_bins_have_their_middles() -> None:
     """Of a nucleosome at its centre; of a linker on the line to the next; of many base pairs in their mean."""
-    contacts = maps.ContactMap(49, np.zeros((11, 11)))
+    contacts = maps.ContactMap(49, np.zeros((12, 12)))
     weights = Folder(contacts, (49, 98), 147, np.zeros((2, 2)), 1.0).middles().toarray()
     assert weights[[0, 2, 4]] == pytest.approx(np.eye(3)[[0, 0, 1]])
     assert weights[3] == pytest.approx([0.5, 0.5, 0])

@@ -57,8 +57,9 @@ _OPTIONS = (
     ),
     click.option(
         "--map-region",
-        metavar="CHROM:BEGIN-END",
-        help="With --map: the base pairs of a file of cooler at which the fibre lies, from BEGIN on [its first ones].",
+        metavar="REGION",
+        help="With --map: the base pairs of a file of cooler from whose beginning on the fibre lies, such as "
+        "chr8:11500000-11600000 [its first ones].",
     ),
     click.option(
         "--radius",
