@@ -56,7 +56,7 @@ OTHER_WORDS = {
     "simulate": "`run` is what starts a simulation",
     "restart": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "continue": "`run RUN_FILE --restart` goes on from the last checkpoint",
-    "solvate": "water boxes come from `make water`; solvate a molecule with the program that its inputs come from",
+    "solvate": "water boxes come from `make water`, water around molecules from `build solvate`",
     "convert": "`export` writes systems and runs in other programs' formats, `traj convert` trajectories in segments, "
     "`prepare` reads inputs",
     "trjconv": "`traj convert` writes trajectories in segments in other formats, `export RUN --frame N` writes a frame",
