@@ -124,13 +124,14 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
         systems.tessera(["build", "fiber", *map(str, words)], folder)
         common.say(f"generated {nucleosomes:,} nucleosomes")
     built, minimized, wet = (folder / name for name in ("locus.tsr", "minimized.tsr", "wet.tsr"))
+    dry = minimized if not chosen or "minimize" in chosen or minimized.exists() else built
     box = ["--box", *BOX] if nucleosomes == NUCLEOSOMES else []
     steps = {
         "build": [table.resolve(), "--sequence", sequence.resolve(), "--octamer", octamer, "--seed", 1, "-o", built,
                   "--toppar", *toppar],
         "minimize": [built, "-o", minimized, "--set", "interactions.electrostatics=shift", "-t", "auto",
                      "--max-force", f"{MAX_FORCE:g}"],
-        "solvate": [minimized, *box, "--salt", SALT, "--memory", GIGABYTES["solvate"], "--seed", 1, "-o", wet,
+        "solvate": [dry, *box, "--salt", SALT, "--memory", GIGABYTES["solvate"], "--seed", 1, "-o", wet,
                     "--toppar", *toppar],
     }  # fmt: skip
     for kind, words in steps.items():

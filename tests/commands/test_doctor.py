@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tessera.commands.doctor import doctor
 from tessera.doctor import checks, disk, host, programs, sample
+from tessera.doctor.command import doctor
 from tessera.doctor.finding import Finding
 from tessera.launch import engines
 

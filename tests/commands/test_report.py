@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from tessera.build.water import make_water
-from tessera.commands.report import report
 from tessera.errors import InputError
 from tessera.launch import single_engine
 from tessera.report import words
 from tessera.report.citations import WORKS, works
+from tessera.report.command import report
 from tessera.report.files import files_of
 from tessera.report.run import runs_of
 from tessera.system import write
