@@ -23,6 +23,7 @@ from tessera.version import __version__
 #: name → module and function, and the line in the list of commands
 COMMANDS = {
     "prepare": ("tessera.commands.prepare:prepare", "Make a system file from CHARMM, AMBER, GROMACS or OpenMM inputs."),
+    "convert": ("tessera.commands.convert:convert", "Make a run file of the settings of another program."),
     "make": ("tessera.commands.make:make", "Make a system file without input files: water boxes, crystals."),
     "build": ("tessera.commands.build:build", "Build DNA, nucleosomes and fibres of them, and measure helices."),
     "clashes": ("tessera.commands.clashes:clashes", "Find atoms in one place, and turn groups until none clash."),
@@ -57,8 +58,6 @@ OTHER_WORDS = {
     "restart": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "continue": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "solvate": "water boxes come from `make water`, water around molecules from `build solvate`",
-    "convert": "`export` writes systems and runs in other programs' formats, `traj convert` trajectories in segments, "
-    "`prepare` reads inputs",
     "trjconv": "`traj convert` writes trajectories in segments in other formats, `export RUN --frame N` writes a frame",
     "trjcat": "`traj combine` joins trajectories in segments",
     "trajectory": "`traj info` says what a trajectory in segments holds, `traj convert` writes other formats",
