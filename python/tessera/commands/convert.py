@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -48,8 +49,8 @@ def convert(
     """Make a run file of the settings of another program: GROMACS (.mdp), NAMD or GENESIS.
 
     INPUTS is a file of settings, or a folder with one. Every option of it is translated, told to be without meaning
-    here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is refused,
-    nothing is written. Without -o the run file is printed.
+    here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is
+    refused, nothing is written. Without -o the run file is printed.
 
     \b
     Examples:
@@ -87,7 +88,7 @@ def convert(
         if not as_json:
             echo(f"{output}: {told}")
             if found.prepare:
-                echo(f"the system: {' '.join(found.prepare)}")
+                echo(f"the system: {shlex.join(found.prepare)}")
     elif not as_json:
         echo(found.text, nl=False)
 

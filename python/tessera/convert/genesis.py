@@ -381,7 +381,7 @@ def _input(t: Translation, moves: bool) -> None:
     given = {option.name.partition(".")[2]: option for option in t.options if option.name.startswith("input.")}
     coordinates = next((name for name in _COORDINATES if name in given), None)
     kind = "amber" if "prmtopfile" in given else "gromacs" if "grotopfile" in given else "charmm"
-    words = [f"tessera prepare {kind}"]
+    words = ["tessera", "prepare", kind]
     for name, option in given.items():
         value = t.value_of(option)
         if name in _FILES:
@@ -395,7 +395,7 @@ def _input(t: Translation, moves: bool) -> None:
     sizes = [t.value_of(option).number() for option in t.options if option.name.startswith("boundary.box_size_")]
     if "rstfile" not in given and len(sizes) == 3:
         words += ["--box", *(f"{size:g}" for size in sizes)]
-    t.prepare = [*words, "-o SYSTEM"]
+    t.prepare = [*words, "-o", "SYSTEM"]
     if not moves:
         return
     if "rstfile" in given:

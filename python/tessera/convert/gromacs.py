@@ -99,8 +99,8 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _output(t, groups, minimises)
     _ignore_rest(t, minimises)
     vacuum = ["--vacuum"] if plain(t.value("pbc").text) == "no" else []
-    command = "tessera prepare gromacs --top TOPOLOGY --coords COORDINATES --mdp"
-    t.prepare = [command, t.options[0].file, *vacuum, "-o SYSTEM"]
+    command = ["tessera", "prepare", "gromacs", "--top", "TOPOLOGY", "--coords", "COORDINATES", "--mdp"]
+    t.prepare = [*command, t.options[0].file, *vacuum, "-o", "SYSTEM"]
 
 
 def _refuse_features(t: Translation) -> None:

@@ -1,4 +1,4 @@
-"""Reads configurations of NAMD, which are scripts in Tcl: of Tcl `set`, `if`, `expr` and `$name`, and nothing that acts.
+"""Reads configurations of NAMD, scripts in Tcl: of Tcl `set`, `if`, `expr` and `$name`, and nothing that acts.
 
 A command of NAMD is NAME VALUE or NAME = VALUE. Every other command of Tcl is refused by its name.
 """
@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from tessera.convert.model import Option
 from tessera.errors import InputError
 
-_TCL = (
-    "proc for foreach while source exec open puts close file global incr append lappend lindex list string switch return "
-    "catch eval format print unset upvar uplevel vwait package namespace array break continue callback checkpoint revert"
-).split()
+_TCL = {
+    "proc", "for", "foreach", "while", "source", "exec", "open", "puts", "close", "file", "global", "incr",
+    "append", "lappend", "lindex", "list", "string", "switch", "return", "catch", "eval", "format", "print",
+    "unset", "upvar", "uplevel", "vwait", "package", "namespace", "array", "break", "continue", "callback",
+    "checkpoint", "revert",
+}  # fmt: skip
 _MOST = 100_000  # commands, and characters of an expression
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -219,10 +221,10 @@ def _node(node: ast.expr) -> float | str | bool:
             return left // right  # as Tcl divides whole numbers
         return _OPERATORS[type(node.op)](left, right)  # type: ignore[no-any-return]
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
-        left, right = _node(node.left), _node(node.comparators[0])
-        if isinstance(left, str) != isinstance(right, str):
-            left, right = str(left), str(right)
-        return bool(_OPERATORS[type(node.ops[0])](left, right))
+        first, second = _node(node.left), _node(node.comparators[0])
+        if isinstance(first, str) != isinstance(second, str):
+            first, second = str(first), str(second)
+        return bool(_OPERATORS[type(node.ops[0])](first, second))
     raise ValueError(ast.dump(node))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ def run_file_text(translation: Translation, system: str, title: str) -> str:
     """Returns the text of the run file. `system` is the path of the system file as the run file has it."""
     lines = [_comment(title), *(_comment(f"Note: {note}") for note in translation.notes)]
     if translation.prepare:
-        lines += [_comment("The system: " + " ".join(translation.prepare))]
+        lines += [_comment("The system: " + shlex.join(translation.prepare))]
     lines += ["", "[input]", f"system = {toml_value('system', system)}"]
     lines += _sections(translation.keys, "")
     for name, keys in translation.tables:
