@@ -309,7 +309,8 @@ def _motion(t: Translation, kind: str) -> None:
             t.refuse(forces, "known here: two levels, the second longrange-nonbonded")
         if kind == "md":
             t.set("dynamics.integrator", "velocity-verlet", how, note="as r-RESPA has it")
-        t.set("dynamics.mesh_every", factor.count(), t.value("mts"), levels, forces, factor)
+        one = "in each step, since Langevin's bath here has one time step" if kind == "sd" else ""
+        t.set("dynamics.mesh_every", 1 if one else factor.count(), t.value("mts"), levels, forces, factor, note=one)
     else:
         for name in ("mts", "mts-levels", "mts-level2-forces", "mts-level2-factor"):
             if t.has(name):

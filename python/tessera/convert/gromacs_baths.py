@@ -60,6 +60,7 @@ def _heat(t: Translation, groups: Mapping[str, str], is_stochastic: bool, is_hal
         t.set("dynamics.thermostat", thermostat, how)
     if thermostat == "nose-hoover":
         if is_half_step:
+            t.set("dynamics.integrator", "velocity-verlet", t.value("integrator"), how, note="the chain needs it")
             t.set("dynamics.chain", 1, how, note="integrator = md has one variable")
             if chain.is_given:
                 t.ignore(chain, "integrator = md has one variable")

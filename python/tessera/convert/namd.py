@@ -263,15 +263,7 @@ def _steps(t: Translation) -> None:
     if not 0 < step.number() <= 100:
         raise step.wrong("a time step above 0, at most 100 fs")
     t.set("dynamics.timestep", step.number(), step)
-    t.set("dynamics.direct_every", max(1, pairs.count()), pairs)
-    if t.value("pme").flag() and mesh.is_given:
-        t.set("dynamics.mesh_every", max(1, mesh.count()), mesh)
-    elif mesh.is_given:
-        t.ignore(mesh, "there is no mesh")
-    elif t.value("pme").flag():
-        t.set(
-            "dynamics.mesh_every", max(1, pairs.count()), pairs, note="fullElectFrequency is nonbondedFreq by default"
-        )
+    _slow_forces(t, pairs, mesh)
     algorithm = t.value("mtsalgorithm")
     if algorithm.plain not in ("impulse", "verleti"):
         t.refuse(algorithm, "known here: impulse")
@@ -285,6 +277,20 @@ def _steps(t: Translation) -> None:
     elif t.has("commotion"):
         t.agree(t.value("commotion"))
     _stages(t)
+
+
+def _slow_forces(t: Translation, pairs: Value, mesh: Value) -> None:
+    """Translates the steps between actions of the slow forces."""
+    has_mesh, one = t.value("pme").flag(), t.value("langevin").flag()
+    note = "in each step, since Langevin's bath here has one time step" if one else ""
+    t.set("dynamics.direct_every", 1 if one else max(1, pairs.count()), pairs, note=note)
+    if has_mesh and mesh.is_given:
+        t.set("dynamics.mesh_every", 1 if one else max(1, mesh.count()), mesh, note=note)
+    elif mesh.is_given:
+        t.ignore(mesh, "there is no mesh")
+    elif has_mesh:
+        note = note or "fullElectFrequency is nonbondedFreq by default"
+        t.set("dynamics.mesh_every", 1 if one else max(1, pairs.count()), pairs, note=note)
 
 
 def _stages(t: Translation) -> None:
