@@ -27,7 +27,7 @@ COMMANDS = {
     "build": ("tessera.commands.build:build", "Build DNA, nucleosomes and fibres of them, and measure helices."),
     "clashes": ("tessera.commands.clashes:clashes", "Find atoms in one place, and turn groups until none clash."),
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
-    "convert": ("tessera.commands.convert:convert", "Make a run file of the settings of another program."),
+    "convert": ("tessera.convert.command:convert", "Make a run file of the settings of another program."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
     "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),

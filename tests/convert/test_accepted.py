@@ -9,11 +9,11 @@ import pytest
 
 from tessera.build.water import make_water
 from tessera.system import write
-from tests.convert import test_genesis, test_gromacs, test_namd
+from tests.convert import test_amber, test_genesis, test_gromacs, test_namd
 from tests.convert.converted import conversion
 from tests.support.programs import ENGINES, HANGS
 
-MODULES = {"gromacs": test_gromacs, "namd": test_namd, "genesis": test_genesis}
+MODULES = {"amber": test_amber, "gromacs": test_gromacs, "namd": test_namd, "genesis": test_genesis}
 
 
 @pytest.mark.parametrize("program", MODULES)

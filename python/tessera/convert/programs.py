@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.convert import genesis, gromacs, namd
+from tessera.convert import amber, genesis, gromacs, namd
 from tessera.convert.model import Changed, Option, Row, Translation
 from tessera.convert.run_file import run_file_text
 from tessera.errors import InputError
@@ -41,6 +41,7 @@ def _program(module: object) -> Program:
 PROGRAMS = {
     "gromacs": _program(gromacs),
     "namd": _program(namd),
+    "amber": _program(amber),
     "genesis": _program(genesis),
 }
 
