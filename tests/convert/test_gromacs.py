@@ -147,6 +147,8 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("nstfout", "250", "refused"),
     ("nstxout-compressed", "250", {"output.selection": [
         {"name": "compressed", "select": "all", "every": 250, "compression": "rounded", "precision": 0.01}]}),
+    ("nstxtcout", "250", {"output.selection": [
+        {"name": "compressed", "select": "all", "every": 250, "compression": "rounded", "precision": 0.01}]}),
     ("mts", "yes", {"dynamics.integrator": "velocity-verlet", "dynamics.mesh_every": 2}),
     ("DispCorr", "no", {"interactions.lj_tail": False}),
     ("DispCorr", "Ener", "refused"),

@@ -388,6 +388,9 @@ def _input(t: Translation, moves: bool) -> None:
             words += [_FILES[name], *(word.strip() for word in option.text.split(","))]
         elif name == coordinates:
             words += ["--coords", option.text]
+        elif name in ("reffile", "ambreffile", "groreffile", "fitfile"):
+            t.ignore(value, "nothing is restrained to it")
+            continue
         elif name not in _COORDINATES:
             t.refuse(value, "this input is not known here")
             continue

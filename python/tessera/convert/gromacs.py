@@ -61,6 +61,12 @@ _IGNORED = {
     "CASorbitals "
     "CASelectrons SAon SAoff SAsteps MMChargeScaleFactor bOPT bTS andersen-seed refcoord-scaling rcoulomb-switch",
 }  # fmt: skip
+#: plain names of earlier versions
+_OLD_NAMES = {
+    "nstxtcout": "nstxout-compressed",
+    "xtcprecision": "compressed-x-precision",
+    "xtcgrps": "compressed-x-grps",
+}
 #: more options that change the physics, beside those that `prepare` refuses, and the values with which they are off
 _OFF = {"disre": "no none", "orire": "no", "dihre": "no"}
 _ALGORITHMS = {"md": "leapfrog", "mdvv": "velocity-verlet", "sd": "velocity-verlet"}
@@ -78,7 +84,10 @@ def looks(text: str) -> bool:
 def options(text: str, file: str) -> list[Option]:
     """Returns the options of a file. Raises `InputError` for lines that are none."""
     found = mdp.options_of(text, file).items()
-    return [Option(KNOWN.get(name, name), value, file, int(where.rpartition(":")[2])) for name, (value, where) in found]
+    return [
+        Option(_OLD_NAMES.get(name, KNOWN.get(name, name)), value, file, int(where.rpartition(":")[2]))
+        for name, (value, where) in found
+    ]
 
 
 def translate(t: Translation, groups: Mapping[str, str]) -> None:

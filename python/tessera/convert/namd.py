@@ -37,7 +37,8 @@ _IGNORED = {
     "splitpatch pairlistminprocs outputpairlists pairlistshrink pairlistgrow pairlisttrigger limitdist",
     "where the work is done is chosen by the engine": "ldbalancer ldbstrategy ldbperiod firstldbstep pmeprocessors "
     "twoawayx twoawayy twoawayz cudasoaintegrate gpuresident devicemigration pmegpu usecuda2 usepmecuda "
-    "ldbunloadpme ldbunloadzero pmebarrier fftwestimate fftwusewisdom fftwwisdomfile shiftiocoroutines numinputprocs",
+    "ldbunloadpme "
+    "pmepencils ldbunloadzero pmebarrier fftwestimate fftwusewisdom fftwwisdomfile shiftiocoroutines numinputprocs",
     "files have names of their own in output.folder": "outputname binaryoutput binaryrestart restartname restartsave "
     "dcdfile dcdunitcell veldcdfile forcedcdfile xstfile dcdfreqselection",
     "the engine has its own log": "outputtiming outputpressure outputmomenta xstfreq mergecrossterms "
