@@ -27,6 +27,7 @@ RANKS, THREADS, MESH = 65_536, 2, 2048  # of the run that is planned
 MEGABYTES_OF_TEMPLATES = 25.0  # of a rank
 MAX_FORCE = 100.0  # kcal/mol/Å
 TOPPAR = ("top_all36_prot.rtf", "par_all36m_prot.prm", "top_all36_na.rtf", "par_all36_na.prm")
+FACTS = ("atoms", "net_charge", "converged", "max_force", "steps")  # of what commands say
 OF_WATER = "toppar_water_ions.str"
 
 
@@ -42,7 +43,7 @@ def missed(measured: Mapping[str, Mapping[str, Any]], nucleosomes: int = NUCLEOS
         values = {f"{kind}, s": one["seconds"], f"{kind}, GB of memory": one["peak_bytes"] / 1e9}
         most = (SECONDS[kind], GIGABYTES[kind]) if is_promised else (None, None)
         found += above(values, dict(zip(values, most)))
-    if measured["build"]["left"]:
+    if measured.get("build", {}).get("left"):
         found.append(f"{measured['build']['left']:,} clashes are left, promised none")
     if not measured.get("minimize", {}).get("converged", True):
         found.append(f"the greatest force is {measured['minimize']['max_force']:.4g}, promised ≤ {MAX_FORCE:g}")
@@ -95,11 +96,9 @@ def write_sequence(path: Path, nucleosomes: int) -> None:
               help="The FASTA file of the table's DNA; without it the letters are random.")  # fmt: skip
 @click.option("--nucleosomes", default=NUCLEOSOMES, show_default=True, type=click.IntRange(1),
               help="How many, where no table is given.")  # fmt: skip
-@click.option("--minimize/--no-minimize", default=True, show_default=True, help="Whether the atoms are minimised.")
-@click.option("--solvate/--no-solvate", default=True, show_default=True, help="Whether they are put into water.")
-def locus(
-    common: Common, table: Path | None, sequence: Path | None, nucleosomes: int, minimize: bool, solvate: bool
-) -> None:
+@click.option("--step", "chosen", multiple=True, type=click.Choice(list(COMMANDS)),
+              help="A step to measure; repeatable; what others took is kept in --work [all].")  # fmt: skip
+def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes: int, chosen: tuple[str, ...]) -> None:
     """Measure `tessera build fiber` of the GATA4 locus without water, check and minimise what it makes, and put that
     into water and salt with `tessera build solvate`: in the box of Jung et al. (2019), a billion atoms.
 
@@ -108,7 +107,7 @@ def locus(
     \b
     Examples:
       python -m bench.build locus --check --docs
-      python -m bench.build locus --table gata4.csv --sequence gata4.fa --no-minimize --no-solvate
+      python -m bench.build locus --table gata4.csv --sequence gata4.fa --step build
       python -m bench.build locus --nucleosomes 12 --json
     """
     figure = common.figure("locus", "The locus of GATA4", nucleosomes=nucleosomes)
@@ -125,31 +124,35 @@ def locus(
         systems.tessera(["build", "fiber", *map(str, words)], folder)
         common.say(f"generated {nucleosomes:,} nucleosomes")
     built, minimized, wet = (folder / name for name in ("locus.tsr", "minimized.tsr", "wet.tsr"))
-    steps = {"build": ["--sequence", sequence.resolve(), "--octamer", octamer, "--seed", 1, "-o", built,
-                       "--toppar", *toppar]}  # fmt: skip
-    steps["build"].insert(0, table.resolve())
-    if minimize:
-        steps["minimize"] = [built, "-o", minimized, "--set", "interactions.electrostatics=shift",
-                             "--max-force", f"{MAX_FORCE:g}"]  # fmt: skip
-    if solvate:
-        box = ["--box", *BOX] if nucleosomes == NUCLEOSOMES else []
-        steps["solvate"] = [minimized if minimize else built, *box, "--salt", SALT, "--memory", GIGABYTES["solvate"],
-                            "--seed", 1, "-o", wet, "--toppar", *toppar]  # fmt: skip
+    box = ["--box", *BOX] if nucleosomes == NUCLEOSOMES else []
+    steps = {
+        "build": [table.resolve(), "--sequence", sequence.resolve(), "--octamer", octamer, "--seed", 1, "-o", built,
+                  "--toppar", *toppar],
+        "minimize": [built, "-o", minimized, "--set", "interactions.electrostatics=shift", "-t", "auto",
+                     "--max-force", f"{MAX_FORCE:g}"],
+        "solvate": [minimized, *box, "--salt", SALT, "--memory", GIGABYTES["solvate"], "--seed", 1, "-o", wet,
+                    "--toppar", *toppar],
+    }  # fmt: skip
     for kind, words in steps.items():
-        done = systems.tessera([*COMMANDS[kind].split(), *map(str, words), "--json"], folder)
-        said = json.loads(done.stdout)
-        facts = {name: said[name] for name in ("atoms", "net_charge", "converged", "max_force", "steps")
-                 if name in said}  # fmt: skip
-        figure.data[kind] = {"seconds": done.wall_seconds, "peak_bytes": done.peak_bytes, **facts}
-        common.say(f"{kind}: {done.wall_seconds:.4g} s")
-    figure.data["build"]["left"] = clashes_of(built).left
+        kept = folder / f"{kind}.json"
+        if kind in (chosen or steps):
+            done = systems.tessera([*COMMANDS[kind].split(), *map(str, words), "--json"], folder)
+            said = json.loads(done.stdout)
+            facts = {name: said[name] for name in FACTS if name in said}
+            found = {"seconds": done.wall_seconds, "peak_bytes": done.peak_bytes, **facts}
+            if kind == "build":
+                found["left"] = clashes_of(built).left
+            kept.write_text(json.dumps(found), encoding="utf-8")
+            common.say(f"{kind}: {done.wall_seconds:.4g} s")
+        if kept.exists():
+            figure.data[kind] = json.loads(kept.read_text(encoding="utf-8"))
     rows = [{"step": f"tessera {COMMANDS[kind]}", **one} for kind, one in figure.data.items()]
     figure.tables.append(
         columns(
             rows,
             {
                 "step": lambda one: one["step"],
-                "atoms": lambda one: one.get("atoms", figure.data["build"]["atoms"]),
+                "atoms": lambda one: one.get("atoms"),
                 "s": lambda one: one["seconds"],
                 "GB of memory": lambda one: one["peak_bytes"] / 1e9,
                 "clashes left": lambda one: one.get("left"),
@@ -157,7 +160,7 @@ def locus(
             },
         )
     )
-    if solvate:
+    if wet.exists():
         figure.data["plan"] = planned(wet, nucleosomes)
         figure.tables.append(
             columns(

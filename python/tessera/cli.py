@@ -43,6 +43,8 @@ COMMANDS = {
     "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),
     "view": ("tessera.commands.view:view", "Draw the molecules of a system or a run."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
+    "report": ("tessera.commands.report:report", "Write a run up as one page of HTML."),
+    "doctor": ("tessera.commands.doctor:doctor", "Look at this machine, and say what to mend."),
 }
 
 #: those that all ranks of a launcher carry out together

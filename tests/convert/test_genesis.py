@@ -169,6 +169,7 @@ def test_lines_that_are_none(tmp_path: Path) -> None:
         conversion(tmp_path, "inp", "[INPUT]\nnonsense\n[ENERGY]\n")
 
 
+@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("case", ["PME_opt_1dalltoall", "PME_opt_1dalltoall/PME_noopt_1dalltoall", "PME_FSW"])
 def test_energies_are_those_of_genesis(runs: Runs, case: str) -> None:
     """Logs end in four decimals, and GENESIS' table of

@@ -218,7 +218,7 @@ _NUMBERS = {
     "nstenergy": ("output.energy_every", 1, st.integers(0, 10**6)),
     "nstcomm": ("dynamics.com_removal_every", 1, st.integers(0, 10**6)),
 }
-_MANY = of_hypothesis(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_MANY = of_hypothesis(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @_MANY
@@ -239,6 +239,7 @@ def test_unknown_options_are_refused(tmp_path: Path, name: str) -> None:
         conversion(tmp_path, "other.mdp", changed(f"x{name}", "1"), source="gromacs")
 
 
+@pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("file", ["apoa1_nve.mdp", "apoa1_nvt.mdp"])
 def test_apoa1_has_the_energies_of_gromacs(tmp_path: Path, runs: Runs, file: str) -> None:
     """GROMACS 2022.5 in double precision, of the same settings."""

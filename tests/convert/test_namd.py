@@ -207,7 +207,7 @@ def test_expressions(text: str, value: float) -> None:
     assert evaluate(text, "x:1") == value
 
 
-_MANY = of_hypothesis(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_MANY = of_hypothesis(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @_MANY

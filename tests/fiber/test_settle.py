@@ -67,6 +67,15 @@ def test_tails_turn_out_of_the_way_of_what_they_meet() -> None:
     assert Tails(proteins, none, [own, far]).posed(linker)[1] == 1
 
 
+def test_tails_with_hydrogen_bonds_in_themselves_turn_too() -> None:
+    """What has no room as a template has it, as hydrogens in these bonds, may have none in a pose."""
+    proteins, none = tail(20), np.zeros((0, 3))
+    amide, carbonyl = (proteins.position[NAMES.index(name) : 20 * len(NAMES) : len(NAMES)] for name in ("HN", "O"))
+    amide[2:] = carbonyl[:-2] - np.array([1.5, 0.0, 0.0])
+    moves = [Frames(np.zeros(3), np.eye(3)), Frames(np.array([300.0, 0, 0]), np.eye(3))]
+    assert Tails(proteins, none, moves).posed(proteins.position[:1] + 0.5)[1] == 1
+
+
 def test_tails_that_keep_dna_from_closing_turn_away() -> None:
     """Only those of the residues that are named, each attempt into another pose, which meets nothing."""
     proteins = tail(8)
