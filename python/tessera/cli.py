@@ -27,6 +27,7 @@ COMMANDS = {
     "build": ("tessera.commands.build:build", "Build DNA, nucleosomes and fibres of them, and measure helices."),
     "clashes": ("tessera.commands.clashes:clashes", "Find atoms in one place, and turn groups until none clash."),
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
+    "convert": ("tessera.convert.command:convert", "Make a run file of the settings of another program."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
     "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),
@@ -59,8 +60,6 @@ OTHER_WORDS = {
     "restart": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "continue": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "solvate": "water boxes come from `make water`, water around molecules from `build solvate`",
-    "convert": "`export` writes systems and runs in other programs' formats, `traj convert` trajectories in segments, "
-    "`prepare` reads inputs",
     "trjconv": "`traj convert` writes trajectories in segments in other formats, `export RUN --frame N` writes a frame",
     "trjcat": "`traj combine` joins trajectories in segments",
     "trajectory": "`traj info` says what a trajectory in segments holds, `traj convert` writes other formats",
