@@ -86,7 +86,7 @@ def test_units_and_origins(tmp_path: Path) -> None:
 
 
 def test_the_tolerance_is_that_of_namd(tmp_path: Path) -> None:
-    """NAMD's log says 0.257952 /Å for a cut-off of 12 Å and a tolerance of 10⁻⁶ (its user's guide)."""
+    """NAMD's log says 0.257952 /Å for a cut-off of 12 Å and a tolerance of 10⁻⁶."""
     text = changed("cutoff", "12").replace("switchdist       8.0", "switchdist 10")
     tolerance = settings(conversion(tmp_path, "water.conf", text))["pme.tolerance"]
     alpha = alpha_of(12.0, tolerance)
