@@ -223,16 +223,19 @@ def of_builders() -> Iterator[Promise]:
 
 def of_locus() -> Iterator[Promise]:
     if not measured("locus"):
-        yield Promise("locus", "GATA4 is built and minimised in time", "not measured",
-                      f"≤ {locus.SECONDS['build']:g} s, ≤ {locus.SECONDS['minimize']:g} s", 0, 1)  # fmt: skip
+        yield Promise("locus", "GATA4 is built, minimised and put into water in time", "not measured",
+                      ", ".join(f"≤ {seconds:g} s" for seconds in locus.SECONDS.values()), 0, 1)  # fmt: skip
         return
     rows = cells("locus", "GB of memory")
     for row in rows:
-        kind = row["step"].removeprefix("tessera ")
+        kind = next(kind for kind, command in locus.COMMANDS.items() if row["step"] == f"tessera {command}")
         subject = f"{row['atoms']} atoms of GATA4, `{row['step']}`"
         yield each("locus", f"{subject}: s", [value(row["s"])], most=locus.SECONDS[kind])
         yield each("locus", f"{subject}: GB of memory", [value(row["GB of memory"])], most=locus.GIGABYTES[kind])
     yield each("locus", f"{rows[0]['atoms']} atoms of GATA4: clashes", [value(rows[0]["clashes left"])], most=0)
+    for row in cells("locus", "MB a rank"):
+        yield each("locus", f"GATA4 in water on {row['ranks planned for']} ranks: MB of templates a rank",
+                   [value(row["of templates, MB"])], most=locus.MEGABYTES_OF_TEMPLATES)  # fmt: skip
 
 
 def of_physics() -> Iterator[Promise]:

@@ -27,6 +27,7 @@ COMMANDS = {
     "build": ("tessera.commands.build:build", "Build DNA, nucleosomes and fibres of them, and measure helices."),
     "clashes": ("tessera.commands.clashes:clashes", "Find atoms in one place, and turn groups until none clash."),
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
+    "convert": ("tessera.convert.command:convert", "Make a run file of the settings of another program."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
     "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),
@@ -42,6 +43,8 @@ COMMANDS = {
     "verify": ("tessera.commands.verify:verify", "Check the files of a run, a checkpoint or a system file."),
     "view": ("tessera.commands.view:view", "Draw the molecules of a system or a run."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
+    "report": ("tessera.report.command:report", "Write a run up as one page of HTML."),
+    "doctor": ("tessera.doctor.command:doctor", "Look at this machine, and say what to mend."),
 }
 
 #: those that all ranks of a launcher carry out together
@@ -56,9 +59,7 @@ OTHER_WORDS = {
     "simulate": "`run` is what starts a simulation",
     "restart": "`run RUN_FILE --restart` goes on from the last checkpoint",
     "continue": "`run RUN_FILE --restart` goes on from the last checkpoint",
-    "solvate": "water boxes come from `make water`; solvate a molecule with the program that its inputs come from",
-    "convert": "`export` writes systems and runs in other programs' formats, `traj convert` trajectories in segments, "
-    "`prepare` reads inputs",
+    "solvate": "water boxes come from `make water`, water around molecules from `build solvate`",
     "trjconv": "`traj convert` writes trajectories in segments in other formats, `export RUN --frame N` writes a frame",
     "trjcat": "`traj combine` joins trajectories in segments",
     "trajectory": "`traj info` says what a trajectory in segments holds, `traj convert` writes other formats",

@@ -75,7 +75,8 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     ),
     "clashes": lambda: clashes.missed({10**5: 0.3, 10**7: 29.0}, 59.0, 0.9) + clashes.missed({10**5: 99.0}, 9.0, 1.0),
     "locus": lambda: (
-        locus.missed({"build": BUILT, "minimize": MINIMIZED}) + locus.missed({"build": BUILT | {"seconds": 9e9}}, 12)
+        locus.missed({"build": BUILT, "minimize": MINIMIZED, "solvate": SOLVATED, "plan": PLAN})
+        + locus.missed({"build": BUILT | {"seconds": 9e9}}, 12)
     ),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
@@ -86,6 +87,8 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "liquids": lambda: liquids.wrong_of_water("TIP3P", WATER),
 }
 BUILT = {"seconds": 599.0, "peak_bytes": 5.9e9, "left": 0}
+SOLVATED = {"seconds": 1799.0, "peak_bytes": 3.9e9}
+PLAN = {"templates": 24.0}
 MINIMIZED = {"seconds": 3599.0, "peak_bytes": 17.9e9, "converged": True, "max_force": 99.0}
 LAYER = np.array([[0.0, 65.0, 37.5]]), np.ones((3, 3)), np.ones((3, 3))
 WATER = Liquid(Mean(0.983, 1e-3), 2.77, Mean(2.7, 0.01), Mean(6.05, 0.1))
@@ -137,6 +140,8 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
     ("locus", lambda: locus.missed({"build": BUILT | {"seconds": 601.0}}), "build, s: 601"),
     ("locus", lambda: locus.missed({"build": BUILT | {"peak_bytes": 7e9}}), "build, GB of memory: 7"),
     ("locus", lambda: locus.missed({"build": BUILT | {"left": 3}}, 12), "3 clashes are left"),
+    ("locus", lambda: locus.missed({"build": BUILT, "solvate": SOLVATED | {"seconds": 1801}}), "solvate, s: 1801"),
+    ("locus", lambda: locus.missed({"build": BUILT, "plan": {"templates": 26.0}}), "templates of a rank, MB: 26"),
     (
         "locus",
         lambda: locus.missed({"build": BUILT, "minimize": MINIMIZED | {"converged": False, "max_force": 120.0}}),
@@ -246,10 +251,23 @@ def test_promises_of_clashes_are_those_of_the_record(monkeypatch: pytest.MonkeyP
 
 def test_promises_of_the_locus_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the script writes it, and before it has."""
-    rows = [{"step": "tessera build", "atoms": "12,031,111", "s": "580", "GB of memory": "7", "clashes left": "0"},
-            {"step": "tessera minimize", "atoms": "12,031,111", "s": "3,700", "GB of memory": "17"}]  # fmt: skip
-    monkeypatch.setattr(promises, "cells", lambda record, title: rows)
-    for text, verdicts in (("", ["**no**"]), ("measured", ["yes", "**no**", "**no**", "yes", "yes"])):
+    tables = {
+        "GB of memory": [
+            {
+                "step": "tessera build fiber",
+                "atoms": "12,031,111",
+                "s": "580",
+                "GB of memory": "7",
+                "clashes left": "0",
+            },
+            {"step": "tessera minimize", "atoms": "12,031,111", "s": "3,700", "GB of memory": "17"},
+            {"step": "tessera build solvate", "atoms": "1,070,000,000", "s": "900", "GB of memory": "3"},
+        ],
+        "MB a rank": [{"ranks planned for": "65,536", "of templates, MB": "26"}],
+    }
+    monkeypatch.setattr(promises, "cells", lambda record, title: tables[title])
+    kept = ["yes", "**no**", "**no**", "yes", "yes", "yes", "yes", "**no**"]
+    for text, verdicts in (("", ["**no**"]), ("measured", kept)):
         monkeypatch.setattr(promises, "measured", lambda name, text=text: text)
         assert [promise.verdict for promise in promises.of_locus()] == verdicts
 

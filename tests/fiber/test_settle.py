@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
 from tessera.build.charmm.chain import Chain
@@ -17,7 +18,7 @@ from tessera.build.clashes.report import clashes_of
 from tessera.build.dna.frames import Frames
 from tessera.build.fiber import poses, processes
 from tessera.build.fiber.letters import Letters
-from tessera.build.fiber.poses import posed
+from tessera.build.fiber.poses import Tails
 from tessera.build.fiber.settle import Strands
 from tessera.build.fiber.table import COLUMNS
 from tessera.build.nucleosome.template import OWN
@@ -47,10 +48,10 @@ def test_tails_turn_out_of_the_way_of_what_they_meet() -> None:
     far = Frames(np.array([300.0, 0, 0]), np.eye(3))
     upside = Frames(np.array([0.5, 0.5, 8.0]), np.diag([1.0, -1.0, -1.0]))
     own = Frames(np.zeros(3), np.eye(3))
-    assert posed(proteins, none, [own, far], none)[1] == 0
+    assert Tails(proteins, none, [own, far]).posed(none)[1] == 0
     before = np.stack([own.placed(proteins.position), upside.placed(proteins.position)])
     assert least(before) < 3.0
-    after, turned = posed(proteins, none, [own, upside], none)
+    after, turned = Tails(proteins, none, [own, upside]).posed(none)
     assert turned == 1
     assert least(after) >= 3.0
     moved = np.abs(after - before).max(axis=(1, 2)) > 0.01
@@ -60,10 +61,39 @@ def test_tails_turn_out_of_the_way_of_what_they_meet() -> None:
             np.linalg.norm(places[atoms][[0, 0]] - places[atoms][[1, 2]], axis=1) for places in (before[0], after[0])
         ]
         assert shape[1] == pytest.approx(shape[0], abs=1e-9)
-    again, _ = posed(proteins, none, [own, upside], none)
+    again, _ = Tails(proteins, none, [own, upside]).posed(none)
     assert (again == after).all()
     linker = before[0][:1] + 0.5
-    assert posed(proteins, none, [own, far], linker)[1] == 1
+    assert Tails(proteins, none, [own, far]).posed(linker)[1] == 1
+
+
+def test_tails_with_hydrogen_bonds_in_themselves_turn_too() -> None:
+    """What has no room as a template has it, as hydrogens in these bonds, may have none in a pose."""
+    proteins, none = tail(20), np.zeros((0, 3))
+    amide, carbonyl = (proteins.position[NAMES.index(name) : 20 * len(NAMES) : len(NAMES)] for name in ("HN", "O"))
+    amide[2:] = carbonyl[:-2] - np.array([1.5, 0.0, 0.0])
+    moves = [Frames(np.zeros(3), np.eye(3)), Frames(np.array([300.0, 0, 0]), np.eye(3))]
+    assert Tails(proteins, none, moves).posed(proteins.position[:1] + 0.5)[1] == 1
+
+
+def test_tails_that_keep_dna_from_closing_turn_away() -> None:
+    """Only those of the residues that are named, each attempt into another pose, which meets nothing."""
+    proteins = tail(8)
+    moves = [Frames(np.array([far, 0.0, 0.0]), np.eye(3)) for far in (0.0, 300.0)]
+    tails = Tails(proteins, np.zeros((0, 3)), moves)
+    fibre = np.concatenate([move.placed(proteins.position) for move in moves])
+    n, own = len(fibre), slice(0, 8 * len(NAMES))
+    fibre = np.concatenate([fibre, fibre[len(NAMES) : 4 * len(NAMES)] + 0.7])
+    before = fibre.copy()
+    found = []
+    for attempt in range(2):
+        assert tails.turn(fibre, {1, 2}, attempt) == 1
+        assert (fibre[own] != before[own]).any()
+        assert (np.delete(fibre, np.arange(own.stop), axis=0) == before[own.stop :]).all()
+        assert cKDTree(fibre[n:]).query(fibre[own])[0].min() >= poses._CLOSE
+        found.append(fibre[own].copy())
+    assert (found[0] != found[1]).any()
+    assert tails.turn(fibre, {8, 9}, 0) == 0  # of the globular part
 
 
 def least(places: np.ndarray) -> float:

@@ -22,7 +22,8 @@ from tessera.build.dna.strand import ForceField
 from tessera.build.replicate import make_whole
 from tessera.build.solvent.ions import Bits
 from tessera.build.solvent.room import FROM_ANY, FROM_HEAVY, FROM_IONS
-from tessera.build.solvent.solvated import Solvated, solvated
+from tessera.build.solvent.solute import check_solute
+from tessera.build.solvent.solvated import Extent, Solvated, solvated
 from tessera.build.water import TILE_EDGE
 from tessera.commands.build import build
 from tessera.errors import InputError
@@ -51,7 +52,7 @@ def _solute(field: ForceField) -> System:
 
 @pytest.fixture(scope="module", name="wet")
 def _wet(solute: System, field: ForceField) -> Solvated:
-    return solvated(solute, field, SALT, 7.0, seed=3)
+    return solvated(solute, field, SALT, Extent(7.0), seed=3)
 
 
 @pytest.fixture(scope="module", name="whole")
@@ -114,7 +115,7 @@ def test_files_are_the_same_with_any_memory(
 ) -> None:
     """And those that sorting all atoms at once would give. The box is 4 tiles and 5 blocks wide, so that their faces
     differ."""
-    wide = solvated(solute, field, SALT, 21.0, seed=1)
+    wide = solvated(solute, field, SALT, Extent(21.0), seed=1)
     assert wide.tiling.copies == (4, 4, 4)
     write(in_memory(wide), tmp_path / "whole.tsr")
     counts = []
@@ -149,6 +150,9 @@ def test_a_helix_is_put_into_water(data_folder: Path, tmp_path: Path) -> None:
     [
         (["--salt", "0.1"], "--salt is of water: add --solvate"),
         (["--padding", "9"], "--padding is of water: add --solvate"),
+        (["--box", "90", "90", "90"], "--box is of water: add --solvate"),
+        (["--solvate", "--box", "90", "90", "90", "--padding", "9"], "--padding and --box both say how much water"),
+        (["--solvate", "--box", "90", "20", "90"], "the box of 90 × 20 × 90 Å is too small: the molecules extend "),
         (["--solvate", "--padding", "5"], "the padding is 5 Å, expected 6 Å or more"),
         (
             ["--solvate", "--padding", "6", "--salt", "6"],
@@ -166,21 +170,57 @@ def test_what_can_not_be_solvated_is_refused(words: list[str], message: str, dat
     assert not (tmp_path / "a.tsr").exists()
 
 
+def test_molecules_of_a_file_are_put_into_a_box(solute: System, data_folder: Path, tmp_path: Path) -> None:
+    """By `tessera build solvate`, into whole tiles that are no smaller than the box that is asked for."""
+    write(solute, tmp_path / "dna.tsr")
+    words = ["solvate", str(tmp_path / "dna.tsr"), "--box", "60", "40", "45", "--salt", "0.15"]
+    words += ["--toppar", *map(str, toppar_of(data_folder)), "-o", str(tmp_path / "wet.tsr"), "--json"]
+    result = CliRunner().invoke(build, words)
+    assert result.exit_code == 0, result.stderr
+    wet = read(tmp_path / "wet.tsr")
+    assert np.diag(wet.box) / TILE_EDGE == pytest.approx([4, 3, 3])
+    assert wet.net_charge() == pytest.approx(0, abs=1e-6)
+    shift = wet.positions()[: solute.n_atoms] - solute.positions()
+    assert shift.std(axis=0) == pytest.approx(np.zeros(3), abs=1e-5)
+    assert [template.name for template in wet.templates[-3:]] == ["TIP3", "SOD", "CLA"]
+    assert clashes_of(tmp_path / "wet.tsr").left == 0
+
+
+def test_molecules_of_another_force_field_are_refused(field: ForceField, solute: System) -> None:
+    """And those that have a box: each by what is wrong with it."""
+    own, table = solute.force_field, field.parameters
+    names = ["QQ", *own.type_name[1:]]
+    pair = replace(own, nbfix_types=np.array([[0, 1]], np.int32), nbfix_lj=np.array([[3.0, 0.1]]))
+    cases = [
+        (replace(solute, periodic=True), "has a box of .* Å already, expected molecules without a box"),
+        (replace(solute, lj_rule="geometric"), "the combination rule 'geometric', expected '.*', that of the files"),
+        (replace(solute, force_field=replace(own, type_name=names)), "of the type QQ, which none of the files"),
+        (replace(solute, force_field=replace(own, type_lj=own.type_lj * 1.01)), "kcal/mol for the type .*, the files"),
+        (replace(solute, force_field=pair), "have σ = 3 Å and ε = 0.1 kcal/mol by NBFIX in .* no NBFIX"),
+        (replace(solute, force_field=replace(own, nbfix_ab=np.zeros((0, 2)))), "not of Lennard-Jones"),
+    ]
+    for system, message in cases:
+        with pytest.raises(InputError, match=message):
+            check_solute(Path("dna.tsr"), system, table)
+    check_solute(Path("dna.tsr"), solute, table)
+
+
 def test_water_that_is_missing_or_another_one_is_named(solute: System, data_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the residue TIP3 \(RESI TIP3\) is in none of the topologies given"):
-        solvated(solute, read_field(toppar_of(data_folder)[:2]), SALT, 12.0, 1)
+        solvated(solute, read_field(toppar_of(data_folder)[:2]), SALT, Extent(12.0), 1)
     text = toppar_of(data_folder)[2].read_text()
     assert "104.52" in text
     (tmp_path / "other.str").write_text(text.replace("104.52", "109.47"))
     with pytest.raises(InputError, match=r"other.str:\d+: TIP3 has the distances .* expected those of TIP3P, 0.9572"):
-        solvated(solute, read_field([*toppar_of(data_folder)[:2], tmp_path / "other.str"]), SALT, 12.0, 1)
+        solvated(solute, read_field([*toppar_of(data_folder)[:2], tmp_path / "other.str"]), SALT, Extent(12.0), 1)
 
 
-@given(arrays.arrays(np.bool_, st.tuples(st.integers(1, 6), st.just(11))))
+@given(arrays.arrays(np.bool_, st.tuples(st.integers(1, 6), st.just(27))))
 def test_bits_are_found_by_number(is_set: np.ndarray) -> None:
-    bits = Bits(np.packbits(is_set, axis=1), 11)
+    bits = Bits(np.packbits(is_set, axis=1), 27)
     rows, columns = np.nonzero(is_set)
     assert bits.total == len(rows)
     found = bits.find(np.arange(len(rows)))
     assert found[0].tolist() == rows.tolist()
     assert found[1].tolist() == columns.tolist()
+    assert bits.number(rows, columns).tolist() == list(range(len(rows)))

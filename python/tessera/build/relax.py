@@ -22,7 +22,7 @@ from tessera.system import System
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray
 
 _STIFFER = {"bond": 8.0, "angle": 24.0}  # factors of force constants: half of these leave 6° in 1KX5's sharpest bends
-_CUTOFF = 7.0  # Å: contacts are nearer
+_CUTOFF = 6.0  # Å: contacts are nearer
 _FORCE, _MOVES = 6.0, 5000  # kcal/mol/Å, with the stiffer terms: a third of it is reached later, with the same strain
 _ATOMS_A_THREAD = 20_000  # with fewer, threads wait for each other
 WITHIN_BONDS, WITHIN_ANGLES = 3.0, 6.0  # %, degrees: what is expected of built atoms
@@ -121,6 +121,37 @@ def inverted(system: System, before: FloatArray, after: FloatArray) -> IdArray:
     return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
 
 
+@dataclass(frozen=True)
+class Fault:
+    """What a minimisation of the whole system would not mend: the rows of atoms, what they make up, and what is wrong
+    with it."""
+
+    atoms: IdArray
+    what: str
+    wrong: str
+
+    def text(self, name: Callable[[int], str], hint: str) -> str:
+        """Returns a message by the names of atoms, with a hint."""
+        names = (", " if len(self.atoms) > 2 else " and ").join(name(int(atom)) for atom in self.atoms)
+        return f"{self.what}{names} {self.wrong}: {hint}"
+
+
+def fault_of(
+    system: System, before: FloatArray, after: FloatArray, is_judged: NDArray[np.bool_] | None = None
+) -> tuple[Fault | None, Strain]:
+    """Returns what can't be closed, if anything: an atom that is inside out, or bonds or angles that are far from
+    equilibrium, of all or of those with an atom that is judged (n,); and the strain."""
+    strain = strain_of(system, after, is_judged)
+    inside_out = inverted(system, before, after)[:1]
+    if len(inside_out):
+        return Fault(inside_out, "", "came out inside out"), strain
+    if strain.bond > _WORST_BONDS:
+        return Fault(strain.bond_atoms, "the bond of ", f"is {strain.bond:.0f} % off its length"), strain
+    if strain.angle > _WORST_ANGLES:
+        return Fault(strain.angle_atoms, "the angle of ", f"is {strain.angle:.0f}° off"), strain
+    return None, strain
+
+
 def check_closed(
     system: System,
     before: FloatArray,
@@ -130,17 +161,10 @@ def check_closed(
     is_judged: NDArray[np.bool_] | None = None,
 ) -> list[str]:
     """Returns notes on what is strained, by the names of atoms, of all bonds and angles or of those with an atom that
-    is judged (n,). Raises `InputError` with a hint that names what can't be closed: bonds or angles are far from
-    equilibrium, or an atom is inside out."""
-    for atom in inverted(system, before, after)[:1]:
-        raise InputError(f"{name(int(atom))} came out inside out: {hint}")
-    strain = strain_of(system, after, is_judged)
-    if strain.bond > _WORST_BONDS:
-        which = " and ".join(name(int(atom)) for atom in strain.bond_atoms)
-        raise InputError(f"the bond of {which} is {strain.bond:.0f} % off its length: {hint}")
-    if strain.angle > _WORST_ANGLES:
-        which = ", ".join(name(int(atom)) for atom in strain.angle_atoms)
-        raise InputError(f"the angle of {which} is {strain.angle:.0f}° off: {hint}")
+    is judged (n,). Raises `InputError` with a hint that names what can't be closed."""
+    fault, strain = fault_of(system, before, after, is_judged)
+    if fault is not None:
+        raise InputError(fault.text(name, hint))
     notes = [f"bonds are within {strain.bond:.1f} % and angles within {strain.angle:.1f}° of equilibrium"]
     if strain.bond > WITHIN_BONDS or strain.angle > WITHIN_ANGLES:
         atoms = strain.bond_atoms if strain.bond > WITHIN_BONDS else strain.angle_atoms

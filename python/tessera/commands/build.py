@@ -16,7 +16,7 @@ from tessera.commands.building.generated import (
     generate_options,
     write_generated,
 )
-from tessera.commands.building.solvent import Solvent, solvent_options
+from tessera.commands.building.solvent import Solvent, solvent_options, water_options
 from tessera.commands.options import SeveralValues, memory_option, output_option, progress, run
 from tessera.errors import InputError
 from tessera.files import check_free
@@ -303,6 +303,40 @@ def fiber_command(
         if agreement is not None:
             system.notes.append(described_map(agreement))
         return solvent.around(system, field, seed, output, report)
+
+    run(made, output, as_json, solvent.means)
+
+
+@build.command(cls=SeveralValues, name="solvate")
+@click.argument("molecules", metavar="SYS.tsr", type=FILE)
+@toppar_option
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of water and ions.")
+@water_options
+@output_option
+def solvate_command(
+    molecules: Path, toppar: tuple[Path, ...], seed: int, solvent: Solvent, output: Path, as_json: bool
+) -> None:
+    """Put molecules without a box, in a system file, into a periodic box of TIP3P water with ions.
+
+    So they may be minimised, or their clashes mended, before water is around them. --toppar are the files of CHARMM36
+    with which the molecules were made, and toppar_water_ions.str. The box consists of whole tiles of water, 18.6 Å
+    wide; neither water nor ions need fit into memory.
+
+    \b
+    Examples:
+      tessera build solvate mended.tsr --salt 0.15 --toppar prot.rtf prot.prm na.rtf na.prm toppar_water_ions.str \\
+          -o wet.tsr
+      tessera build solvate locus.tsr --box 1907 2252 2485 --salt 0.15 --toppar prot.rtf prot.prm na.rtf na.prm \\
+          toppar_water_ions.str --memory 4 -o wet.tsr
+    """
+
+    def made(report: Callable[[str], None]) -> System | Streamed:
+        from tessera.build.dna.helix import read_field
+        from tessera.build.solvent.solute import read_solute
+
+        report("reading")
+        field = read_field(toppar)
+        return solvent.around(read_solute(molecules, field.parameters), field, seed, output, report)
 
     run(made, output, as_json, solvent.means)
 

@@ -55,14 +55,21 @@ def check_chains(system: System) -> NDArray[np.bool_]:
 
 def _check_numbers(system: System) -> None:
     """Refuses units without a residue number: their own begin with 1, so that equal ones are the same."""
-    numbered = np.zeros(system.n_instances + 1, np.int64)
-    np.add.at(numbered, system.residue_numbers[:, 0], 1)
-    np.add.at(numbered, system.residue_numbers[:, :2].sum(axis=1), -1)
-    numbered = np.append(0, np.cumsum(np.cumsum(numbered) > 0))
-    for (first, count), name in zip(system.chain_instances().tolist(), system.chain_name, strict=True):
-        found = int(numbered[first + count] - numbered[first])
-        if found != count:
-            raise InputError(f"{found:,} of the {count:,} units of chain {name} have a residue number, expected all")
+    first, count = system.residue_numbers[np.argsort(system.residue_numbers[:, 0], kind="stable"), :2].T
+    end = np.maximum.accumulate(first + count) if len(first) else first
+    begin = np.maximum(first, np.append(0, end)[:-1])
+    before = np.append(0, np.cumsum(np.maximum(end - begin, 0)))
+
+    def numbered(instances: IdArray) -> IdArray:
+        """Returns how many instances before these have a number."""
+        row = np.searchsorted(begin, instances, side="right")
+        return np.asarray(before[row] - np.maximum(np.append(0, end)[row] - instances, 0))
+
+    chains = system.chain_instances()
+    found = numbered(chains.sum(axis=1)) - numbered(chains[:, 0])
+    for own, (_, units), name in zip(found.tolist(), chains.tolist(), system.chain_name, strict=True):
+        if own != units:
+            raise InputError(f"{own:,} of the {units:,} units of chain {name} have a residue number, expected all")
 
 
 def _reach(template: Template) -> tuple[int, int]:
@@ -98,11 +105,15 @@ def _check_shared_pairs(system: System, is_unit: NDArray[np.bool_]) -> None:
     """Checks that an excluded pair of atoms in two units is in both, once: where only one had it, forces of the other
     would be wrong without a word."""
     found = [np.zeros((0, 2), np.int64)]
-    for starts, template, is_one in zip(system.starts(), system.templates, is_unit, strict=True):
-        pairs = template.exclusions
-        crossing = pairs[((pairs < 0) | (pairs >= template.n_atoms)).any(axis=1)]
-        if is_one and len(crossing):
-            found.append((starts[:, None, None] + crossing).reshape(-1, 2))
+    sizes, (kind, count) = system.template_sizes(), system.runs.T
+    first = np.cumsum(sizes[kind] * count) - sizes[kind] * count
+    for index in np.flatnonzero(is_unit).tolist():
+        pairs, size = system.templates[index].exclusions, sizes[index]
+        crossing = pairs[((pairs < 0) | (pairs >= size)).any(axis=1)]
+        rows = np.flatnonzero(kind == index)
+        behind = np.cumsum(count[rows])  # a liquid beside chains has too many instances to list
+        begins = np.repeat(first[rows] - size * (behind - count[rows]), count[rows]) + size * np.arange(behind[-1])
+        found.append((begins[:, None, None] + crossing).reshape(-1, 2))
     pairs = np.concatenate(found)
     keys, times = np.unique(pairs[:, 0] * system.n_atoms + pairs[:, 1], return_counts=True)
     for key in keys[times != 2][:1].tolist():

@@ -45,7 +45,8 @@ class Cutter:
         """Returns the name of an atom, from its id."""
         instance = int(np.searchsorted(self.first, atom, side="right")) - 1
         names = self._system.templates[int(self.template[instance])].atom_name
-        return str(names[atom - int(self.first[instance])])
+        name = names[atom - int(self.first[instance])]
+        return name.decode() if isinstance(name, bytes) else str(name)
 
     def atoms_of(self, instances: IdArray) -> IdArray:
         """Returns the ids of the atoms of instances."""

@@ -46,6 +46,13 @@ constexpr std::size_t width = pairs + 6 * Lbfgs::memory;
 constexpr std::size_t basis(std::size_t i) { return i == Lbfgs::g ? force : pairs + 3 * i; }
 }  // namespace kept
 
+/// Returns a kept position in the present box, of which the first box is `scale` times as large: kept ones are fractions
+/// of the first box, as a vacuum's frame may double.
+Fraction place_of(const double* values, const std::array<double, 3>& scale) {
+  const auto component = [&](std::size_t d) { return static_cast<std::int32_t>(std::llrint(scale[d] * values[d])); };
+  return {component(0), component(1), component(2)};
+}
+
 Vec3 get(const double* values) { return {values[0], values[1], values[2]}; }
 void put(double* values, const Vec3& v) { values[0] = v.x, values[1] = v.y, values[2] = v.z; }
 
@@ -80,7 +87,6 @@ class Minimizer {
   Result run();
 
  private:
-  Fraction place_of(const double* values) const;
   void keep_place(double* values, const Fraction& place) const;
   double* kept_of(std::int32_t slot) { return &engine_.fields()[field_].values[kept::width * at(slot)]; }
   template <class Work>
@@ -110,18 +116,9 @@ class Minimizer {
   const Box first_box_;
   Lbfgs lbfgs_;
   double step_ = first_step;  // Å
-  double furthest_ = 0;       // Å: how far the direction moves an atom at most
   bool is_at_lowest_ = true;  // atoms stand where the energy was the lowest
   Result result_;
 };
-
-/// Returns a kept position in the present box: kept ones are fractions of the first box, as a vacuum's frame may
-/// double.
-Fraction Minimizer::place_of(const double* values) const {
-  const auto scale = vacuum::scale_between(first_box_, engine_.state().box);
-  const auto component = [&](std::size_t d) { return static_cast<std::int32_t>(std::rint(scale[d] * values[d])); };
-  return {component(0), component(1), component(2)};
-}
 
 void Minimizer::keep_place(double* values, const Fraction& place) const {
   const auto scale = vacuum::scale_between(engine_.state().box, first_box_);
@@ -148,16 +145,19 @@ template <class Displacement>
 double Minimizer::move(Displacement&& displacement) {
   const double tolerance = engine_.settings().constraint_tolerance;
   engine_.displace([&](State& state) {
+    const auto scale = vacuum::scale_between(first_box_, state.box);
     for_groups([&](int, const ConstraintGroup& group, Slots slots) {
       GroupVectors moved{}, before{}, after{};
+      std::array<Fraction, std::tuple_size_v<GroupVectors>> place;
       const auto n = slots.size();
       displacement(slots, std::span(moved).first(n));
-      const auto first = place_of(kept_of(slots[0]));
-      for (std::size_t k = 0; k < n; ++k)
-        before[k] = after[k] = state.box.displacement(first, place_of(kept_of(slots[k])));
+      for (std::size_t k = 0; k < n; ++k) {
+        place[k] = place_of(kept_of(slots[k]), scale);
+        before[k] = after[k] = state.box.displacement(place[0], place[k]);
+      }
       move_along(group, std::span(after).first(n), std::span(moved).first(n), tolerance);
       for (std::size_t k = 0; k < n; ++k)
-        state.position[at(slots[k])] = place_of(kept_of(slots[k])) + state.box.fraction(after[k] - before[k]);
+        state.position[at(slots[k])] = place[k] + state.box.fraction(after[k] - before[k]);
     });
   });
   is_at_lowest_ = false;
@@ -219,6 +219,7 @@ void Minimizer::accept(double energy, bool with_pair) {
 /// Stores positions and projected forces, and of a pair what has changed. Returns the strongest force of this rank.
 Strongest Minimizer::project_forces(bool with_pair) {
   const auto& state = engine_.state();
+  const auto scale = vacuum::scale_between(first_box_, state.box);
   const auto s = kept::basis(lbfgs_.next_place()), y = kept::basis(Lbfgs::y_of(lbfgs_.next_place()));
   std::vector<Strongest> strongest(at(threads_.size()));
   for_groups([&](int thread, const ConstraintGroup& group, Slots slots) {
@@ -232,7 +233,7 @@ Strongest Minimizer::project_forces(bool with_pair) {
       const auto& now = state.position[at(slots[k])];
       double* values = kept_of(slots[k]);
       if (with_pair) {
-        put(values + s, state.box.displacement(place_of(values + kept::position), now));
+        put(values + s, state.box.displacement(place_of(values + kept::position, scale), now));
         put(values + y, get(values + kept::force) - force[k]);  // the gradient is −force
       }
       keep_place(values + kept::position, now);
@@ -258,14 +259,18 @@ void Minimizer::add_pair() {
   const std::array<std::size_t, 3> rows = {place, Lbfgs::y_of(place), Lbfgs::g};
   std::vector<Sums> of_thread(at(threads_.size()));
   for_groups([&](int thread, const ConstraintGroup&, Slots slots) {
-    auto& sums = of_thread[at(thread)];
+    // Atoms of a group are the same on any ranks, so that their products are summed as they are.
+    std::array<Lbfgs::Row, 3> of_group{};
     for (const auto slot : slots) {
       const double* values = kept_of(slot);
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const Vec3 left = get(values + kept::basis(rows[r]));
-        for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) sums[r][i].add(dot(left, get(values + kept::basis(i))));
+        for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) of_group[r][i] += dot(left, get(values + kept::basis(i)));
       }
     }
+    auto& sums = of_thread[at(thread)];
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) sums[r][i].add(of_group[r][i]);
   });
   for (std::size_t t = 1; t < of_thread.size(); ++t)
     for (std::size_t r = 0; r < rows.size(); ++r)
@@ -282,12 +287,12 @@ void Minimizer::add_pair() {
   lbfgs_.add(products[0], products[1], products[2]);
 }
 
-/// Stores the direction of L-BFGS along the constraints. Returns its slope, kcal/mol: the product with the gradient.
+/// Stores the direction of L-BFGS along the constraints, in which no group goes further than most_move: a few that clash
+/// do not hold back all others. Returns its slope, kcal/mol: the product with the gradient.
 double Minimizer::find_direction() {
   const auto coefficients = share(lbfgs_.direction());
   const auto& state = engine_.state();
   std::vector<ProductSum> slopes(at(threads_.size()));
-  std::vector<double> furthest(at(threads_.size()), 0);
   for_groups([&](int thread, const ConstraintGroup& group, Slots slots) {
     GroupVectors place{}, direction{};
     for (std::size_t k = 0; k < slots.size(); ++k) {
@@ -299,17 +304,18 @@ double Minimizer::find_direction() {
       }
     }
     project(group, std::span(place).first(slots.size()), std::span(direction).first(slots.size()));
+    double furthest2 = 0;
+    for (std::size_t k = 0; k < slots.size(); ++k) furthest2 = std::max(furthest2, norm2(direction[k]));
+    // One factor for the group keeps its direction along the constraints.
+    const double scale = furthest2 > most_move * most_move ? most_move / std::sqrt(furthest2) : 1;
     for (std::size_t k = 0; k < slots.size(); ++k) {
       double* values = kept_of(slots[k]);
-      put(values + kept::direction, direction[k]);
-      slopes[at(thread)].add(-dot(direction[k], get(values + kept::force)));
-      furthest[at(thread)] = std::max(furthest[at(thread)], norm2(direction[k]));
+      put(values + kept::direction, scale * direction[k]);
+      slopes[at(thread)].add(-scale * dot(direction[k], get(values + kept::force)));
     }
   });
   for (std::size_t t = 1; t < slopes.size(); ++t) slopes[0].merge(slopes[t]);
   comm_.all_reduce_sum(slopes[0].digit);
-  const double longest2 = *std::max_element(furthest.begin(), furthest.end());
-  furthest_ = std::sqrt(std::bit_cast<double>(comm::all_reduce_max(comm_, std::bit_cast<std::int64_t>(longest2))));
   return slopes[0].value();
 }
 
@@ -318,7 +324,7 @@ bool Minimizer::search_line() {
   result_.method = Method::lbfgs;
   const double slope = find_direction();
   if (!(slope < 0)) return false;
-  double length = std::min(1.0, most_move / furthest_);
+  double length = 1;
   for (int trial = 0; trial < most_trials; ++trial) {
     const double energy = move([&](Slots slots, std::span<Vec3> moved) {
       for (std::size_t k = 0; k < slots.size(); ++k) moved[k] = length * get(kept_of(slots[k]) + kept::direction);
@@ -375,8 +381,9 @@ bool Minimizer::has_ended() {
 /// Moves the atoms back to where the energy was the lowest.
 void Minimizer::go_back() {
   engine_.displace([&](State& state) {
+    const auto scale = vacuum::scale_between(first_box_, state.box);
     for_groups([&](int, const ConstraintGroup&, Slots slots) {
-      for (const auto slot : slots) state.position[at(slot)] = place_of(kept_of(slot) + kept::position);
+      for (const auto slot : slots) state.position[at(slot)] = place_of(kept_of(slot) + kept::position, scale);
     });
   });
 }

@@ -20,7 +20,7 @@ from tessera.build.dna.strand import ForceField, Nucleotides
 from tessera.build.fiber.kinds import fiber_system
 from tessera.build.fiber.letters import Letters, settled_letters
 from tessera.build.fiber.places import Backbones, StrandPlaces, placed_strand
-from tessera.build.fiber.poses import posed
+from tessera.build.fiber.poses import Tails
 from tessera.build.fiber.processes import workers
 from tessera.build.fiber.settle import FiberResidues, Settler, Strands
 from tessera.build.fiber.table import Nucleosomes
@@ -89,14 +89,14 @@ def build_fiber(
     letters = settled_letters(settled, field, nucleotides, count, report)
     report("placing bases")
     system = fiber_system(settled.proteins, nucleotides, sequence, count, source, [*settled.notes, *fiber.notes()])
-    position, right, turned = _placed(settled, fiber, letters, nucleotides, sequence)
+    position, right, tails, turned = _placed(settled, fiber, letters, nucleotides, sequence)
     if turned:
         system.notes.append(f"{turned:,} tail(s) of proteins were turned away from linkers and other nucleosomes")
     is_new = np.array([letter != own for letter, own in zip(sequence, fiber.wrapped.sequence)])
     is_linker = np.array([own == _NO_BASE for own in fiber.wrapped.sequence])
     strands = Strands(sequence, is_new, is_linker, fiber.dyads(each), fiber.wrapped.course.pairs.origin)
     residues = FiberResidues(settled.proteins, nucleotides, sequence, count)
-    settler = Settler(system, position, right, strands, residues, nucleotides)
+    settler = Settler(system, position, right, strands, residues, nucleotides, tails)
     system.notes += settler.settle(report)
     return with_positions(system, settler.position)
 
@@ -119,9 +119,9 @@ def joined(template: Template, table: Nucleosomes) -> Fiber:
 
 def _placed(
     template: Template, fiber: Fiber, letters: Letters, nucleotides: Nucleotides, sequence: str
-) -> tuple[FloatArray, FloatArray, int]:
-    """Returns where all atoms are and where they have the right handedness, (n,3) Å, proteins, then both strands; and
-    how many tails were turned."""
+) -> tuple[FloatArray, FloatArray, Tails, int]:
+    """Returns where all atoms are and where they have the right handedness, (n,3) Å, proteins, then both strands; the
+    tails, and how many of them were turned."""
     proteins, wrapped = template.proteins, fiber.wrapped
     first, second = bases_of(wrapped.course.pairs, wrapped.course.parameters)
     strands = [
@@ -132,11 +132,11 @@ def _placed(
     ]
     is_linker = np.array([own == _NO_BASE for own in wrapped.sequence])
     linkers = [strand.position[strand.of(is_in)] for strand, is_in in zip(strands, (is_linker, is_linker[::-1]))]
-    dna = _beside(template, strands, fiber.moves[0])
-    placed, turned = posed(proteins, dna, fiber.moves, np.concatenate(linkers))
+    tails = Tails(proteins, _beside(template, strands, fiber.moves[0]), fiber.moves)
+    placed, turned = tails.posed(np.concatenate(linkers))
     position = [placed.reshape(-1, 3), *(strand.position for strand in strands)]
     right = [proteins.alone] * len(fiber.moves) + [strand.alone for strand in strands]
-    return np.concatenate(position), np.concatenate(right), turned
+    return np.concatenate(position), np.concatenate(right), tails, turned
 
 
 def _beside(template: Template, strands: list[StrandPlaces], move: Frames) -> FloatArray:

@@ -3,13 +3,13 @@
 A template has each tail in one pose, and at many frames some reach into other nucleosomes or linkers. Other poses are
 made once: some of the tail's φ and ψ turn by random angles, and a pose is kept if it has room beside its own
 nucleosome. In the order of the nucleosomes, a tail that meets something takes the first pose that has room there, or
-the one that meets least.
+the one that meets least. Where DNA still can't close as a tail is in the way, the tail takes another pose later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ _GLOBULAR = 3  # residues in a row that have more
 _POSES, _TRIES = 60, 800
 _TURNED, _SPREAD = 0.3, 50.0  # of residues beyond a hinge, and degrees
 _ROOM = 3.0  # Å between heavy atoms of a tail and others
+_CLOSE = 2.2  # Å between any atoms of a tail that has to turn and of others
 _OWN_ROOM = 1.6  # Å between any atoms of a pose and of its nucleosome: no less than in hydrogen bonds
 
 
@@ -45,36 +46,95 @@ class _Turn:
 
 @dataclass(frozen=True)
 class _Tail:
-    """The atoms of a tail by the template's rows, which of them are heavy, and its poses (k,m,3) Å, the template's
-    first."""
+    """The atoms of a tail by the template's rows, which of them are heavy, its turns, and its poses (k,m,3) Å, the
+    template's first."""
 
     atoms: slice
     heavy: NDArray[np.bool_]
+    turns: list[list[_Turn]]
     poses: FloatArray
 
 
-def posed(
-    proteins: Proteins, dna: FloatArray, moves: list[Frames], linkers: FloatArray, seed: int = 0
-) -> tuple[FloatArray, int]:
-    """Returns the proteins (n,m,3) Å of nucleosomes where a template has been moved to, after its tails were turned
-    out of the way; and how many were.
+class Tails:
+    """The tails of nucleosomes, which are where a template has been moved to. `dna` (k,3) Å are the atoms of DNA beside
+    the template's proteins."""
 
-    `dna` (k,3) Å are the atoms of DNA beside the template's proteins, and `linkers` those of all linkers.
-    """
-    position = np.stack([move.placed(proteins.position) for move in moves])
-    tails = _tails(proteins, dna, np.random.default_rng(seed))
-    if len(moves) < 2 or not tails:
-        return position, 0
-    turned = 0
-    neighbours = _Neighbours(proteins, dna, tails, moves, linkers, position)
-    for at in range(len(moves)):
-        around = neighbours.around(at)
-        for tail in tails:
-            pose = neighbours.best(at, tail, around)
-            if pose:
-                position[at, tail.atoms] = moves[at].placed(tail.poses[pose])
-                turned += 1
-    return position, turned
+    def __init__(self, proteins: Proteins, dna: FloatArray, moves: list[Frames], seed: int = 0) -> None:
+        self._proteins, self._dna, self._moves, self._seed = proteins, dna, moves, seed
+        self._residue = residues_of(proteins.chains)
+        self._tails = list(self._found(np.random.default_rng(seed))) if len(moves) > 1 else []
+
+    def posed(self, linkers: FloatArray) -> tuple[FloatArray, int]:
+        """Returns the proteins (n,m,3) Å of all nucleosomes after tails were turned out of the way of each other and of
+        the atoms of linkers (k,3) Å, and how many were."""
+        position = np.stack([move.placed(self._proteins.position) for move in self._moves])
+        if not self._tails:
+            return position, 0
+        turned = 0
+        neighbours = _Neighbours(self._proteins, self._dna, self._tails, self._moves, linkers, position)
+        for at in range(len(self._moves)):
+            around = neighbours.around(at)
+            for tail in self._tails:
+                pose = neighbours.best(at, tail, around)
+                if pose:
+                    position[at, tail.atoms] = self._moves[at].placed(tail.poses[pose])
+                    turned += 1
+        return position, turned
+
+    def turn(self, position: FloatArray, residues: Iterable[int], attempt: int) -> int:
+        """Turns the tails with these residues out of the way of whatever is at `position` (n,3) Å, where a fibre begins
+        with its proteins: into the best of poses that are new in each attempt. Returns how many there were."""
+        of_tail = {int(row): tail for tail in self._tails for row in np.unique(self._residue[tail.atoms])}
+        nucleosomes = (divmod(number, int(self._residue.max()) + 1) for number in sorted(residues))
+        found = dict.fromkeys((at, id(of_tail[row])) for at, row in nucleosomes if row in of_tail)
+        for at, which in found:
+            tail = next(tail for tail in self._tails if id(tail) == which)
+            self._turn(position, at, tail, np.random.default_rng([self._seed, attempt, at, tail.atoms.start]))
+        return len(found)
+
+    def _turn(self, position: FloatArray, at: int, tail: _Tail, random: np.random.Generator) -> None:
+        first = at * len(self._proteins.position)
+        own = slice(first + tail.atoms.start, first + tail.atoms.stop)
+        poses = self._moves[at].placed(self._poses(tail, random).reshape(-1, 3)).reshape(-1, *position[own].shape)
+        low, high = (ufunc.reduce(poses, axis=(0, 1)) for ufunc in (np.minimum, np.maximum))
+        is_near = ((position > low - _CLOSE) & (position < high + _CLOSE)).all(axis=1)
+        is_near[own] = False
+        distance, _ = cKDTree(position[is_near]).query(poses, distance_upper_bound=_CLOSE)
+        # Poses touch their own nucleosome less than anything that goes through a ring.
+        position[own] = poses[np.lexsort([(distance < reach).sum(axis=1) for reach in (_CLOSE, _OWN_ROOM)])[0]]
+
+    def _found(self, random: np.random.Generator) -> Iterator[_Tail]:
+        """Yields the tails at both ends of chains, each with its poses."""
+        proteins, residue = self._proteins, self._residue
+        names = np.array([name for chain in proteins.chains for own in chain.residues for name in own.atoms])
+        heavy = np.array([is_heavy(name) for name in names.tolist()])
+        alpha = np.flatnonzero(names == "CA")
+        if len(alpha) != residue.max() + 1:
+            return
+        is_globular = _globular(proteins, alpha)
+        first = 0
+        for chain in proteins.chains:
+            rows = np.arange(first, first + len(chain.residues))
+            first += len(rows)
+            for onwards in (rows, rows[::-1]):
+                length = _length(is_globular[onwards])
+                if length < 2:
+                    continue
+                own = onwards[:length]
+                atoms = np.flatnonzero((residue >= own.min()) & (residue <= own.max()))
+                tail = _Tail(
+                    slice(int(atoms[0]), int(atoms[-1]) + 1),
+                    heavy[atoms],
+                    list(_turns(own, residue, names)),
+                    proteins.position[None, atoms],
+                )
+                yield replace(tail, poses=self._poses(tail, random))
+
+    def _poses(self, tail: _Tail, random: np.random.Generator) -> FloatArray:
+        """Returns poses (k,m,3) Å of a tail, the first of them the template's."""
+        others = np.concatenate([np.delete(self._proteins.position, tail.atoms, axis=0), self._dna])
+        turns = [[turn.behind(tail.atoms.start) for turn in own] for own in tail.turns]
+        return _poses(self._proteins.position[tail.atoms], turns, self._residue[tail.atoms], cKDTree(others), random)
 
 
 class _Neighbours:
@@ -139,34 +199,6 @@ def _far(tail: _Tail, middle: FloatArray) -> float:
     return float(np.linalg.norm(tail.poses - middle, axis=-1).max())
 
 
-def _tails(proteins: Proteins, dna: FloatArray, random: np.random.Generator) -> list[_Tail]:
-    """Returns the tails at both ends of chains, each with its poses."""
-    residue = residues_of(proteins.chains)
-    names = np.array([name for chain in proteins.chains for residue in chain.residues for name in residue.atoms])
-    heavy = np.array([is_heavy(name) for name in names.tolist()])
-    alpha = np.flatnonzero(names == "CA")
-    if len(alpha) != residue.max() + 1:
-        return []
-    is_globular = _globular(proteins, alpha)
-    first = 0
-    found = []
-    for chain in proteins.chains:
-        n = len(chain.residues)
-        rows = np.arange(first, first + n)
-        first += n
-        for onwards in (rows, rows[::-1]):
-            length = _length(is_globular[onwards])
-            if length < 2:
-                continue
-            own = onwards[:length]
-            atoms = np.flatnonzero((residue >= own.min()) & (residue <= own.max()))
-            turns = list(_turns(own, residue, names))
-            others = np.concatenate([np.delete(proteins.position, atoms, axis=0), dna])
-            poses = _poses(proteins.position, atoms, turns, residue, others, random)
-            found.append(_Tail(slice(int(atoms[0]), int(atoms[-1]) + 1), heavy[atoms], poses))
-    return found
-
-
 def _globular(proteins: Proteins, alpha: IdArray) -> NDArray[np.bool_]:
     """Tells which residues are in the globular part, by the Cα's around theirs."""
     place = proteins.position[alpha]
@@ -205,19 +237,12 @@ def _turns(own: IdArray, residue: IdArray, names: NDArray[np.str_]) -> Iterator[
 
 
 def _poses(
-    position: FloatArray,
-    atoms: IdArray,
-    turns: list[list[_Turn]],
-    residue: IdArray,
-    others: FloatArray,
-    random: np.random.Generator,
+    position: FloatArray, turns: list[list[_Turn]], residue: IdArray, tree: cKDTree, random: np.random.Generator
 ) -> FloatArray:
-    """Returns poses (k,m,3) Å of the atoms of a tail, the first of them as it is."""
-    tree = cKDTree(others)
-    position, turns = position[atoms], [[turn.behind(atoms[0]) for turn in own] for own in turns]
-    residue = residue[atoms]
+    """Returns poses (k,m,3) Å of the atoms of a tail beside others, the first of them as it is."""
     found = [position]
-    # What touches as it is, as at the residue behind the tail, may touch in a pose, too.
+    # What touches as it is, as at the residue behind the tail or in a hydrogen bond, may touch in a pose, too.
+    meeting = _meeting(position, residue)
     touches = np.isfinite(tree.query(position, distance_upper_bound=_OWN_ROOM)[0])
     for _ in range(_TRIES):
         if len(found) == _POSES:
@@ -232,11 +257,16 @@ def _poses(
         is_near = np.isfinite(tree.query(places, distance_upper_bound=_OWN_ROOM)[0])
         if (is_near & ~touches).any():
             continue
-        pairs = cKDTree(places).query_pairs(_OWN_ROOM, output_type="ndarray").reshape(-1, 2)
-        if (np.abs(np.diff(residue[pairs], axis=1)) > 1).any():
+        if not _meeting(places, residue) <= meeting:
             continue
         found.append(places)
     return np.stack(found)
+
+
+def _meeting(places: FloatArray, residue: IdArray) -> set[tuple[int, int]]:
+    """Returns the pairs of atoms that have no room, of residues of a tail that do not follow each other."""
+    pairs = cKDTree(places).query_pairs(_OWN_ROOM, output_type="ndarray").reshape(-1, 2)
+    return {(one, other) for one, other in pairs[np.abs(np.diff(residue[pairs], axis=1))[:, 0] > 1].tolist()}
 
 
 def _rotate(places: FloatArray, turn: _Turn, angle: float) -> None:

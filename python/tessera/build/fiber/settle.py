@@ -8,7 +8,7 @@ is cut out of the fibre with all that it may touch, so that time grows with the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from tessera.build.charmm.topology import Residue
 from tessera.build.dna.helix import SEGMENTS
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import Nucleotides, is_held
+from tessera.build.fiber.poses import Tails
 from tessera.build.fiber.processes import shared, workers
 from tessera.build.nucleosome.settle import InChains, settled
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
 from tessera.build.protein.residues import is_heavy
-from tessera.build.relax import check_closed, strain_of
+from tessera.build.relax import fault_of
+from tessera.errors import InputError
 from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 from tessera.system.part import Cutter
@@ -34,6 +36,8 @@ _REACH = 8.0  # Å: what is nearer to an atom that moves is in its window
 _APART, _EVERY = 2 * (13 + _REACH + 12) + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
 _TOUCH = 1.5  # Å between any atoms of two residues, of which both move: less than in hydrogen bonds
+_IN_THE_WAY = 3.0  # Å from atoms that can't be closed
+_ATTEMPTS = 5  # at a window, with other poses of the tails that are in the way
 _BACKBONE = (*BACKBONE, "HN", "HA", "OT1", "OT2")
 _HINT = "linkers and nucleosomes leave no room there: move the nucleosomes, or give linkers another length"
 
@@ -71,11 +75,14 @@ class Strands:
 
 @dataclass(frozen=True)
 class _Settled:
-    """The greatest strains of a window, % and degrees, and the residues of proteins that have moved."""
+    """The greatest strains of a window, % and degrees, and the residues of proteins that have moved; or what can't be
+    closed, and the residues of proteins beside it: then nothing has moved."""
 
-    bond: float
-    angle: float
-    moved: set[int]
+    bond: float = 0.0
+    angle: float = 0.0
+    moved: set[int] = field(default_factory=set)
+    fault: str = ""
+    in_the_way: set[int] = field(default_factory=set)
 
 
 class FiberResidues:
@@ -121,9 +128,9 @@ class Settler:
 
     def __init__(
         self, system: System, position: FloatArray, right: FloatArray, strands: Strands, residues: FiberResidues,
-        nucleotides: Nucleotides,
+        nucleotides: Nucleotides, tails: Tails,
     ) -> None:  # fmt: skip
-        self._system, self.position, self._right = system, shared(position), right
+        self._system, self.position, self._right, self._tails = system, shared(position), right, tails
         self._strands, self._residues, self._table = strands, residues, nucleotides.field.parameters
         self._cutter = Cutter(system)
         self._first_unit = len(self._cutter.template) - 2 * len(strands.sequence)
@@ -152,19 +159,40 @@ class Settler:
     def settle(self, report: Callable[[str], None] = lambda _: None) -> list[str]:
         """Lets all windows settle, and returns notes. Raises `InputError` that names what can't be closed."""
         count, done = len(self._strands.cuts) - 1, 0
-        moved: set[int] = set()
-        bond = angle = 0.0
+        found: dict[int, _Settled] = {}
         with workers(self._settle, count) as settled_windows:
             for group in self._strands.turns():
-                for found in settled_windows(group):
+                for window, one in zip(group, settled_windows(group)):
                     done += 1
                     report(f"closing chains: window {done:,} of {count:,}")
-                    bond, angle = max(bond, found.bond), max(angle, found.angle)
-                    moved |= found.moved
+                    found[window] = one
+        # Tails reach into other windows: they turn when nothing else moves.
+        turned = 0
+        for window in sorted(window for window, one in found.items() if one.fault):
+            report(f"turning tails: window {window + 1:,}")
+            found[window], tails = self._settle_anew(window, found[window])
+            turned += tails
+        bond, angle = (max(getattr(one, name) for one in found.values()) for name in ("bond", "angle"))
+        moved = set[int]().union(*(one.moved for one in found.values()))
         notes = [f"bonds are within {bond:.1f} % and angles within {angle:.1f}° of equilibrium"]
         if moved:
             notes.append(f"{len(moved):,} residue(s) of proteins left the DNA no room and were moved")
+        if turned:
+            notes.append(f"{turned:,} tail(s) of proteins that kept DNA from closing were turned away")
         return notes
+
+    def _settle_anew(self, window: int, before: _Settled) -> tuple[_Settled, int]:
+        """Lets a window settle after tails that were in the way have turned, and returns how many have. Raises
+        `InputError` that names what could not be closed at first."""
+        found = before
+        for attempt in range(_ATTEMPTS):
+            turned = self._tails.turn(self.position, found.in_the_way, attempt)
+            if not turned:
+                break
+            found = self._settle(window)
+            if not found.fault:
+                return found, turned
+        raise InputError(before.fault)
 
     def _settle(self, window: int) -> _Settled:
         low, high = self._strands.cuts[window : window + 2]
@@ -206,9 +234,11 @@ class Settler:
         def label(atom: int) -> str:
             return f"{cutter.name_of(int(atoms[atom]))} of {self._residues.label(int(residue[atom]))}"
 
-        is_judged = is_own | ~stayed
-        check_closed(part, right, after, label, _HINT, is_judged)
-        strain = strain_of(part, after, is_judged)
+        fault, strain = fault_of(part, right, after, is_judged=is_own | ~stayed)
+        if fault is not None:
+            beside, _ = cKDTree(after[fault.atoms]).query(after, distance_upper_bound=_IN_THE_WAY)
+            in_the_way = residue[np.isfinite(beside) & is_protein]
+            return _Settled(fault=fault.text(label, _HINT), in_the_way=set(in_the_way.tolist()))
         self.position[atoms[~stayed]] = after[~stayed] + middle
         return _Settled(strain.bond, strain.angle, set(residue[~stayed & is_protein].tolist()))
 

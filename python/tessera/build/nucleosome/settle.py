@@ -28,7 +28,7 @@ _ROUNDS = 6
 #: where most of it has settled before, and of one that follows, in which what is still strained moves with few others
 _MOVES_OF_ALL, _MOVES_OF_STRAINED, _MOVES = 150, 40, 60
 #: Å from a strained residue: what moves after the first round, and what is there beside that
-_AROUND, _BESIDE = 4.0, 7.0
+_AROUND, _BESIDE = 4.0, 5.0
 _BESIDE_STRAINED = 3.0  # Å from what moves in the first round
 #: Å between atoms of residues that are in each other's way: in the first round, and more in each that follows
 _TOUCH, _FURTHER = 2.0, 0.5

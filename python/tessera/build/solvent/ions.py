@@ -19,8 +19,10 @@ class Bits:
 
     def __init__(self, bits: NDArray[np.uint8], width: int) -> None:
         self._bits, self._width = bits, width
-        self.counts = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-        self.first = np.append(0, np.cumsum(self.counts))
+        counts = np.bitwise_count(bits)
+        ends = np.cumsum(counts, axis=1, dtype=np.uint16)
+        self._before = ends - counts  # of each byte, those in its row
+        self.first = np.append(0, np.cumsum(ends[:, -1], dtype=np.int64))
 
     @property
     def total(self) -> int:
@@ -29,9 +31,17 @@ class Bits:
     def find(self, numbers: IdArray) -> tuple[IdArray, IdArray]:
         """Returns the row and the column of each of these set bits."""
         row = np.searchsorted(self.first, numbers, side="right") - 1
-        is_set = np.unpackbits(self._bits[row], axis=1, count=self._width)
-        order = np.cumsum(is_set, axis=1, dtype=np.int64)
-        return row, np.argmax(order == (numbers - self.first[row] + 1)[:, None], axis=1)
+        left = numbers - self.first[row]
+        byte = np.count_nonzero(self._before[row] <= left[:, None], axis=1) - 1
+        left -= self._before[row, byte]
+        order = np.cumsum(np.unpackbits(self._bits[row, byte][:, None], axis=1), axis=1)
+        return row, 8 * byte + np.argmax(order == left[:, None] + 1, axis=1)
+
+    def number(self, row: IdArray, column: IdArray) -> IdArray:
+        """Returns which of the set bits are in these rows and columns: `find` backwards."""
+        byte, bit = column >> 3, (column & 7).astype(np.uint16)
+        in_byte = np.bitwise_count(self._bits[row, byte].astype(np.uint16) >> (8 - bit))
+        return np.asarray(self.first[row] + self._before[row, byte] + in_byte)
 
 
 def choose_places(tiling: Tiling, room: Room, count: int, seed: int) -> tuple[IdArray, IdArray]:

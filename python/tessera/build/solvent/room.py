@@ -46,10 +46,14 @@ class Tiling:
         """The edges (3,) Å of the box."""
         return self.edge * np.array(self.copies, np.float64)
 
+    def faces(self, axis: int) -> FloatArray:
+        """Returns where each layer of copies across an axis begins (copies,) Å."""
+        return np.asarray(self.edge * np.arange(self.copies[axis]) - self.edges[axis] / 2)
+
     def corners(self, copies: IdArray) -> FloatArray:
         """Returns the lower corners (…,3) Å of copies."""
-        at = np.stack(np.unravel_index(copies, self.copies), axis=-1)
-        return np.asarray(self.edge * at - self.edges / 2)
+        at = np.unravel_index(copies, self.copies)
+        return np.stack([self.faces(axis)[at[axis]] for axis in range(3)], axis=-1)
 
     def molecules(self, copies: IdArray, rows: IdArray) -> FloatArray:
         """Returns the atoms (k,atoms,3) Å of these molecules of these copies."""
@@ -65,10 +69,14 @@ class Room:
 
 
 def room_of(
-    tiling: Tiling, position: FloatArray, is_heavy: NDArray[np.bool_], report: Callable[[str], None] = lambda _: None
+    tiling: Tiling,
+    position: FloatArray,
+    is_heavy: NDArray[np.bool_],
+    report: Callable[[str], None] = lambda _: None,
+    cores: int = 1,
 ) -> Room:
     """Finds the room beside a solute at `position` (n,3) Å, all of which is further from the faces of the box than any
-    distance here."""
+    distance here, by threads of so many cores."""
     bits = np.packbits(np.ones(tiling.n, bool))
     found = Room(np.tile(bits, (tiling.count, 1)), np.tile(bits, (tiling.count, 1)))
     touched = _touched(tiling, position)
@@ -78,7 +86,7 @@ def room_of(
     layers = np.unique(layer)
     for at, number in enumerate(layers.tolist()):
         report(f"looking for room: layer {at + 1:,} of {len(layers):,}")
-        low = tiling.edge * number - tiling.edges[0] / 2
+        low = tiling.faces(0)[number]
         begin, end = np.searchsorted(x, [low - REACH, low + tiling.edge + REACH])
         rows = order[begin:end]
         near, heavy = position[rows], is_heavy[rows]
@@ -86,15 +94,15 @@ def room_of(
         copies = touched[layer == number]
         step = max(1, _AT_ONCE // tiling.tile.shape[1] // tiling.n)
         for first in range(0, len(copies), step):
-            _look(tiling, copies[first : first + step], trees, found)
+            _look(tiling, copies[first : first + step], trees, found, cores)
     return found
 
 
-def _look(tiling: Tiling, copies: IdArray, trees: tuple[cKDTree, cKDTree], found: Room) -> None:
+def _look(tiling: Tiling, copies: IdArray, trees: tuple[cKDTree, cKDTree], found: Room, cores: int) -> None:
     atoms = tiling.tile + tiling.corners(copies)[:, None, None]  # (copies,m,atoms,3)
     every, heavy = trees
-    from_any, _ = every.query(atoms, distance_upper_bound=FROM_IONS)
-    from_heavy, _ = heavy.query(atoms[:, :, 0], distance_upper_bound=FROM_HEAVY)
+    from_any, _ = every.query(atoms, distance_upper_bound=FROM_IONS, workers=cores)
+    from_heavy, _ = heavy.query(atoms[:, :, 0], distance_upper_bound=FROM_HEAVY, workers=cores)
     has_room = (from_any >= FROM_ANY).all(axis=2) & ~np.isfinite(from_heavy)
     found.molecules[copies] = np.packbits(has_room, axis=1)
     found.ions[copies] = np.packbits(has_room & ~np.isfinite(from_any[:, :, 0]), axis=1)
@@ -102,11 +110,14 @@ def _look(tiling: Tiling, copies: IdArray, trees: tuple[cKDTree, cKDTree], found
 
 def _touched(tiling: Tiling, position: FloatArray) -> IdArray:
     """Returns the copies that atoms at these places may reach into, in order."""
-    parts = [np.zeros(0, np.int64)]
+    touched = np.zeros(tiling.copies, bool)
     for begin in range(0, len(position), _AT_ONCE):
         some = position[begin : begin + _AT_ONCE] + tiling.edges / 2
-        for shift in product((-REACH, REACH), repeat=3):
-            at = np.floor((some + np.array(shift)) / tiling.edge).astype(np.int64) % np.array(tiling.copies)
-            parts.append(np.unique(np.ravel_multi_index(at.T, tiling.copies)))
-        parts = [np.unique(np.concatenate(parts))]
-    return parts[0]
+        # Of each axis, the copies that contain what is as far below and above an atom as anything here reaches.
+        ends = [
+            np.floor((some + reach) / tiling.edge).astype(np.int64) % np.array(tiling.copies)
+            for reach in (-REACH, REACH)
+        ]
+        for corner in product(ends, repeat=3):
+            touched[tuple(at[:, axis] for axis, at in enumerate(corner))] = True
+    return np.flatnonzero(touched)

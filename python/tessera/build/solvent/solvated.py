@@ -18,12 +18,13 @@ from tessera.build.seams import Liquid
 from tessera.build.solvent.ions import Bits, choose_places
 from tessera.build.solvent.kinds import solvent_templates, with_solvent
 from tessera.build.solvent.room import REACH, Room, Tiling, room_of
+from tessera.build.solvent.rows import Atoms, RowMaker
 from tessera.build.streamed import BYTES_OF_ATOM, BYTES_PER_ATOM, ranges_of_columns
 from tessera.build.water import CHARGE, GRAMS, LJ, TILE_EDGE, VOLUME, rigid, tile
 from tessera.errors import InputError
 from tessera.system import System
-from tessera.system.blocks import Parts, Rows, block_grid, block_of, block_order, to_fraction
-from tessera.system.model import IdArray
+from tessera.system.blocks import Parts, block_grid, to_fraction
+from tessera.system.model import FloatArray, IdArray
 
 _LITRE = GRAMS * 1e-3  # mol/L in 1/Å³: GRAMS is a gram per cm³ in amu/Å³
 _LIGHT = 3.5  # amu: what is lighter is a hydrogen
@@ -31,28 +32,58 @@ _WHOLE = 1e-3  # e by which a charge may differ from a whole number
 _BYTES_PER_RESIDENT = 60  # of the solute and the ions while they are written
 
 
+@dataclass(frozen=True)
+class Extent:
+    """How far a box extends: the least distance of the molecules from its faces, or its least edges, Å."""
+
+    padding: float
+    edges: tuple[float, float, float] | None = None
+
+    def copies(self, size: FloatArray) -> tuple[int, int, int]:
+        """Returns how many tiles of water there are along each axis, about molecules of this size (3,) Å. Raises
+        `InputError` where molecules in a box would be too near to its faces."""
+        if self.edges is None:
+            if self.padding < REACH:
+                raise InputError(
+                    f"the padding is {self.padding:g} Å, expected {REACH:g} Å or more, which molecules beside it need"
+                )
+            wanted = size + 2 * self.padding
+        else:
+            wanted = np.array(self.edges)
+            if (wanted < size + 2 * REACH).any():
+                raise InputError(
+                    f"the box of {_product(wanted)} Å is too small: the molecules extend {_product(size)} Å, and "
+                    f"{REACH:g} Å on each side must be left"
+                )
+        x, y, z = (int(count) for count in np.ceil(wanted / TILE_EDGE))
+        return x, y, z
+
+
+def _product(values: FloatArray) -> str:
+    return " × ".join(f"{value:.5g}" for value in values)
+
+
 def solvated(
     solute: System,
     field: ForceField,
     salt: float,
-    padding: float,
+    extent: Extent,
     seed: int,
     report: Callable[[str], None] = lambda _: None,
+    cores: int = 1,
 ) -> Solvated:
-    """Puts a solute without a box into water, at least `padding` (Å) from the faces, with ions that neutralise it and
-    `salt` (mol/L of the water) besides. Raises `InputError` for a force field without water and ions, for padding that
-    is less than the least distances, and for more ions than have room."""
-    if padding < REACH:
-        raise InputError(f"the padding is {padding:g} Å, expected {REACH:g} Å or more, which molecules beside it need")
+    """Puts a solute without a box into a box of water, with ions that neutralise it and `salt` (mol/L of the water)
+    besides, by threads of so many cores. Raises `InputError` for a force field without water and ions, for less water
+    than the least distances, and for more ions than have room."""
     position = solute.positions()
     low, high = position.min(axis=0), position.max(axis=0)
     position -= (low + high) / 2
-    copies = np.ceil((high - low + 2 * padding) / TILE_EDGE).astype(int)
+    copies = extent.copies(high - low)
     water = Liquid(tile(), TILE_EDGE, CHARGE, LJ[[0, 1, 1]], rigid).turned(seed)
     inside = water + (water[:, :1] % TILE_EDGE - water[:, :1])
-    tiling = Tiling(inside, TILE_EDGE, (int(copies[0]), int(copies[1]), int(copies[2])))
+    tiling = Tiling(inside, TILE_EDGE, copies)
     solvent = solvent_templates(field)
-    room = room_of(tiling, position, solute.atom_field("mass") > _LIGHT, report)
+    room = room_of(tiling, position, solute.atom_field("mass") > _LIGHT, report, cores)
     report("choosing ions")
     cations, anions = _ions(solute.net_charge(), salt, Bits(room.molecules, tiling.n).total)
     chosen = choose_places(tiling, room, cations + anions, seed)
@@ -116,80 +147,16 @@ class Solvated:
         return self._held() + BYTES_PER_ATOM * processes * (self.n_atoms // columns)
 
     def _held(self) -> int:
-        return _BYTES_PER_RESIDENT * len(self.resident) + 2 * self.there.nbytes
+        return _BYTES_PER_RESIDENT * len(self.resident) + 4 * self.there.nbytes
 
     def parts(self, memory: int, processes: int = 1, workers: int = 1) -> Parts:
         """Returns the atoms in parts of which this many `processes` can each make one in about `memory` bytes together,
         and no fewer than `workers` of them if there are so many rows of blocks."""
-        grid = block_grid(self.system.box, self.n_atoms)
+        grid, n = block_grid(self.system.box, self.n_atoms), len(self.key)
         at_once = min((memory - self._held()) // (BYTES_PER_ATOM * processes), -(-self.n_atoms // workers))
         ranges = ranges_of_columns(grid, self.n_atoms, at_once)
-        maker = _Maker(self, grid)
+        n_ions = len(self.resident) - n
+        solute = Atoms.in_file_order(self.key, 0, self.resident[:n], grid)
+        ions = Atoms.in_file_order(np.arange(n_ions), self.n_atoms - n_ions, self.resident[n:], grid)
+        maker = RowMaker(self.tiling, self.there, solute, ions, grid)
         return Parts(len(ranges), lambda part: maker.rows(*ranges[part]))
-
-
-class _Maker:
-    """Makes the rows of some columns of blocks."""
-
-    def __init__(self, made: Solvated, grid: NDArray[np.int32]) -> None:
-        self._made, self._grid = made, grid
-        self._waters = Bits(made.there, made.tiling.n)
-        self._size = made.tiling.tile.shape[1]
-        n = len(made.key)
-        self._ids = np.arange(len(made.resident))
-        self._ids[n:] += self._size * self._waters.total
-        self._key = np.concatenate([made.key, np.arange(n, len(made.resident))])
-        block = block_of(made.resident, grid)[self._key]
-        self._order = np.argsort(block, kind="stable")
-        self._block = block[self._order]
-
-    def rows(self, begin: int, end: int) -> Rows:
-        """Returns the atoms of the blocks in the columns along the third vector from `begin` to `end`."""
-        nz = int(self._grid[2])
-        low, high = np.searchsorted(self._block, [begin * nz, end * nz])
-        some = self._order[low:high]
-        water, fraction, block = self._water(begin, end)
-        own = np.arange(self._size)
-        first = len(self._made.key) + self._size * water
-        ids = np.concatenate([self._ids[some], (first[:, None] + own).reshape(-1)])
-        key = np.concatenate([self._ids[self._key[some]], np.repeat(first, self._size)])
-        blocks = np.concatenate([self._block[low:high], np.repeat(block, self._size)])
-        fractions = np.concatenate([self._made.resident[some], fraction.reshape(-1, 3)])
-        order = block_order(blocks, key, ids)
-        count = np.bincount(blocks - begin * nz, minlength=(end - begin) * nz).astype(np.int64)
-        return Rows(begin * nz, count, ids[order], fractions[order], None)
-
-    def _water(self, begin: int, end: int) -> tuple[IdArray, NDArray[np.int32], IdArray]:
-        """Returns the numbers (k,), fractions (k,atoms,3) and blocks (k,) of the water in some columns."""
-        made, nz = self._made, int(self._grid[2])
-        copies = self._near(begin, end)
-        bits = np.unpackbits(made.there[copies], axis=1, count=made.tiling.n)
-        at, rows = np.nonzero(bits)
-        number = self._waters.first[copies[at]] + (np.cumsum(bits, axis=1, dtype=np.int64)[at, rows] - 1)
-        position = made.tiling.molecules(copies[at], rows)
-        block = block_of(to_fraction(position[:, 0], made.system.box), self._grid)
-        inside = (block >= begin * nz) & (block < end * nz)
-        found = position[inside]
-        fraction = to_fraction(found.reshape(-1, 3), made.system.box).reshape(found.shape)
-        return number[inside], fraction, block[inside]
-
-    def _near(self, begin: int, end: int) -> IdArray:
-        """Returns the copies of the tile that reach into these columns, in order."""
-        nx, ny = int(self._grid[0]), int(self._grid[1])
-        across, along, up = self._made.tiling.copies
-        low, high = begin // ny, -(-end // ny)
-        x = _covering(low / nx, high / nx, across)
-        y = (
-            _covering((begin % ny) / ny, (begin % ny + end - begin) / ny, along)
-            if end - begin < ny
-            else np.arange(along)
-        )
-        copies = (x[:, None, None] * along + y[:, None]) * up + np.arange(up)
-        return copies.reshape(-1)
-
-
-def _covering(low: float, high: float, count: int) -> IdArray:
-    """Returns which of so many equal pieces of a line from 0 to 1 reach into a part of it; those beside these too
-    where rounding may decide, and the first and the last together, since an atom on the face is in either."""
-    found = np.arange(int(np.floor(low * count - 1e-6)), int(np.floor(high * count + 1e-6)) + 1) % count
-    return np.unique(found)

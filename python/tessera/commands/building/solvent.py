@@ -23,15 +23,18 @@ if TYPE_CHECKING:
 
 _PADDING = 12.0  # Å
 _MOST_SALT = 6.0  # mol/L, which is more than dissolves
+_EDGE = Finite(min=0, min_open=True)
 
 
 @dataclass(frozen=True)
 class Solvent:
-    """Whether there is water, the salt in it (mol/L), its least thickness (Å), and what may be used to make it."""
+    """Whether there is water, the salt in it (mol/L), its least thickness or the least edges of the box (Å), and what
+    may be used to make it."""
 
     is_wanted: bool
     salt: float
     padding: float
+    edges: tuple[float, float, float] | None
     means: Means
 
     def around(
@@ -41,29 +44,48 @@ class Solvent:
         if not self.is_wanted:
             return system
         from tessera.build.memory import check_copies
-        from tessera.build.solvent.solvated import solvated
+        from tessera.build.solvent.solvated import Extent, solvated
 
-        made = solvated(system, field, self.salt, self.padding, seed, report)
+        extent = Extent(self.padding, self.edges)
+        made = solvated(system, field, self.salt, extent, seed, report, self.means.processes)
         check_copies(made, output, self.means.memory, self.means.processes)
         return made
 
 
-def solvent_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--solvate`, `--salt`, `--padding` and `--memory`, of which the function gets `solvent`."""
+def water_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--salt`, `--padding`, `--box` and `--memory`, of which the function gets `solvent`."""
 
     @functools.wraps(function)
-    def with_solvent(*, solvate: bool, salt: float | None, padding: float | None, memory: float, **others: Any) -> None:
-        if not solvate and (salt is not None or padding is not None):
-            name = "--padding" if salt is None else "--salt"
-            raise end(InputError(f"{name} is of water: add --solvate"))
+    def with_solvent(
+        *,
+        salt: float | None,
+        padding: float | None,
+        box: tuple[float, float, float] | None,
+        memory: float,
+        solvate: bool = True,
+        **others: Any,
+    ) -> None:
+        for name, value in (("--salt", salt), ("--padding", padding), ("--box", box)):
+            if value is not None and not solvate:
+                raise end(InputError(f"{name} is of water: add --solvate"))
+        if padding is not None and box is not None:
+            raise end(InputError("--padding and --box both say how much water there is: give one of them"))
         means = Means(int(memory * 1e9), usable_cores())
-        function(solvent=Solvent(solvate, salt or 0.0, _PADDING if padding is None else padding, means), **others)
+        solvent = Solvent(solvate, salt or 0.0, _PADDING if padding is None else padding, box, means)
+        function(solvent=solvent, **others)
 
     for option in (
         memory_option("How much memory may be used to write water; the file is the same with any."),
         click.option(
+            "--box",
+            nargs=3,
+            type=_EDGE,
+            metavar="A B C",
+            help="The least edges of the box in Å, in place of --padding.",
+        ),
+        click.option(
             "--padding",
-            type=Finite(min=0, min_open=True),
+            type=_EDGE,
             metavar="Å",
             help=f"The least distance of the molecules from the faces of the box [{_PADDING:g}].",
         ),
@@ -73,12 +95,16 @@ def solvent_options(function: Callable[..., None]) -> Callable[..., None]:
             metavar="M",
             help="Sodium chloride in the water, mol/L, beside the ions that neutralise the molecules [0].",
         ),
-        click.option(
-            "--solvate",
-            is_flag=True,
-            help="Put the molecules into a periodic box of TIP3P water with ions, which --toppar must have "
-            "(toppar_water_ions.str).",
-        ),
     ):
         with_solvent = option(with_solvent)
     return with_solvent
+
+
+def solvent_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--solvate` and the options of water, of which the function gets `solvent`."""
+    return click.option(
+        "--solvate",
+        is_flag=True,
+        help="Put the molecules into a periodic box of TIP3P water with ions, which --toppar must have "
+        "(toppar_water_ions.str).",
+    )(water_options(function))

@@ -17,7 +17,7 @@ from tessera.system import ALL_PAIRS, LennardJones
 
 _NAMED_OFF = {"no", "none", "off", ""}
 #: options that change the interactions and have no counterpart, with their meaning
-_REFUSED = {
+REFUSED = {
     "free-energy": "free-energy perturbation",
     "implicit-solvent": "implicit solvent",
     "nwall": "walls",
@@ -48,7 +48,7 @@ _REFUSED = {
     "adress": "adaptive resolution",
 }
 #: options of which GROMACS knows more values than have a counterpart, and those that have one
-_ONLY = {
+ONLY = {
     "epsilon-r": ("1", "a dielectric constant other than 1"),
     "pbc": ("xyz no", "a system that repeats in some directions only"),
     "ewald-geometry": ("3d", "Ewald sums of a layer"),
@@ -63,8 +63,8 @@ _MODIFIERS = {
 }
 _OLD_TYPES = {"switch": "potentialswitch", "shift": "forceswitch"}
 _TAILS = {"no": False, "enerpres": True, "ener": True, "allenerpres": True, "allener": True}
-_MESHES = ("pme", "p3mad", "ewald")
-_COULOMB = (*_MESHES, "cutoff", "reactionfield", "generalizedreactionfield", "reactionfieldzero", "reactionfieldnec",
+MESHES = ("pme", "p3mad", "ewald")
+_COULOMB = (*MESHES, "cutoff", "reactionfield", "generalizedreactionfield", "reactionfieldzero", "reactionfieldnec",
             "poisson", "switch", "shift", "pmeswitch")  # fmt: skip
 
 
@@ -85,41 +85,42 @@ def read_mdp(path: str | Path) -> RunParameters:
     """Reads the file. Raises `InputError` for a line that is no option of GROMACS and for options without a
     counterpart."""
     path = require_file(path, "mdp file")
-    options = _options(path)
-    for name, what in _REFUSED.items():
+    options = options_of(read_text(path), path.name)
+    for name, what in REFUSED.items():
         value, where = _given(options, name)
-        if not all(map(_is_off, value.split())):
+        if not all(map(is_off, value.split())):
             raise InputError(f"{where}: {name} = {value}: {what} is not supported")
-    for name, (values, what) in _ONLY.items():
+    for name, (values, what) in ONLY.items():
         value, where = _given(options, name)
-        if value and plain(value) not in values.split() and not ("1" in values.split() and _is_one(value)):
+        if value and plain(value) not in values.split() and not ("1" in values.split() and is_one(value)):
             raise InputError(f"{where}: {name} = {value}: {what} is not supported")
-    lennard_jones, notes = _lennard_jones(options, path.name)
+    ending, notes = lennard_jones(options, path.name)
     return RunParameters(
-        lennard_jones,
+        ending,
         _flags(options, "define", "-D"),
         [path.parent / folder for folder in _flags(options, "include", "-I")],
         plain("free-energy") in options,
         plain(_given(options, "pbc")[0]) != "no",
         _choice(options, "constraints", "none")[0] == "none",
-        [*notes, *_electrostatics(options, path.name, lennard_jones.cutoff), *_of_a_run(options, path.name)],
+        [*notes, *_electrostatics(options, path.name, ending.cutoff), *_of_a_run(options, path.name)],
     )
 
 
-_Options = dict[str, tuple[str, str]]  # value and place by plain name
+Options = dict[str, tuple[str, str]]  # value and place by plain name
 
 
-def _options(path: Path) -> _Options:
-    options: _Options = {}
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        text, where = line.split(";", 1)[0].strip(), f"{path.name}:{number}"
-        if not text:
+def options_of(text: str, file: str) -> Options:
+    """Returns the options of the text of a file. Raises `InputError` for a line that is none, and for a second one."""
+    options: Options = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        content, where = line.split(";", 1)[0].strip(), f"{file}:{number}"
+        if not content:
             continue
-        given, separator, value = text.partition("=")
+        given, separator, value = content.partition("=")
         given = given.strip()
         name = plain(given)
         if not separator or not name:
-            raise InputError(f"{where}: expected NAME = VALUE, found {text[:60]!r}")
+            raise InputError(f"{where}: expected NAME = VALUE, found {content[:60]!r}")
         if not is_known(name):
             like = nearest(name)
             mend = f"did you mean {like}?" if like else "remove the line, or make it a comment with ;"
@@ -130,26 +131,28 @@ def _options(path: Path) -> _Options:
     return options
 
 
-def _given(options: _Options, name: str) -> tuple[str, str]:
+def _given(options: Options, name: str) -> tuple[str, str]:
     """Returns the value of an option and its place; both are empty where it is not given."""
     return options.get(plain(name), ("", ""))
 
 
-def _is_off(word: str) -> bool:
+def is_off(word: str) -> bool:
+    """Tells whether a word switches off what `REFUSED` names."""
     try:
         return plain(word) in _NAMED_OFF or float(word) == 0
     except ValueError:
         return False
 
 
-def _is_one(word: str) -> bool:
+def is_one(word: str) -> bool:
+    """Tells whether a word is the number 1."""
     try:
         return float(word) == 1
     except ValueError:
         return False
 
 
-def _flags(options: _Options, name: str, flag: str) -> list[str]:
+def _flags(options: Options, name: str, flag: str) -> list[str]:
     value, where = _given(options, name)
     words = value.split()
     for word in words:
@@ -158,7 +161,7 @@ def _flags(options: _Options, name: str, flag: str) -> list[str]:
     return [word.removeprefix(flag) for word in words]
 
 
-def _length(options: _Options, name: str, default: str) -> float:
+def _length(options: Options, name: str, default: str) -> float:
     """Returns a length in Å, which is in nm in the file."""
     value, where = _given(options, name)
     try:
@@ -170,7 +173,7 @@ def _length(options: _Options, name: str, default: str) -> float:
     return round(NM * length, 9)
 
 
-def _cutoff(options: _Options) -> float:
+def _cutoff(options: Options) -> float:
     """Returns the cut-off of Lennard-Jones in Å, which is 0 where there is none."""
     cutoff, (value, where) = _length(options, "rvdw", "1.0"), _given(options, "rvdw")
     if not cutoff and (plain(_given(options, "pbc")[0]) != "no" or plain(_given(options, "vdwtype")[0]) == "pme"):
@@ -178,13 +181,14 @@ def _cutoff(options: _Options) -> float:
     return cutoff
 
 
-def _choice(options: _Options, name: str, default: str) -> tuple[str, str, str]:
+def _choice(options: Options, name: str, default: str) -> tuple[str, str, str]:
     """Returns a value in plain letters, as it is given, and its place."""
     value, where = _given(options, name)
     return plain(value or default), value or default, where
 
 
-def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
+def lennard_jones(options: Options, file: str) -> tuple[LennardJones, list[str]]:
+    """Returns how Lennard-Jones ends, and notes. Raises `InputError` for what has no counterpart."""
     kind, given, where = _choice(options, "vdwtype", "cut-off")
     modifier, given_modifier, modifier_where = _choice(options, "vdw-modifier", "potential-shift")
     if kind in _OLD_TYPES:
@@ -206,16 +210,16 @@ def _lennard_jones(options: _Options, file: str) -> tuple[LennardJones, list[str
         switch = _length(options, "rvdw-switch", "0")
         if switch >= cutoff:
             raise InputError(f"{file}: rvdw-switch = {switch / NM:g} nm is not below rvdw = {cutoff / NM:g} nm")
-    lennard_jones = LennardJones(_MODIFIERS[modifier], cutoff, switch, _TAILS[correction])
-    notes = [_taken(lennard_jones, file)]
+    ending = LennardJones(_MODIFIERS[modifier], cutoff, switch, _TAILS[correction])
+    notes = [_taken(ending, file)]
     if modifier.startswith("potentialshift"):
         notes.append(f"{file}: GROMACS shifts Lennard-Jones to 0 at the cut-off: the same forces, other energies")
     if correction not in ("no", "enerpres"):
         notes.append(f"{file}: DispCorr = {given} is taken as EnerPres")
-    return lennard_jones, notes
+    return ending, notes
 
 
-def _mesh(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
+def _mesh(options: Options, file: str) -> tuple[LennardJones, list[str]]:
     """Returns Lennard-Jones with its dispersion on a mesh (vdwtype = PME)."""
     rule, given, where = _choice(options, "lj-pme-comb-rule", "geometric")
     if rule != "geometric":
@@ -226,12 +230,12 @@ def _mesh(options: _Options, file: str) -> tuple[LennardJones, list[str]]:
     correction, given, where = _choice(options, "DispCorr", "no")
     if correction != "no":
         raise InputError(f"{where}: DispCorr = {given}, expected no with vdwtype = PME, which leaves nothing out")
-    lennard_jones = LennardJones("pme", _cutoff(options))
-    notes = [_taken(lennard_jones, file)]
+    ending = LennardJones("pme", _cutoff(options))
+    notes = [_taken(ending, file)]
     tolerance, where = _given(options, "ewald-rtol-lj")
     if tolerance and numbers_of([tolerance], f"{where}: ewald-rtol-lj") != (0.001,):
         notes.append(f"{file}: ewald-rtol-lj is {tolerance}: set pme.lj_tolerance = {tolerance} in the run file")
-    return lennard_jones, notes
+    return ending, notes
 
 
 def _taken(lj: LennardJones, file: str) -> str:
@@ -240,18 +244,18 @@ def _taken(lj: LennardJones, file: str) -> str:
     return f"Lennard-Jones as in {file}: {lj.modifier}{begin}, cut-off {lj.cutoff:g} Å{tail}"
 
 
-def _electrostatics(options: _Options, file: str, cutoff: float) -> list[str]:
+def _electrostatics(options: Options, file: str, cutoff: float) -> list[str]:
     kind, given, where = _choice(options, "coulombtype", "cut-off")
     if kind not in _COULOMB:
         raise InputError(f"{where}: coulombtype = {given} is not supported, expected PME, P3M-AD, Ewald or cut-off")
-    if kind not in _MESHES:
+    if kind not in MESHES:
         return [f"{file}: coulombtype is {given.lower()}; a run has PME unless its run file says otherwise"]
     if _given(options, "rcoulomb")[0] and _length(options, "rcoulomb", "1.0") != cutoff:
         return [f"{file}: rcoulomb and rvdw differ; a run has one cut-off, that of Lennard-Jones"]
     return []
 
 
-def _of_a_run(options: _Options, file: str) -> list[str]:
+def _of_a_run(options: Options, file: str) -> list[str]:
     """Returns notes on what a run file has to say so that a run moves the same system."""
     notes = []
     held, given, where = _choice(options, "constraints", "none")
@@ -265,7 +269,7 @@ def _of_a_run(options: _Options, file: str) -> list[str]:
     elif held not in ("none", "hbonds"):
         notes.append(f"{file}: constraints is {given}, which has no counterpart; a run holds bonds to hydrogen")
     factor, where = _given(options, "mass-repartition-factor")
-    if factor and not _is_one(factor):
+    if factor and not is_one(factor):
         notes.append(f"{file}: mass-repartition-factor is {factor}: set dynamics.hydrogen_mass in the run file")
     annealing = _given(options, "annealing")[0]
     if any(plain(word) != "no" for word in annealing.split()):

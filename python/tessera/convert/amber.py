@@ -1,0 +1,336 @@
+"""Translates input files of AMBER's sander and pmemd (mdin): namelists &cntrl, &ewald and &wt.
+
+Units: Å, ps, kcal/mol, K, bar, 10⁻⁶/bar, dyn/cm. Options of &ewald are called ewald.NAME here, and a &wt is one option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tessera.convert import amber_baths
+from tessera.convert.model import Changed, Option, Stage, Translation, Value
+from tessera.errors import InputError
+
+TITLE = "AMBER"
+MANUAL = "Amber reference manual, sander and pmemd"
+VERSIONS = "14 to 24"
+SUFFIXES = (".mdin",)
+DEFAULTS: dict[str, str | Changed] = {
+    "imin": "0", "nstlim": "1", "dt": "0.001", "cut": "8.0", "ntb": "", "ntc": "1", "ntf": "1", "tol": "0.00001",
+    "nscm": "1000", "irest": "0", "ntx": "1", "tempi": "0.0", "temp0": "300.0", "ig": "-1", "ntt": "0", "tautp": "1.0",
+    "gamma_ln": "0.0", "ntp": "0", "barostat": "1", "mcbarint": "100", "pres0": "1.0", "taup": "1.0", "comp": "44.6",
+    "csurften": "0", "gamma_ten": "0.0", "ninterface": "2", "nrespa": "1", "maxcyc": "1", "drms": "1.0e-4",
+    "ntpr": "50", "ntwx": "0", "ntwr": "", "ntwv": "0", "ntwf": "0", "ioutfm": "1", "ntwprt": "0", "fswitch": "-1",
+    "ntr": "0", "restraint_wt": "0.0", "restraintmask": "", "nmropt": "0", "igb": "0", "dielc": "1.0",
+    "ewald.order": "4", "ewald.nfft1": "", "ewald.nfft2": "", "ewald.nfft3": "", "ewald.dsum_tol": "1.0e-5",
+    "ewald.ew_coeff": "", "ewald.vdwmeth": "1", "ewald.eedmeth": "1", "ewald.ew_type": "0",
+}  # fmt: skip
+_IGNORED = {
+    "concerns AMBER's files or log": "ntxo ntave iwrap ntwe ntrx idecomp iwrap mdinfo_flush_interval imbal "
+    "mdout_flush_interval ene_avg_sampling timlim amber8_mdout_format loadbal_verbose ntave ewald.verbose",
+    "the clock of a run begins at 0": "t",
+    "the engine searches pairs in its own way": "ewald.skinnb ewald.nbflag ewald.nbtell ewald.skin_permit",
+    "the minimiser has its own steps": "ncyc ntmin dx0",
+    "SETTLE holds the same distances": "jfastw watnam owtnm hwtnm1 hwtnm2",
+    "random numbers are a function of the seed and the step": "no_ntt3_sync",
+    "the mesh is exact in other ways": "ewald.netfrc ewald.column_fft ewald.use_axis_opt ewald.block_fft",
+    "belongs to an option that is off": "vrand bellymask vlimit fcap ivcap clambda scalpha scbeta klambda saltcon "
+    "extdiel "
+    "intdiel rgbmax offset gbsa",
+}
+#: features that change the physics, with the values that switch them off
+_OFF = {
+    "ibelly": ("0", "atoms that are fixed by a mask (set dynamics.fixed)"),
+    "icfe": ("0", "free energies"),
+    "ifsc": ("0", "soft cores"),
+    "itgtmd": ("0", "targeted dynamics"),
+    "icnstph": ("0", "constant pH"),
+    "icnste": ("0", "constant redox potential"),
+    "isgld": ("0", "self-guided dynamics"),
+    "iamd": ("0", "accelerated dynamics"),
+    "igamd": ("0", "accelerated dynamics"),
+    "numexchg": ("0", "replica exchange"),
+    "ifqnt": ("0", "QM/MM"),
+    "lj1264": ("0 -1", "12-6-4 by mdin (the system file has it of the prmtop)"),
+    "ievb": ("0", "valence bonds"),
+    "noshakemask": ("", "bonds without constraints"),
+    "efx": ("0", "an electric field"),
+    "efy": ("0", "an electric field"),
+    "efz": ("0", "an electric field"),
+    "plumed": ("0", "PLUMED"),
+    "ips": ("0", "isotropic periodic sums"),
+    "jar": ("0", "steered dynamics"),
+    "infe": ("0", "biases"),
+    "irism": ("0", "3D-RISM"),
+    "ipol": ("0", "polarisable models"),
+}
+_NAMELISTS = ("cntrl", "ewald", "wt")
+
+
+def looks(text: str) -> bool:
+    """Tells whether a text has the namelist of AMBER."""
+    return re.search(r"^\s*&cntrl\b", text, re.IGNORECASE | re.MULTILINE) is not None
+
+
+def options(text: str, file: str) -> list[Option]:
+    """Returns the options of a file, whose first lines are a title. Raises `InputError` for what is no namelist."""
+    plain = _without_comments(text)
+    found: list[Option] = []
+    at = 0
+    for match in re.finditer(r"^[ \t]*&(\w+)(.*?)(?:^[ \t]*/|[ \t,]/[ \t]*$|&end\b)", plain, re.I | re.M | re.S):
+        between = plain[at : match.start()]
+        if at and between.strip():
+            raise _stray(between, plain, at, file)
+        at = match.end()
+        name = match[1].lower()
+        line = plain.count("\n", 0, match.start(1)) + 1
+        if name == "wt":
+            found.append(Option("wt", " ".join(match[2].split()), file, line))
+        elif name in _NAMELISTS:
+            found += _entries(match[2], "" if name == "cntrl" else f"{name}.", file, line)
+        else:
+            found.append(Option(f"&{name}", " ".join(match[2].split())[:60], file, line))
+    if plain[at:].strip():
+        raise _stray(plain[at:], plain, at, file)
+    seen: dict[str, Option] = {}
+    for option in found:
+        if option.name in seen and option.name != "wt":
+            raise InputError(f"{option.where}: {option.name} is given twice, first at {seen[option.name].where}")
+        seen[option.name] = option
+    return found
+
+
+def _without_comments(text: str) -> str:
+    """Returns the text without comments, which begin with ! outside of quotation marks."""
+    return re.sub(r"('[^'\n]*'|\"[^\"\n]*\")|![^\n]*", lambda found: found[1] or "", text)
+
+
+def _stray(text: str, whole: str, at: int, file: str) -> InputError:
+    lead = len(text) - len(text.lstrip())
+    line = whole.count("\n", 0, at + lead) + 1
+    return InputError(f"{file}:{line}: expected a namelist, found {text.strip().splitlines()[0][:60]!r}")
+
+
+def _entries(text: str, prefix: str, file: str, line: int) -> list[Option]:
+    quoted = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", lambda found: "_" * len(found[0]), text)
+    starts = list(re.finditer(r"([A-Za-z]\w*(?:\(\d+\))?)\s*=", quoted))
+    if not starts and text.strip(" ,\n\t"):
+        raise InputError(f"{file}:{line}: expected NAME = VALUE, found {text.strip()[:60]!r}")
+    if starts and quoted[: starts[0].start()].strip(" ,\n\t"):
+        raise InputError(f"{file}:{line}: expected NAME = VALUE, found {text.strip()[:60]!r}")
+    found = []
+    for start, after in zip(starts, [*starts[1:], None], strict=True):
+        value = text[start.end() : after.start() if after else len(text)].strip().rstrip(",").strip()
+        where = line + text.count("\n", 0, start.start())
+        found.append(Option(prefix + start[1].lower(), value.strip("'\""), file, where))
+    return found
+
+
+def translate(t: Translation, groups: Mapping[str, str]) -> None:
+    """Says what becomes of each option."""
+    minimises = t.value("imin").integer() == 1
+    if t.value("imin").integer() not in (0, 1):
+        t.refuse(t.value("imin"), "known here: 0 and 1")
+    _features(t)
+    _lennard_jones(t)
+    _mesh(t)
+    _restraint(t, groups)
+    _constraints(t)
+    if minimises:
+        _minimisation(t)
+    else:
+        if t.has("imin"):
+            t.agree(t.value("imin"))
+        _motion(t)
+        amber_baths.translate(t)
+    _output(t, minimises)
+    reasons = {name: why for why, names in _IGNORED.items() for name in names.split()}
+    for option in t.options:
+        if option.name in reasons:
+            t.ignore(t.value_of(option), reasons[option.name])
+        elif minimises and option.name in DEFAULTS and not t.is_known(option):
+            t.ignore(t.value_of(option), "a minimisation has no motion")
+    t.prepare = ["tessera", "prepare", "amber", "--prmtop", "PRMTOP", "--coords", "INPCRD", "-o", "SYSTEM"]
+
+
+def _is_off(text: str, off: str) -> bool:
+    word = text.strip().lower()
+    return (
+        word in off.split()
+        or (not word and not off)
+        or (bool(re.fullmatch(r"[-+]?0*\.?0*(d0|e0)?", word)) and "0" in off)
+    )
+
+
+def _features(t: Translation) -> None:
+    for option in t.options:
+        value = t.value_of(option)
+        if option.name.startswith("&"):
+            t.refuse(value, "this namelist is not known here")
+        elif option.name in _OFF:
+            off, what = _OFF[option.name]
+            if _is_off(option.text, off):
+                t.agree(value)
+            else:
+                t.refuse(value, f"{what}: not supported")
+    for name in ("igb", "ewald.ew_type"):
+        if t.value(name).integer():
+            t.refuse(t.value(name), "known here: 0")
+        elif t.has(name):
+            t.agree(t.value(name))
+    box = t.value("ntb")
+    if box.text == "0":
+        t.refuse(box, "a system without a box has no cut-off in AMBER's way: set interactions by hand")
+    elif box.is_given:
+        t.agree(box)
+    if t.value("dielc").number() != 1:
+        t.refuse(t.value("dielc"), "expected 1")
+    elif t.has("dielc"):
+        t.agree(t.value("dielc"))
+
+
+def _lennard_jones(t: Translation) -> None:
+    cutoff, begin, tail = t.value("cut"), t.value("fswitch"), t.value("ewald.vdwmeth")
+    t.set("interactions.cutoff", cutoff.number(), cutoff)
+    if begin.number() > 0:
+        t.set("interactions.lj", "force-switch", begin)
+        t.set("interactions.switch", begin.number(), begin)
+    else:
+        t.set("interactions.lj", "cut", begin)
+    if tail.integer() not in (0, 1):
+        t.refuse(tail, "known here: 0 and 1")
+    t.set("interactions.lj_tail", tail.integer() == 1 and begin.number() <= 0, tail)
+    if begin.number() > 0 and tail.integer() == 1 and tail.is_given:
+        t.refuse(tail, "no correction beyond the cut-off with fswitch: give vdwmeth = 0")
+    for name in ("es_cutoff", "vdw_cutoff"):
+        for value in t.values(name):
+            t.refuse(value, "give cut, one for both")
+
+
+def _mesh(t: Translation) -> None:
+    tolerance, alpha, order = t.value("ewald.dsum_tol"), t.value("ewald.ew_coeff"), t.value("ewald.order")
+    t.set("interactions.electrostatics", "pme", t.value("igb"))
+    if t.value("ewald.eedmeth").integer() != 1:
+        t.refuse(t.value("ewald.eedmeth"), "known here: 1")
+    elif t.has("ewald.eedmeth"):
+        t.agree(t.value("ewald.eedmeth"))
+    if alpha.is_given:
+        t.set("pme.alpha", alpha.number(), alpha)
+        if tolerance.is_given:
+            t.ignore(tolerance, "ew_coeff is given")
+    else:
+        size = float(f"{tolerance.number() * t.value('cut').number():.12g}")
+        t.set("pme.tolerance", size, tolerance, t.value("cut"), note="AMBER's is that of erfc(alpha·cut)/cut")
+    if order.integer() in (4, 6, 8):
+        t.set("pme.order", order.integer(), order)
+    else:
+        t.refuse(order, "pme.order is 4, 6 or 8")
+    grid = [t.value(f"ewald.nfft{n}") for n in (1, 2, 3)]
+    if all(value.is_given for value in grid):
+        t.set("pme.grid", [value.count() for value in grid], *grid)
+        return
+    for value in grid:
+        if value.is_given:
+            t.refuse(value, "give nfft1, nfft2 and nfft3, or none")
+    t.set("pme.spacing", 1.0, Value("nfft1, nfft2, nfft3", "about 1 point in each Å", None, t.program))
+
+
+def _restraint(t: Translation, groups: Mapping[str, str]) -> None:
+    on, weight, mask = t.value("ntr"), t.value("restraint_wt"), t.value("restraintmask")
+    if not on.integer():
+        for value in (on, weight, mask):
+            if value.is_given:
+                t.ignore(value, "ntr is 0")
+        return
+    chosen = groups.get("restraintmask", "")
+    if not chosen:
+        for value in (on, weight, mask):
+            if value.is_given:
+                t.refuse(value, "say which atoms the mask has: --group restraintmask=SELECTION")
+        return
+    note = "their places are those where the run starts; AMBER's are those of -ref"
+    t.note(f"restraints of positions: {note}")
+    row = {
+        "kind": t.setting("position", on, note=note),
+        "k": t.setting(weight.number(), weight),
+        "select": t.setting(chosen, mask),
+    }
+    t.follow("restraint", on, weight, mask)
+    t.tables.append(("restraint", row))
+
+
+def _constraints(t: Translation) -> None:
+    held, forces, tolerance = t.value("ntc"), t.value("ntf"), t.value("tol")
+    kinds = {1: "none", 2: "h-bonds", 3: "all-bonds"}
+    if held.integer() not in kinds:
+        raise held.wrong("1, 2 or 3")
+    t.set("dynamics.constraints", kinds[held.integer()], held)
+    if forces.integer() not in (1, held.integer()):
+        t.refuse(forces, "terms without a force that are not held: expected ntf = ntc")
+    elif forces.is_given:
+        t.agree(forces, note="rigid bonds have no force")
+    if held.integer() > 1:
+        t.set("dynamics.constraint_tolerance", tolerance.number(), tolerance)
+    elif tolerance.is_given:
+        t.ignore(tolerance, "nothing is held")
+
+
+def _minimisation(t: Translation) -> None:
+    how, steps, force = t.value("imin"), t.value("maxcyc"), t.value("drms")
+    t.follow("stage.kind", how)
+    t.follow("stage.minimize.steps", steps)
+    t.follow("stage.minimize.max_force", force)
+    if steps.count() < 1:
+        t.refuse(steps, "expected at least 1")
+    limit = t.setting(force.number(), force, note="of the greatest force, not of their mean square")
+    keys = {"minimize.max_force": limit, "minimize.steps": t.setting(max(1, steps.count()), steps)}
+    t.stages.append(Stage("minimise", "minimize", keys))
+
+
+def _motion(t: Translation) -> None:
+    step, steps, momentum, slow = t.value("dt"), t.value("nstlim"), t.value("nscm"), t.value("nrespa")
+    t.set("dynamics.integrator", "leapfrog", step, note="AMBER's velocities are half a step before the positions")
+    if not 0 < step.number() <= 0.1:
+        raise step.wrong("a time step above 0, at most 0.1 ps")
+    t.set("dynamics.timestep", round(1000 * step.number(), 9), step)
+    t.set("dynamics.steps", steps.count(), steps)
+    t.set("dynamics.com_removal_every", momentum.count(), momentum)
+    if slow.count() > 1:
+        one = t.value("ntt").integer() == 3
+        note = "in each step, since Langevin's bath here has one time step" if one else ""
+        t.set("dynamics.integrator", "velocity-verlet", slow)
+        t.set("dynamics.mesh_every", 1 if one else slow.count(), slow, note=note)
+    elif slow.is_given:
+        t.agree(slow)
+
+
+def _output(t: Translation, minimises: bool) -> None:
+    names = ("ntpr", "ntwx", "ntwr", "ntwv", "ntwf", "ioutfm", "ntwprt")
+    energies, frames, restarts, speeds, forces, form, part = (t.value(name) for name in names)
+    if minimises:
+        for value in (energies, frames, restarts, speeds, forces, form, part):
+            if value.is_given:
+                t.ignore(value, "a minimisation writes its result")
+        return
+    t.set("output.energy_every", energies.count(), energies)
+    if restarts.is_given:
+        t.set("output.checkpoint_every", abs(restarts.integer()), restarts)
+    if frames.count():
+        t.set("output.trajectory", "segments", frames, note="tessera traj convert writes other formats of it")
+        t.set("output.trajectory_every", frames.count(), frames)
+    elif frames.is_given:
+        t.agree(frames)
+    for key, value in (("output.velocities", speeds), ("output.forces", forces)):
+        if frames.count() and value.integer() in (-1, frames.count()):
+            t.set(key, True, value)
+        elif value.integer():
+            t.refuse(value, "velocities and forces stand in the frames of ntwx: give -1", False)
+        elif value.is_given:
+            t.agree(value)
+    if part.count():
+        t.set("output.select", f"bynum 1:{part.count()}", part)
+    elif part.is_given:
+        t.agree(part)
+    if form.is_given:
+        t.ignore(form, "frames are in segments")

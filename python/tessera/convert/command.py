@@ -1,0 +1,100 @@
+"""`tessera convert` makes a run file of the settings of another program."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from tessera.commands.options import SeveralValues
+from tessera.printing import echo
+
+
+@click.command(cls=SeveralValues)
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The run file to write.")
+@click.option(
+    "--from",
+    "source",
+    default="",
+    metavar="PROGRAM[@VERSION]",
+    help="gromacs, namd, amber or genesis; default: as the files look. The version decides defaults that have changed.",
+)
+@click.option(
+    "--system", default="system.tsr", show_default=True, help="The system file, as the run file is to name it."
+)
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME=SELECTION",
+    help="The atoms of a group that the settings name, as a selection of MDAnalysis; repeatable.",
+)
+@click.option("--lenient", is_flag=True, help="Go on without options that have no counterpart and are no physics.")
+@click.option("--force", is_flag=True, help="Replace a file of that name.")
+@click.option("--json", "as_json", is_flag=True, help="Print a table of all options: line, option, value, status, key.")
+def convert(
+    inputs: tuple[Path, ...],
+    output: Path | None,
+    source: str,
+    system: str,
+    groups: tuple[str, ...],
+    lenient: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Make a run file of the settings of another program: GROMACS (.mdp), NAMD, AMBER (mdin) or GENESIS.
+
+    INPUTS is a file of settings, or a folder with one. Every option of it is translated, told to be without meaning
+    here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is
+    refused, nothing is written. Without -o the run file is printed.
+
+    \b
+    Examples:
+      tessera convert md.mdp --from gromacs@2022 --system protein.tsr -o run.toml
+      tessera convert npt.mdp --group Water_and_ions='not protein' -o run.toml
+      tessera convert equil.conf --json
+    """
+    from tessera.convert import convert as converted
+    from tessera.convert.run_file import check_run_file
+    from tessera.errors import InputError
+    from tessera.files import check_free, replaced
+
+    if output is not None:
+        check_free(output, force)
+    found = converted(inputs, system, source, dict(_named(text) for text in groups), lenient)
+    if as_json:
+        table = [row.as_dict() for row in found.rows]
+        document = {"program": found.program, "version": found.version, "options": table, "notes": found.notes}
+        echo(json.dumps(document, ensure_ascii=False, indent=1))
+    for row in found.refused:
+        place = f"{row.file}:{row.line}" if row.line else f"{found.program}'s default"
+        echo(f"tessera: refused: {place}: {row.option} = {row.value}: {row.note}", err=True)
+    if found.refused:
+        where = "nothing is written" if output else "there is no run file"
+        raise InputError(f"{len(found.refused)} of {len(found.rows)} options are refused, so {where}")
+    for note in found.notes:
+        echo(f"tessera: note: {note}", err=True)
+    if output is not None:
+        with replaced(output) as temporary:
+            temporary.write_text(found.text)
+            check_run_file(temporary)
+        counts = Counter(row.status for row in found.rows)
+        told = f"{counts['translated'] + counts['replaced'] + counts['agrees']} options translated"
+        told += f", {counts['ignored']} without meaning here, {counts['default']} defaults of {found.program}"
+        if not as_json:
+            echo(f"{output}: {told}")
+            if found.prepare:
+                echo(f"the system: {shlex.join(found.prepare)}")
+    elif not as_json:
+        echo(found.text, nl=False)
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, separator, selection = text.partition("=")
+    if not separator or not name or not selection:
+        raise click.UsageError(f"--group {text}: expected NAME=SELECTION, such as SOL='resname SOL'")
+    return name, selection

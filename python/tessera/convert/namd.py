@@ -1,0 +1,392 @@
+"""Translates configurations of NAMD.
+
+Units: Å, fs (1/ps for frictions, ps for the period of stochastic rescaling), kcal/mol, K, bar, dyn/cm. Options are
+called as in NAMD's manual, but in lower case, as NAMD compares them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from tessera.convert import namd_baths, namd_script
+from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
+
+TITLE = "NAMD"
+MANUAL = "NAMD user's guide, 3.0"
+VERSIONS = "2.12 to 3.0"
+SUFFIXES = (".namd",)
+DEFAULTS: dict[str, str | Changed] = {
+    "switching": "on", "cutoff": "", "switchdist": "", "vdwforceswitching": "off", "ljcorrection": "off",
+    "exclude": "", "1-4scaling": "1.0", "dielectric": "1.0", "nonbondedscaling": "1.0", "amber": "off", "pme": "off",
+    "pmetolerance": "1e-6", "pmeinterporder": "4", "pmegridspacing": "1.5", "pmegridsizex": "", "pmegridsizey": "",
+    "pmegridsizez": "", "timestep": "1.0", "numsteps": "", "firsttimestep": "0", "nonbondedfreq": "1",
+    "fullelectfrequency": "", "mtsalgorithm": "impulse", "rigidbonds": "none", "rigidtolerance": "1.0e-8",
+    "zeromomentum": "off", "commotion": "no", "temperature": "", "velocities": "", "binvelocities": "", "seed": "",
+    "outputenergies": "1", "dcdfreq": "0", "dcdfile": "", "veldcdfreq": "0", "forcedcdfreq": "0", "restartfreq": "0",
+    "watermodel": "tip3", "langevin": "off", "langevintemp": "", "langevindamping": "", "langevinhydrogen": "on",
+    "stochrescale": "off", "stochrescaletemp": "", "stochrescaleperiod": "", "stochrescalefreq": "",
+    "langevinpiston": "off", "langevinpistontarget": "", "langevinpistontemp": "", "berendsenpressure": "off",
+    "berendsenpressuretarget": "", "berendsenpressurecompressibility": "", "berendsenpressurerelaxationtime": "",
+    "berendsenpressurefreq": "", "montecarlopressure": "off", "montecarlopressuretarget": "",
+    "montecarlopressuretemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
+    "useconstantarea": "no", "surfacetensiontarget": "0",
+}  # fmt: skip
+_IGNORED = {
+    "the engine searches pairs in its own way": "pairlistdist stepspercycle pairlistspercycle margin hgroupcutoff "
+    "splitpatch pairlistminprocs outputpairlists pairlistshrink pairlistgrow pairlisttrigger limitdist",
+    "where the work is done is chosen by the engine": "ldbalancer ldbstrategy ldbperiod firstldbstep pmeprocessors "
+    "twoawayx twoawayy twoawayz cudasoaintegrate gpuresident devicemigration pmegpu usecuda2 usepmecuda "
+    "ldbunloadpme "
+    "pmepencils ldbunloadzero pmebarrier fftwestimate fftwusewisdom fftwwisdomfile shiftiocoroutines numinputprocs",
+    "files have names of their own in output.folder": "outputname binaryoutput binaryrestart restartname restartsave "
+    "dcdfile dcdunitcell veldcdfile forcedcdfile xstfile dcdfreqselection",
+    "the engine has its own log": "outputtiming outputpressure outputmomenta xstfreq mergecrossterms "
+    "computeenergies outputcudatiming statsfreq",
+    "molecules are put into the box on output by output.wrap": "wrapall wrapwater wrapnearest",
+    "constraints are solved to dynamics.constraint_tolerance": "rigiditerations rigiddieonerror usesettle",
+    "the system file has it": "structure coordinates parameters paratypecharmm paratypexplor bincoordinates "
+    "extendedsystem parmfile ambercoor readexclusions scnb grotopfile grocoorfile gromacs cellbasisvector1 "
+    "cellbasisvector2 cellbasisvector3 cellorigin cwd",
+    "the pressure is that of molecules and atoms alike": "usegrouppressure",
+    "the engine splits at the mesh": "longsplitting molly mollytolerance mollyiterations",
+    "the clock of a run begins at 0": "firsttimestep",
+    "the minimiser has its own steps": "minimization minbabystep mintinystep minlinegoal",
+    "belongs to the piston, which is replaced": "langevinpistonperiod langevinpistondecay langevinpistonbarrier "
+    "strainrate "
+    "excludefrompressure",
+    "belongs to an option that is off": "constraintscaling consexp consref conskfile conskcol selectconstraints "
+    "fixedatomsfile fixedatomscol fixedatomsforces imdport imdfreq imdwait colvarsconfig efield extrabondsfile "
+    "tclforcesscript stochrescaleheat",
+}
+#: features that change the physics, and the values with which they are off
+_FEATURES = {
+    "constraints": 'restraints of positions (write a [[restraint]] with kind = "position")',
+    "fixedatoms": "atoms fixed by a column of a PDB (set dynamics.fixed)",
+    "extrabonds": "extra bonds (write [[restraint]])",
+    "colvars": "collective variables",
+    "tclforces": "forces by a script",
+    "tclbc": "forces by a script",
+    "efieldon": "an electric field",
+    "gridforce": "forces of a grid",
+    "mgridforce": "forces of a grid",
+    "smd": "steered dynamics",
+    "tmd": "targeted dynamics",
+    "alch": "free energies",
+    "alchon": "free energies",
+    "les": "locally enhanced sampling",
+    "gbis": "implicit solvent",
+    "lcpo": "implicit solvent",
+    "drude": "polarisable models",
+    "accelmd": "accelerated dynamics",
+    "adapttempmd": "adaptive tempering",
+    "sphericalbc": "a spherical boundary",
+    "cylindricalbc": "a cylindrical boundary",
+    "movingconstraints": "moving restraints",
+    "rotconstraints": "rotating restraints",
+    "consforce": "constant forces",
+    "qmforces": "QM/MM",
+    "msm": "multilevel sums",
+    "fma": "multipoles",
+    "fulldirect": "a direct sum",
+    "loweandersen": "the thermostat of Lowe and Andersen",
+    "tcouple": "the thermostat tCouple",
+    "martiniswitching": "Martini's switching",
+    "vdwgeometricsigma": "geometric radii",
+    "symmetryrestraints": "restraints of symmetry",
+    "stirring": "stirring",
+    "minimization": "the old minimiser",
+    "velocityquenching": "quenched velocities",
+    "fixcelldims": "edges of the box that stay",
+    "ljpme": "LJ-PME",
+    "pairinteraction": "energies between groups",
+    "miniontherun": "minimisation during a run",
+    "gromacs": "GROMACS files",
+    "ljcorrectionalt": "another correction of Lennard-Jones",
+}
+_COUNTS = {"rescalefreq": "rescaled velocities", "reassignfreq": "reassigned velocities"}  # off where 0
+_COMMANDS = ("run", "minimize", "reinitvels")
+_NOT_PHYSICS = {"imdon": "watching a run through IMD", "pressureprofile": "pressure profiles"}
+
+
+def looks(text: str) -> bool:
+    """Tells whether a text names files and steps as NAMD does."""
+    words = ("structure", "coordinates", "parameters", "timestep", "cutoff", "outputname", "exclude", "parmfile")
+    found = [word for word in words if re.search(rf"^\s*{word}[ \t=]+\S", text, re.IGNORECASE | re.MULTILINE)]
+    return len(found) >= 4 and "[ENERGY]" not in text.upper()
+
+
+def options(text: str, file: str) -> list[Option]:
+    """Returns the commands of a script, in the order in which they come."""
+    return namd_script.options(text, file)
+
+
+def translate(t: Translation, groups: Mapping[str, str]) -> None:
+    """Says what becomes of each option."""
+    _repeated(t)
+    _features(t)
+    _lennard_jones(t)
+    _electrostatics(t)
+    _constraints(t)
+    _steps(t)
+    namd_baths.translate(t)
+    _output(t)
+    reasons = {name.lower(): why for why, names in _IGNORED.items() for name in names.split()}
+    for option in t.options:
+        if not t.is_known(option) and option.name in reasons:
+            t.ignore(t.value_of(option), reasons[option.name])
+    _prepare(t)
+
+
+def _repeated(t: Translation) -> None:
+    """Refuses settings that change: those after a first command, and those that are given twice."""
+    commands = [i for i, option in enumerate(t.options) if option.name in _COMMANDS]
+    seen: dict[str, Option] = {}
+    for i, option in enumerate(t.options):
+        value = t.value_of(option)
+        if option.name in (*_COMMANDS, "parameters"):
+            continue
+        if commands and i > commands[0]:
+            t.refuse(value, "it changes while the run is under way: convert a file for each part")
+        elif option.name in seen and seen[option.name].text != option.text:
+            t.refuse(value, f"it is given at {seen[option.name].where} already, with another value")
+        seen[option.name] = option
+
+
+def _features(t: Translation) -> None:
+    for option in t.options:
+        value = t.value_of(option)
+        if option.name in _FEATURES:
+            if value.plain in ("off", "no", "false", "0"):
+                t.agree(value)
+            else:
+                t.refuse(value, f"{_FEATURES[option.name]}: not supported")
+        elif option.name in _COUNTS:
+            if value.count():
+                t.refuse(value, f"{_COUNTS[option.name]}: not supported")
+            else:
+                t.agree(value)
+        elif option.name in _NOT_PHYSICS:
+            if value.flag():
+                t.refuse(value, f"{_NOT_PHYSICS[option.name]}: not supported", False)
+            else:
+                t.agree(value)
+    for name in ("dielectric", "nonbondedscaling"):
+        if t.value(name).number() != 1:
+            t.refuse(t.value(name), "expected 1")
+        elif t.has(name):
+            t.agree(t.value(name))
+    water = t.value("watermodel")
+    if water.is_given and water.plain not in ("tip3", "tip3p"):
+        t.refuse(water, "known here: tip3; the system file has other waters by themselves")
+    elif water.is_given:
+        t.agree(water)
+    _scaling(t)
+
+
+def _scaling(t: Translation) -> None:
+    exclude, scale = t.value("exclude"), t.value("1-4scaling")
+    expected = 1 / 1.2 if t.value("amber").flag() else 1.0
+    if t.has("amber"):
+        t.agree(t.value("amber"), note="the system file has its force field")
+    if exclude.plain != "scaled1-4":
+        t.refuse(exclude, "the system file has the pairs of CHARMM and AMBER: expected scaled1-4")
+    else:
+        t.agree(exclude)
+    if abs(scale.number() - expected) > 1e-3:
+        t.refuse(scale, f"the system file has it of its force field: expected {expected:.6g}")
+    elif scale.is_given:
+        t.agree(scale, note="the system file has it")
+
+
+def _lennard_jones(t: Translation) -> None:
+    cutoff, switches, begin = t.value("cutoff"), t.value("switching"), t.value("switchdist")
+    force, tail = t.value("vdwforceswitching"), t.value("ljcorrection")
+    t.set("interactions.cutoff", cutoff.number(), cutoff)
+    if switches.flag():
+        if not 0 < begin.number() < cutoff.number():
+            raise begin.wrong(f"a distance below the cut-off, {cutoff.text} Å")
+        t.set("interactions.lj", "force-switch" if force.flag() else "potential-switch", switches, force)
+        t.set("interactions.switch", begin.number(), begin)
+    else:
+        t.set("interactions.lj", "cut", switches, note="NAMD shifts it to 0 at the cut-off: the same forces")
+        for value in (begin, force):
+            if value.is_given:
+                t.ignore(value, "switching is off")
+    t.set("interactions.lj_tail", tail.flag(), tail)
+
+
+def _electrostatics(t: Translation) -> None:
+    mesh, tolerance, order = t.value("pme"), t.value("pmetolerance"), t.value("pmeinterporder")
+    sizes, spacing = [t.value(f"pmegridsize{axis}") for axis in "xyz"], t.value("pmegridspacing")
+    if not mesh.flag():
+        kind = "shift" if t.value("switching").flag() else "cut"
+        t.set("interactions.electrostatics", kind, mesh, t.value("switching"))
+        for value in (tolerance, order, *sizes, spacing):
+            if value.is_given:
+                t.ignore(value, "there is no mesh")
+        return
+    t.set("interactions.electrostatics", "pme", mesh)
+    cutoff = t.value("cutoff")
+    note = "NAMD's is that of erfc(alpha·cutoff)/cutoff"
+    t.set("pme.tolerance", float(f"{tolerance.number() * cutoff.number():.12g}"), tolerance, cutoff, note=note)
+    if order.integer() in (4, 6, 8):
+        t.set("pme.order", order.integer(), order)
+    else:
+        t.refuse(order, "pme.order is 4, 6 or 8")
+    if all(value.is_given for value in sizes):
+        t.set("pme.grid", [value.count() for value in sizes], *sizes)
+        if spacing.is_given:
+            t.ignore(spacing, "the numbers of grid points are given")
+        return
+    for value in sizes:
+        if value.is_given:
+            t.refuse(value, "give PMEGridSizeX, Y and Z, or none")
+    t.set("pme.spacing", spacing.number(), spacing)
+
+
+def _constraints(t: Translation) -> None:
+    rigid, tolerance = t.value("rigidbonds"), t.value("rigidtolerance")
+    if rigid.plain == "water":
+        t.refuse(rigid, "known here: none and all")
+    elif rigid.plain not in ("none", "all"):
+        raise rigid.wrong("none, water or all")
+    else:
+        t.set("dynamics.constraints", {"none": "none", "all": "h-bonds"}[rigid.plain], rigid)
+    if rigid.plain == "all":
+        t.set("dynamics.constraint_tolerance", tolerance.number(), tolerance)
+    elif tolerance.is_given:
+        t.ignore(tolerance, "nothing is constrained")
+
+
+def _steps(t: Translation) -> None:
+    step, pairs, mesh = t.value("timestep"), t.value("nonbondedfreq"), t.value("fullelectfrequency")
+    if not 0 < step.number() <= 100:
+        raise step.wrong("a time step above 0, at most 100 fs")
+    t.set("dynamics.timestep", step.number(), step)
+    _slow_forces(t, pairs, mesh)
+    algorithm = t.value("mtsalgorithm")
+    if algorithm.plain not in ("impulse", "verleti"):
+        t.refuse(algorithm, "known here: impulse")
+    elif algorithm.is_given:
+        t.agree(algorithm)
+    momentum = t.value("zeromomentum")
+    every = t.keys["dynamics.mesh_every"].value if "dynamics.mesh_every" in t.keys else 1
+    t.set("dynamics.com_removal_every", every if momentum.flag() else 0, momentum)
+    if t.value("commotion").flag():
+        t.refuse(t.value("commotion"), "generated velocities have no motion of the centre of mass", False)
+    elif t.has("commotion"):
+        t.agree(t.value("commotion"))
+    _stages(t)
+
+
+def _slow_forces(t: Translation, pairs: Value, mesh: Value) -> None:
+    """Translates the steps between actions of the slow forces."""
+    has_mesh, one = t.value("pme").flag(), t.value("langevin").flag()
+    note = "in each step, since Langevin's bath here has one time step" if one else ""
+    t.set("dynamics.direct_every", 1 if one else max(1, pairs.count()), pairs, note=note)
+    if has_mesh and mesh.is_given:
+        t.set("dynamics.mesh_every", 1 if one else max(1, mesh.count()), mesh, note=note)
+    elif mesh.is_given:
+        t.ignore(mesh, "there is no mesh")
+    elif has_mesh:
+        note = note or "fullElectFrequency is nonbondedFreq by default"
+        t.set("dynamics.mesh_every", 1 if one else max(1, pairs.count()), pairs, note=note)
+
+
+def _stages(t: Translation) -> None:
+    """Makes stages of the commands: those that minimise, then those that run."""
+    total, first = t.value("numsteps"), t.value("firsttimestep")
+    commands = [option for option in t.options if option.name in _COMMANDS]
+    runs = [t.value_of(option) for option in commands if option.name == "run"]
+    minimisations = [t.value_of(option) for option in commands if option.name == "minimize"]
+    kinds = [option.name for option in commands if option.name != "reinitvels"]
+    if "run" in kinds and "minimize" in kinds[kinds.index("run") :]:
+        t.refuse(minimisations[-1], "a minimisation after a run: convert a file for each part")
+    if minimisations:
+        count = t.setting(sum(value.count() for value in minimisations), *minimisations)
+        t.follow("stage.minimize.steps", *minimisations)
+        force = t.setting(1e-3, note="NAMD goes on for all steps")
+        t.stages.append(Stage("minimise", "minimize", {"minimize.steps": count, "minimize.max_force": force}))
+    if runs:
+        steps = t.setting(sum(_steps_of(value) for value in runs), *runs)
+        if total.is_given:
+            t.ignore(total, "run says it")
+    elif total.is_given and not minimisations:
+        runs = [total]
+        steps = t.setting(total.count() - first.count(), total, *([first] if first.is_given else []))
+        if steps.value < 0:
+            raise total.wrong("at least firsttimestep")
+        if first.is_given:
+            t.follow("dynamics.steps", first)
+    else:
+        if total.is_given:
+            t.ignore(total, "minimize says it")
+        steps = None
+    if steps is not None:
+        t.follow("dynamics.steps", *runs)
+        if minimisations:
+            t.stages.append(Stage("dynamics", keys={"dynamics.steps": steps, **_after_minimising(t)}))
+        else:
+            t.keys["dynamics.steps"] = steps
+    elif not minimisations:
+        t.refuse(t.value("numsteps"), "no number of steps: neither numsteps, run nor minimize is given")
+
+
+def _after_minimising(t: Translation) -> dict[str, Setting]:
+    """Returns the velocities with which a run begins after `minimize`, which leaves none."""
+    names = [option.name for option in t.options]
+    last = len(names) - 1 - names[::-1].index("minimize")
+    drawn = [t.value_of(option) for option in t.options[last:] if option.name == "reinitvels"]
+    if drawn:
+        return {"dynamics.velocities": t.setting("generate", *drawn)}
+    return {"dynamics.velocities": t.setting("zero", note="minimize leaves no velocities")}
+
+
+def _steps_of(value: Value) -> int:
+    words = value.text.split()
+    if words[:1] == ["norepeat"]:
+        words = words[1:]
+    return Value(value.name, " ".join(words), value.option, value.program).count()
+
+
+def _output(t: Translation) -> None:
+    energies, frames, restarts = t.value("outputenergies"), t.value("dcdfreq"), t.value("restartfreq")
+    t.set("output.energy_every", energies.count(), energies)
+    t.set("output.checkpoint_every", restarts.count(), restarts)
+    if frames.count():
+        t.set("output.trajectory", "dcd", frames)
+        t.set("output.trajectory_every", frames.count(), frames)
+    elif frames.is_given:
+        t.agree(frames)
+    for name in ("veldcdfreq", "forcedcdfreq"):
+        value = t.value(name)
+        if value.count():
+            t.refuse(
+                value, 'a DCD has positions alone: set output.trajectory = "segments", velocities or forces', False
+            )
+        elif value.is_given:
+            t.agree(value)
+
+
+def _prepare(t: Translation) -> None:
+    given = {option.name: option.text for option in t.options}
+    if t.value("amber").flag():
+        files = ["amber", "--prmtop", given.get("parmfile", "PRMTOP")]
+    else:
+        parameters = [option.text for option in t.options if option.name == "parameters"]
+        files = ["charmm", "--psf", given.get("structure", "PSF"), "--params", *(parameters or ["PARAMETERS"])]
+    place = given.get("bincoordinates") or given.get("ambercoor") or given.get("coordinates", "COORDINATES")
+    vectors = [given.get(f"cellbasisvector{n}", "").split() for n in (1, 2, 3)]
+    box = [vector[n] for n, vector in enumerate(vectors) if len(vector) == 3 and not _rest(vector, n)]
+    words = ["tessera", "prepare", *files, "--coords", place]
+    if any(vectors):
+        words += ["--box", *(box if len(box) == 3 else ["A", "B", "C", "--box-angles", "ALPHA", "BETA", "GAMMA"])]
+    elif "extendedsystem" not in given:
+        words += ["--vacuum"]
+    t.prepare = [*words, "-o", "SYSTEM"]
+
+
+def _rest(vector: list[str], axis: int) -> bool:
+    """Tells whether other components than that along the axis are not 0."""
+    return any(re.search(r"[1-9]", word) for n, word in enumerate(vector) if n != axis)

@@ -1,0 +1,76 @@
+"""Runs a short simulation, of which the bits are known, on this machine: by one rank and by two of each MPI."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tessera.build.water import tiles
+from tessera.doctor.finding import Finding, judged
+from tessera.doctor.programs import NAMES
+from tessera.launch import engines, launchers
+from tessera.supervise import LaunchError
+from tessera.system import write
+
+ATOMS, STEPS = 5184, 100
+#: of positions and velocities after the last step, on any processor and any number of ranks and threads
+HASH = "44ae9736542d7c9074510da114543636441c2452c6f8335e460538b1e65da667"
+RUN_FILE = f"""[input]
+system = "water.tsr"
+[dynamics]
+steps = {STEPS}
+timestep = 2.0
+[output]
+energy_every = {STEPS}
+"""
+_SECONDS = 300  # after which a run is taken not to end
+
+
+def sample() -> Iterator[Finding]:
+    """Yields for each way to start an engine whether the simulation runs, has the right bits, and how fast it is."""
+    with tempfile.TemporaryDirectory(prefix="tessera-doctor-") as name:
+        folder = Path(name)
+        write(tiles(ATOMS).in_memory(), folder / "water.tsr")
+        (folder / "run.toml").write_text(RUN_FILE, encoding="utf-8")
+        for flavour in _started():
+            yield _run(folder, flavour)
+
+
+def _started() -> list[str]:
+    """Returns the MPIs for which there are an engine and a launcher, and "serial" if one rank needs none."""
+    built = engines()
+    try:
+        of_launchers = {launcher.flavour for launcher in launchers()}
+    except LaunchError:  # another check says so
+        of_launchers = set()
+    return [flavour for flavour in built if flavour == "serial" or flavour in of_launchers]
+
+
+def _run(folder: Path, flavour: str) -> Finding:
+    how = ["-n", "1", "-t", "auto"] if flavour == "serial" else ["-n", "2", "--mpi", flavour]
+    subject = f"simulation, {'1 rank' if flavour == 'serial' else f'2 ranks of {NAMES[flavour]}'}"
+    output = folder / flavour
+    words = ["run", "run.toml", *how, "--set", f"output.folder={output}"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "tessera", *words],
+            cwd=folder, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return judged(subject, f"did not end in {_SECONDS} s", fault="look whether its ranks can reach each other")
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        all_of_it = f"mend what the message says; `tessera run` of any run file with {' '.join(how)} shows all of it"
+        return judged(subject, f"failed: {said[0] if said else f'status {done.returncode}'}", fault=all_of_it)
+    report = json.loads((output / "report.json").read_text(encoding="utf-8"))
+    found = f"{report['ns_per_day']:.3g} ns/day of {ATOMS:,} atoms of water with {report['versions']['simd']}"
+    if report["state_hash"] != HASH:
+        found += f", but its bits are {report['state_hash'][:16]}…, expected {HASH[:16]}…"
+        return judged(
+            subject, found, fault="build Tessera anew; if it stays, report this line with processor and compiler"
+        )
+    return judged(subject, f"{found}, the right bits")

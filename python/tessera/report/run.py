@@ -1,0 +1,120 @@
+"""What a run has written about itself: settings, the report, the system that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tessera.errors import SENSELESS, InputError
+from tessera.system import System, read
+from tessera.traj.find import SETTINGS, input_of, protocol, settings_of
+
+_NAMED = 8  # kinds of molecules, of which a longer list says nothing
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, or a stage of a protocol: its folder, its settings, and its report, which is empty while there is none."""
+
+    folder: Path
+    settings: dict[str, Any]
+    report: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.folder.resolve().name
+
+    @property
+    def kind(self) -> str:
+        """What it does: dynamics, or minimize."""
+        stages = self.settings.get("stage") or [{}]
+        return str(stages[-1].get("kind", "dynamics"))
+
+    @property
+    def settings_text(self) -> str:
+        return (self.folder / SETTINGS).read_text(encoding="utf-8", errors="replace")
+
+    def facts(self) -> str:
+        """Returns its size, length and speed in one line."""
+        if not self.report:
+            return "there is no report.json yet: the run has not ended"
+        steps = self.report.get("last_step", self.report.get("steps", 0))
+        return (
+            f"{self.report.get('n_atoms', 0):,} atoms · {steps:,} steps · {self._ranks()} · "
+            f"{self.report.get('ns_per_day', 0.0):.3g} ns/day"
+        )
+
+    def system_words(self) -> Iterator[str]:
+        """Yields what the system file that it names holds, where that is still there."""
+        name = input_of(self.folder, "system")
+        path = self.folder / name
+        if not name or not path.is_file():
+            yield f"The system file {name or 'of the run'} is not there any more."
+            return
+        system = read(path, has_atoms=False)
+        edges = np.linalg.norm(system.box, axis=1)
+        place = f"in a box of {' × '.join(f'{edge:.5g}' for edge in edges)} Å" if system.periodic else "in a vacuum"
+        yield f"The system file {path.name} has {system.n_atoms:,} atoms in {system.n_molecules:,} molecules {place}:"
+        yield f"{_molecules(system)}. It was made by: {system.source}."
+
+    def speed_words(self) -> str:
+        """Returns how fast it was, and where."""
+        processor = (self.report.get("machine") or {}).get("processor", "an unknown processor")
+        simd = (self.report.get("versions") or {}).get("simd", "an unknown instruction set")
+        return (
+            f"{self.report.get('ns_per_day', 0.0):.4g} ns/day, {self.report.get('ms_per_step', 0.0):.4g} ms a step, on "
+            f"{self._ranks()} of {processor} with {simd}."
+        )
+
+    def _ranks(self) -> str:
+        return f"{self.report.get('ranks', 1)} rank(s) × {self.report.get('threads', 1)} thread(s)"
+
+    def versions(self) -> str:
+        """Returns with what it was run, and how to run it."""
+        found = dict.fromkeys(("tessera", "mpi", "compiler"), "unknown") | (self.report.get("versions") or {})
+        return (
+            f"Tessera {found['tessera']}, MPI: {found['mpi']}, compiler {found['compiler']}. Save the settings "
+            "below as run.toml, put the system file beside it, and start: tessera run run.toml "
+            f"-n {self.report.get('ranks', 1)} -t {self.report.get('threads', 1)}"
+        )
+
+
+def _molecules(system: System) -> str:
+    """Returns how many molecules there are of each kind, the most frequent first."""
+    count: dict[str, int] = dict.fromkeys(system.chain_name, 1)
+    template, _ = system.instances()
+    in_chain = np.zeros(len(template), bool)
+    for begin, units in system.chain_instances().tolist():
+        in_chain[begin : begin + units] = True
+    for row, number in enumerate(np.bincount(template[~in_chain], minlength=len(system.templates)).tolist()):
+        if number:
+            count[system.templates[row].name] = count.get(system.templates[row].name, 0) + number
+    ordered = sorted(count.items(), key=lambda one: (-one[1], one[0]))
+    shown = [f"{number:,} {name}" for name, number in ordered[:_NAMED]]
+    return ", ".join(shown) + (f" and {len(ordered) - _NAMED} other kinds" if len(ordered) > _NAMED else "")
+
+
+def runs_of(folder: Path) -> list[Run]:
+    """Returns the run in a folder, or the stages of a protocol in their order. Raises `InputError` where there is
+    none, and for a report that is damaged."""
+    folders = [folder] if (folder / SETTINGS).is_file() else protocol(folder)
+    if not folders:
+        raise InputError(f"{folder} holds no run: expected the output folder of a run or of a protocol")
+    return [Run(one, settings_of(one), _report(one / "report.json")) for one in folders]
+
+
+def _report(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, *SENSELESS) as error:
+        raise InputError(f"{path}: {error}; the file is damaged") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: expected the report of a run; the file is damaged")
+    return found

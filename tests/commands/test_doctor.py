@@ -1,0 +1,134 @@
+"""`tessera doctor`: this machine as it is, and machines on which something is amiss."""
+
+from __future__ import annotations
+
+import json
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tessera.doctor import checks, disk, host, programs, sample
+from tessera.doctor.command import doctor
+from tessera.doctor.finding import Finding
+from tessera.launch import engines
+
+
+def test_this_machine_is_well() -> None:
+    """And the simulation has the bits that are written down, on one rank and on two of each MPI."""
+    done = CliRunner().invoke(doctor, ["--json"])
+    facts = json.loads(done.stdout)
+    assert done.exit_code == 0, facts
+    assert facts["ok"] and facts["faults"] == 0
+    runs = [one for one in facts["findings"] if one["subject"].startswith("simulation")]
+    assert len(runs) == len(engines())
+    assert all(one["verdict"] == "good" and one["found"].endswith("the right bits") for one in runs), runs
+
+
+def test_faults_are_printed_with_how_to_mend_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> Iterator[Finding]:
+        yield Finding("colour", "red\x1b[2J", "fault", "paint it")
+        yield Finding("shape", "round")
+
+    monkeypatch.setattr(checks, "CHECKS", (check,))
+    done = CliRunner().invoke(doctor, [])
+    assert done.exit_code == 1
+    assert "\x1b" not in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["FAULT", "paint", "ok", "1"]
+
+
+def written(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("check", "files", "mend"),
+    [
+        (host.cores, {"sys/fs/cgroup/cpu.max": "50000 100000\n"}, "start at most 1 ranks × threads"),
+        (host.clocks, {"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n"}, "than hpet"),
+        (host.clocks, {"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n"}, "performance"),
+        (host.limits, {"dev/other": ""}, "mount it"),
+    ],
+)
+def test_what_slows_a_host_is_a_warning(
+    check: Callable[[Path], Iterator[Finding]], files: dict[str, str], mend: str, tmp_path: Path
+) -> None:
+    found = [one for one in check(written(tmp_path, files)) if one.verdict != "good"]
+    assert [one.verdict for one in found] == ["warning"]
+    assert mend in found[0].mend
+
+
+def test_no_quota_is_none(tmp_path: Path) -> None:
+    assert all(one.verdict == "good" for one in host.cores(written(tmp_path, {"sys/fs/cgroup/cpu.max": "max 100000"})))
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(1_000_000, "fault"), (10**9, "warning")])
+def test_limits_of_files_are_told(size: int, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_files = resource.RLIMIT_FSIZE
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (size if kind == of_files else -1, -1))
+    found = {one.subject: one for one in host.limits()}
+    assert found["longest file"].verdict == verdict
+    assert "ulimit -f" in found["longest file"].mend
+
+
+MOUNTS = """22 1 254:0 / / rw - ext4 /dev/vda rw
+31 22 0:27 / /scratch\\040of\\040all rw shared:1 master:2 - lustre host:/all rw
+32 31 0:28 / /scratch\\040of\\040all/fast rw - tmpfs tmpfs rw
+33 31 0:29 / /scratch\\040of\\040all/fast rw - nfs4 host:/fast rw
+not a line
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [("/home/a", "ext4"), ("/scratch of all/a", "lustre"), ("/scratch of all/fast", "nfs4"), ("/scratch", "ext4")],
+)
+def test_the_mount_that_is_seen_counts(folder: str, kind: str, tmp_path: Path) -> None:
+    mounts = written(tmp_path, {"mountinfo": MOUNTS}) / "mountinfo"
+    assert disk.kind_of(Path(folder), mounts) == kind
+
+
+def test_folders_in_which_no_file_stays_are_told(tmp_path: Path) -> None:
+    mounts = written(tmp_path, {"mountinfo": "1 1 0:1 / / rw - tmpfs tmpfs rw\n"}) / "mountinfo"
+    assert [one.verdict for one in disk.files(tmp_path, mounts)] == ["warning", "good"]
+    assert list(disk.files(Path("/proc")))[1].verdict == "fault"
+
+
+def test_libraries_that_are_missing_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "\tlibc.so.6 => /lib/libc.so.6 (0x1)\n\tlibmpi.so.40 => not found\n"
+    monkeypatch.setattr(programs, "_said", lambda words: said)
+    (found,) = programs._libraries("openmpi", Path("tessera-md-openmpi"))
+    assert (found.verdict, found.found) == ("fault", "libmpi.so.40 not found")
+    monkeypatch.setattr(programs, "_said", lambda words: "\tlibmpi.so.12 => /opt/lib/libmpi.so.12 (0x1)\n")
+    (found,) = programs._libraries("mpich", Path("tessera-md-mpich"))
+    assert (found.verdict, found.found) == ("good", "libmpi.so.12, /opt/lib/libmpi.so.12")
+
+
+def test_engines_and_launchers_that_do_not_fit_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(programs, "engines", dict)
+    assert [one.verdict for one in programs.programs()] == ["fault"]
+    monkeypatch.setenv("TESSERA_MPIRUN", "no-such-launcher")
+    (found,) = programs._launchers({"openmpi": tmp_path})
+    assert (found.verdict, found.found) == ("fault", "no-such-launcher")
+    monkeypatch.delenv("TESSERA_MPIRUN")
+    monkeypatch.setattr(programs, "launchers", lambda: iter(()))
+    (found,) = programs._launchers({"openmpi": tmp_path})
+    assert found.verdict == "warning" and "openmpi-bin" in found.mend
+
+
+def test_wrong_bits_and_failures_are_faults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sample, "HASH", "0" * 64)
+    monkeypatch.setattr(sample, "_started", lambda: ["serial"])
+    (found,) = sample.sample()
+    assert found.verdict == "fault" and "expected 0000000000000000…" in found.found
+    program = tmp_path / "tessera-md-serial"
+    program.write_text("#!/bin/sh\necho tessera: error: no luck >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("TESSERA_BIN", str(tmp_path))
+    (found,) = sample.sample()
+    assert (found.verdict, found.found) == ("fault", "failed: tessera: error: no luck")

@@ -1,0 +1,165 @@
+"""Converts input files of AMBER: namelists, units, defaults, schedules, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tessera.convert.gromacs import alpha_of
+from tessera.convert.run_file import check_run_file
+from tessera.errors import InputError
+from tests.convert.converted import changes, conversion, settings, status
+
+WATER = """A title = with signs
+&cntrl
+  imin = 0, irest = 0, ntx = 1,   ! a comment, with commas
+  nstlim = 5000, dt = 0.002,
+  cut = 9.0, ntc = 2, ntf = 2,
+  ntt = 3, gamma_ln = 2.0, temp0 = 310.0, tempi = 310.0, ig = 7,
+  ntb = 2, ntp = 1, barostat = 2, pres0 = 2.0,
+  ntpr = 50, ntwx = 500, ntwr = 1000, iwrap = 1,
+/
+&ewald
+  dsum_tol = 1.0e-6, order = 6,
+/
+"""
+
+
+def changed(name: str, value: str) -> str:
+    """Returns the text with another value of an option, or with one more."""
+    import re
+
+    section, _, key = name.rpartition(".")
+    text = re.sub(rf"(?<!\w){key} = [^,\n]*,", "", WATER)
+    return text.replace(f"&{section or 'cntrl'}\n", f"&{section or 'cntrl'}\n  {key} = {value},\n")
+
+
+def test_units_and_origins(tmp_path: Path) -> None:
+    found = conversion(tmp_path, "md.in", WATER)
+    keys = settings(found)
+    expected = {
+        "interactions.cutoff": 9.0, "interactions.lj": "cut", "interactions.lj_tail": True, "pme.order": 6,
+        "pme.spacing": 1.0, "dynamics.timestep": 2.0, "dynamics.steps": 5000, "dynamics.constraints": "h-bonds",
+        "dynamics.thermostat": "langevin", "dynamics.tau_t": 0.5, "dynamics.temperature": 310.0,
+        "dynamics.ensemble": "npt", "dynamics.barostat": "monte-carlo", "dynamics.monte_carlo_every": 100,
+        "dynamics.pressure": 2.0, "dynamics.velocities": "generate", "dynamics.seed": 7,
+        "dynamics.com_removal_every": 1000, "output.energy_every": 50, "output.trajectory_every": 500,
+        "output.checkpoint_every": 1000,
+    }  # fmt: skip
+    assert {name: keys[name] for name in expected} == expected
+    assert keys["pme.tolerance"] == pytest.approx(9e-6)
+    assert "timestep = 2.0  # md.in:4 dt = 0.002" in found.text and status(found, "iwrap") == "ignored"
+    (tmp_path / "run.toml").write_text(found.text)
+    check_run_file(tmp_path / "run.toml")
+
+
+def test_the_tolerance_is_that_of_amber(tmp_path: Path) -> None:
+    """AMBER prints an Ewald coefficient of 0.34864 /Å for its defaults, 8 Å and 10⁻⁵."""
+    keys = settings(conversion(tmp_path, "md.in", "\n&cntrl\n nstlim=1,\n/\n"))
+    alpha = alpha_of(8.0, keys["pme.tolerance"])
+    assert alpha == pytest.approx(0.34864, abs=1e-5) and math.erfc(8 * alpha) / 8 == pytest.approx(1e-5)
+    assert keys["dynamics.velocities"] == "zero" and keys["dynamics.ensemble"] == "nve"
+    assert keys["dynamics.constraints"] == "none" and keys["output.energy_every"] == 50
+
+
+def test_heating(tmp_path: Path) -> None:
+    wt = "&wt TYPE='TEMP0', istep1=0, istep2=1000, value1=10.0, value2=300.0 /\n&wt TYPE='END' /\n"
+    text = changed("nmropt", "1").replace("tempi = 310.0", "tempi = 10.0") + wt
+    assert settings(conversion(tmp_path, "md.in", text))["dynamics.temperature"] == [[0.0, 10.0], [2.0, 300.0]]
+    text = text.replace("'TEMP0'", "'CUT'")
+    assert [row.option for row in conversion(tmp_path, "md.in", text).refused] == ["wt"]
+
+
+def test_restraints(tmp_path: Path) -> None:
+    text = changed("ntr", "1, restraint_wt = 5.0, restraintmask = '@CA,C,N & !:WAT'")
+    assert {row.option for row in conversion(tmp_path, "md.in", text).refused} == {
+        "ntr",
+        "restraint_wt",
+        "restraintmask",
+    }
+    found = conversion(tmp_path, "md.in", text, groups={"restraintmask": "backbone"})
+    assert settings(found)["restraint"] == [{"kind": "position", "k": 5.0, "select": "backbone"}]
+    (tmp_path / "run.toml").write_text(found.text)
+    check_run_file(tmp_path / "run.toml")
+
+
+def test_a_minimisation_is_a_stage(tmp_path: Path) -> None:
+    (stage,) = settings(conversion(tmp_path, "min.in", changed("imin", "1, maxcyc = 200, ncyc = 50")))["stage"]
+    assert stage["kind"] == "minimize" and stage["minimize"]["steps"] == 200
+
+
+CHANGES: list[tuple[str, str, Any]] = [
+    ("cut", "10.0", {"interactions.cutoff": 10.0, "pme.tolerance": 1e-5}),
+    ("ntc", "3", "refused"),  # ntf stays 2
+    ("ntf", "1", {}),
+    ("fswitch", "8.0", {"interactions.lj": "force-switch", "interactions.switch": 8.0, "interactions.lj_tail": False}),
+    ("ewald.vdwmeth", "0", {"interactions.lj_tail": False}),
+    ("ewald.ew_coeff", "0.35", {"pme.alpha": 0.35, "pme.tolerance": None}),
+    ("ewald.nfft1", "48, nfft2 = 48, nfft3 = 50", {"pme.grid": [48, 48, 50], "pme.spacing": None}),
+    ("tempi", "100.0", {"dynamics.temperature": [[0.0, 100.0], [0.002, 310.0]]}),
+    ("tempi", "0.0", {"dynamics.velocities": "zero"}),
+    ("irest", "1", {"dynamics.velocities": "file"}),
+    ("ntt", "11", {"dynamics.thermostat": "bussi", "dynamics.integrator": "leapfrog", "dynamics.tau_t": 1.0}),
+    ("ntt", "1", {"dynamics.thermostat": "berendsen", "dynamics.integrator": "leapfrog", "dynamics.tau_t": 1.0}),
+    ("barostat", "1", {"dynamics.barostat": "berendsen", "dynamics.monte_carlo_every": None, "dynamics.tau_p": 1.0,
+                       "dynamics.compressibility": 4.46e-5}),
+    ("ntp", "2", {"dynamics.coupling": "anisotropic"}),
+    ("ntp", "3, csurften = 3, gamma_ten = 20.0", {"dynamics.coupling": "semi-isotropic",
+                                                 "dynamics.surface_tension": 400.0}),
+    ("ntwv", "-1", {"output.velocities": True}),
+    ("ntwprt", "100", {"output.select": "bynum 1:100"}),
+    ("ntwv", "100", "refused"),
+    ("ioutfm", "0", {}),
+    ("icfe", "0", {}),
+    ("ntt", "2", "refused"),
+    ("ntt", "9", "refused"),
+    ("ntp", "4", "refused"),
+    ("igb", "5", "refused"),
+    ("ntb", "0", "refused"),
+    ("icfe", "1", "refused"),
+    ("ibelly", "1", "refused"),
+    ("ntr", "1", "refused"),
+    ("nmropt", "1", "refused"),
+    ("efz", "0.1", "refused"),
+    ("igamd", "3", "refused"),
+    ("icnstph", "1", "refused"),
+    ("gamma_ln", "0.0", "refused"),
+    ("ewald.order", "5", "refused"),
+    ("nosuchoption", "1", "refused"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "effect"), CHANGES)
+def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> None:
+    before = settings(conversion(tmp_path, "md.in", WATER))
+    found = conversion(tmp_path, "other.in", changed(name, value))
+    if effect == "refused":
+        named = {"ntc": "ntf"}.get(name, name)
+        assert any(row.option == named for row in found.refused), found.text
+        lenient = conversion(tmp_path, "other.in", changed(name, value), lenient=True)
+        assert bool(lenient.refused) == (name != "ntwv")
+    else:
+        assert changes(before, settings(found)) == effect
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("t\n&cntrl\n nstlim\n/\n", r"md.in:2: expected NAME = VALUE"),
+        (WATER + "DISANG = restraints.f\n", r"expected a namelist, found 'DISANG"),
+        ("t\n&cntrl\n dt = 0.001, dt = 0.002\n/\n", "dt is given twice"),
+        ("t\n&cntrl\n dt = abc\n/\n", "expected a number"),
+    ],
+)
+def test_what_is_no_input(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        conversion(tmp_path, "md.in", text)
+
+
+def test_other_namelists_are_refused(tmp_path: Path) -> None:
+    assert [row.option for row in conversion(tmp_path, "md.in", WATER + "&qmmm\n qmmask = ':1'\n/\n").refused] == [
+        "&qmmm"
+    ]

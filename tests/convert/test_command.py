@@ -1,0 +1,83 @@
+"""The command `tessera convert`: files, folders, the table, refusals, and what a file is of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tessera.cli import cli
+from tests.convert import test_amber, test_genesis, test_gromacs, test_namd
+from tests.support.commands import said
+
+FILES = {
+    "gromacs": ("run.mdp", test_gromacs.WATER),
+    "namd": ("run.conf", test_namd.WATER),
+    "amber": ("run.in", test_amber.WATER),
+    "genesis": ("inp", test_genesis.WATER),
+}
+
+
+def refused(*words: object) -> str:
+    """Returns what the command prints and the message of the error in which it ends."""
+    done = CliRunner().invoke(cli, ["convert", *map(str, words)])
+    assert done.exit_code != 0
+    return f"{done.output}{done.exception}"
+
+
+@pytest.mark.parametrize("program", FILES)
+def test_programs_are_recognised(tmp_path: Path, program: str) -> None:
+    name, text = FILES[program]
+    (tmp_path / name).write_text(text)
+    table = json.JSONDecoder().raw_decode(said("convert", tmp_path / name, "--json"))[0]
+    assert table["program"] == program
+    for row in table["options"]:
+        assert row["status"] in ("translated", "replaced", "agrees", "ignored", "default")
+        assert (row["line"] is None) == (row["status"] == "default")
+    given = [row["line"] for row in table["options"] if row["line"]]
+    assert len(given) > 15 and max(given) <= text.count("\n") + 1
+
+
+def test_a_folder_with_one_file(tmp_path: Path) -> None:
+    (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
+    out = tmp_path / "run.toml"
+    assert "options translated" in said("convert", tmp_path, "-o", out)
+    assert "exists; --force replaces it" in refused(tmp_path, "-o", out)
+    said("convert", tmp_path, "-o", out, "--force")
+    (tmp_path / "other.mdp").write_text(test_gromacs.WATER)
+    assert "name the file to convert" in refused(tmp_path)
+
+
+def test_nothing_is_written_where_an_option_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.mdp").write_text(test_gromacs.changed("electric-field-x", "1 0 0 0"))
+    told = refused(tmp_path / "bad.mdp", "-o", tmp_path / "run.toml", "--lenient")
+    assert "bad.mdp:33: electric-field-x = 1 0 0 0: an electric field is not supported" in told
+    assert not (tmp_path / "run.toml").exists()
+
+
+def test_foreign_text_is_harmless(tmp_path: Path) -> None:
+    (tmp_path / "esc.conf").write_text(test_namd.changed("outputname", "a\x1b(B\x07b"))
+    told = said("convert", tmp_path / "esc.conf", "--json")
+    assert "\x1b" not in told and "\x07" not in told
+    (tmp_path / "other.conf").write_text(test_namd.changed("structure", "a\x1bb"))
+    assert "\x1b" not in said("convert", tmp_path / "other.conf")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--from", "word"], "expected one of gromacs"),
+        (["--from", "gromacs@new"], "expected numbers with points"),
+        (["--group", "SOL"], "expected NAME=SELECTION"),
+    ],
+)
+def test_arguments_that_are_refused(tmp_path: Path, words: list[str], says: str) -> None:
+    (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
+    assert says in refused(tmp_path / "run.mdp", *words)
+
+
+def test_a_file_of_no_program(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing of this kind\n")
+    assert "notes.txt is of no program that is known here: say --from PROGRAM" in refused(tmp_path / "notes.txt")
