@@ -121,14 +121,18 @@ void register_fiber(nb::module_& module) {
           "__init__",
           [](fiber::MonteCarlo* self, const std::vector<std::pair<Table<4>, Table<3>>>& kinds, const Indices& kind,
              const Frames& exits, const Frames& entries, const Table<5>& springs, const std::array<double, 3>& screened,
-             double diameter, double radius, double reach, std::uint64_t seed,
-             const std::optional<Table<4>>& anchors) {
+             double diameter, double radius, double reach, std::uint64_t seed, const std::optional<Table<4>>& anchors) {
             std::vector<fiber::Kind> all;
             for (const auto& [charges, spheres] : kinds) all.push_back(kind_of(charges, spheres));
             const auto [bjerrum, kappa, cutoff] = screened;
-            fiber::Model model = {
-                all,    indices_of(kind), steps_of(exits, entries, springs), {bjerrum, kappa, cutoff}, diameter,
-                radius, reach,            anchors_of(anchors)};
+            fiber::Model model = {all,
+                                  indices_of(kind),
+                                  steps_of(exits, entries, springs),
+                                  {bjerrum, kappa, cutoff},
+                                  diameter,
+                                  radius,
+                                  reach,
+                                  anchors_of(anchors)};
             new (self) fiber::MonteCarlo(std::move(model), seed);
           },
           "kinds"_a, "kind"_a, "exits"_a, "entries"_a, "springs"_a, nb::kw_only(), "screened"_a, "diameter"_a,

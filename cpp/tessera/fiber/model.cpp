@@ -33,8 +33,8 @@ void check(const Model& model) {
     fail(fmt::format("{} anchors for {} nodes", model.anchors.size(), model.size()));
   for (const Anchor& anchor : model.anchors)
     if (!std::isfinite(norm2(anchor.place)) || !(anchor.stiffness >= 0) || !std::isfinite(anchor.stiffness))
-      fail(fmt::format("an anchor is at ({}, {}, {}) Å with {} kT/Å², expected numbers, the last from 0", anchor.place.x,
-                       anchor.place.y, anchor.place.z, anchor.stiffness));
+      fail(fmt::format("an anchor is at ({}, {}, {}) Å with {} kT/Å², expected numbers, the last from 0",
+                       anchor.place.x, anchor.place.y, anchor.place.z, anchor.stiffness));
   if (!(model.diameter >= 0) || !std::isfinite(model.diameter))
     fail(fmt::format("the diameter of spheres is {} Å, expected a number from 0", model.diameter));
   if (!(model.radius > 0) || !(model.reach > 0))
