@@ -241,7 +241,7 @@ def _poses(
 ) -> FloatArray:
     """Returns poses (k,m,3) Å of the atoms of a tail beside others, the first of them as it is."""
     found = [position]
-    # What touches as it is, as at the residue behind the tail or in a hydrogen bond, may touch in a pose, too.
+    # What touches as it is, as at the residue behind the tail or in bonds, of hydrogen too, may touch in a pose, too.
     meeting = _meeting(position, residue)
     touches = np.isfinite(tree.query(position, distance_upper_bound=_OWN_ROOM)[0])
     for _ in range(_TRIES):
@@ -264,9 +264,9 @@ def _poses(
 
 
 def _meeting(places: FloatArray, residue: IdArray) -> set[tuple[int, int]]:
-    """Returns the pairs of atoms that have no room, of residues of a tail that do not follow each other."""
+    """Returns the pairs of atoms of two residues of a tail that have no room, or a bond."""
     pairs = cKDTree(places).query_pairs(_OWN_ROOM, output_type="ndarray").reshape(-1, 2)
-    return {(one, other) for one, other in pairs[np.abs(np.diff(residue[pairs], axis=1))[:, 0] > 1].tolist()}
+    return {(one, other) for one, other in pairs[np.diff(residue[pairs], axis=1)[:, 0] != 0].tolist()}
 
 
 def _rotate(places: FloatArray, turn: _Turn, angle: float) -> None:
