@@ -232,6 +232,11 @@ def of_locus() -> Iterator[Promise]:
         subject = f"{row['atoms']} atoms of GATA4, `{row['step']}`"
         yield each("locus", f"{subject}: s", [value(row["s"])], most=locus.SECONDS[kind])
         yield each("locus", f"{subject}: GB of memory", [value(row["GB of memory"])], most=locus.GIGABYTES[kind])
+    steps = [row["step"] for row in rows]
+    for kind, seconds in locus.SECONDS.items():
+        if f"tessera {locus.COMMANDS[kind]}" not in steps:
+            claim = f"GATA4, `tessera {locus.COMMANDS[kind]}`: s"
+            yield Promise("locus", claim, "not measured", f"≤ {seconds:g}", 0, 1)
     yield each("locus", f"{rows[0]['atoms']} atoms of GATA4: clashes", [value(rows[0]["clashes left"])], most=0)
     for row in cells("locus", "MB a rank"):
         yield each("locus", f"GATA4 in water on {row['ranks planned for']} ranks: MB of templates a rank",

@@ -96,7 +96,7 @@ def write_sequence(path: Path, nucleosomes: int) -> None:
               help="The FASTA file of the table's DNA; without it the letters are random.")  # fmt: skip
 @click.option("--nucleosomes", default=NUCLEOSOMES, show_default=True, type=click.IntRange(1),
               help="How many, where no table is given.")  # fmt: skip
-@click.option("--step", "chosen", multiple=True, type=click.Choice(list(COMMANDS)),
+@click.option("--step", "chosen", multiple=True, type=click.Choice([*COMMANDS, "none"]),
               help="A step to measure; repeatable; what others took is kept in --work [all].")  # fmt: skip
 def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes: int, chosen: tuple[str, ...]) -> None:
     """Measure `tessera build fiber` of the GATA4 locus without water, check and minimise what it makes, and put that

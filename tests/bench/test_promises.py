@@ -270,6 +270,9 @@ def test_promises_of_the_locus_are_those_of_the_record(monkeypatch: pytest.Monke
     for text, verdicts in (("", ["**no**"]), ("measured", kept)):
         monkeypatch.setattr(promises, "measured", lambda name, text=text: text)
         assert [promise.verdict for promise in promises.of_locus()] == verdicts
+    del tables["GB of memory"][1]  # of a step that was not measured the promise stays
+    found = {promise.claim: promise.verdict for promise in promises.of_locus()}
+    assert found["GATA4, `tessera minimize`: s"] == "**no**"
 
 
 def test_clashes_are_timed(data_folder: Path, tmp_path: Path) -> None:
