@@ -33,7 +33,7 @@ EVERYTHING = list(changed.MAY_USE)
         (["cpp/tessera/md/engine_test.cpp"], ["md"]),
         (
             ["cpp/tessera/collectives/plan.h"],
-            ["collectives", "comm", "programs", "fft", "grid", "io", "md", "pair_schemes", "app"],
+            ["collectives", "comm", "drop_in", "programs", "fft", "grid", "io", "md", "pair_schemes", "app"],
         ),
         (["cpp/tessera/model/README.md", "docs/notation.md", "tests/commands/test_cli.py"], []),
         (["cpp/tessera/base/error.cpp"], EVERYTHING),
