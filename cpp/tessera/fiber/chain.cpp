@@ -38,6 +38,22 @@ double longest_reach(const Model& model, const std::vector<Cloud>& spheres, cons
   return std::max(2 * extent(spheres) + model.diameter, 2 * extent(charges) + model.screened.cutoff());
 }
 
+/// Sums value(i, j, r²) over the pairs of points of two bodies that are nearer than a distance.
+template <class Value>
+double sum_near(const Placed& one, const Placed& other, double distance, Value value) {
+  const double furthest = square(distance);
+  double sum = 0;
+  all_near(one, other, distance, [&](const Group& first, const Group& second) {
+    for (std::size_t i = first.first; i < first.last; ++i)
+      for (std::size_t j = second.first; j < second.last; ++j) {
+        const double r2 = norm2(one.points[i] - other.points[j]);
+        if (r2 < furthest) sum += value(i, j, r2);
+      }
+    return true;
+  });
+  return sum;
+}
+
 Model checked(Model model) {
   check(model);
   return model;
@@ -131,12 +147,7 @@ double Chain::elastic_change(Range range) const {
   return change;
 }
 
-double Chain::screened_change(Range range) const {
-  double change = 0;
-  for (std::size_t node = range.first; node < range.last; ++node)
-    change += energy_beside(trial_, node, range) - energy_beside(now_, node, range);
-  return change;
-}
+double Chain::screened_change(Range range) const { return change_of(&Chain::energy_of_pair, range); }
 
 double Chain::anchored_change(Range range) const {
   if (model_.anchors.empty()) return 0;
@@ -155,24 +166,32 @@ double Chain::anchored_energy() const {
   return sum;
 }
 
-double Chain::overlap_change(Range range) const {
+double Chain::overlap_change(Range range) const { return change_of(&Chain::overlap_of_pair, range); }
+
+double Chain::overlap() const { return sum_of(&Chain::overlap_of_pair); }
+
+double Chain::screened_energy() const { return sum_of(&Chain::energy_of_pair); }
+
+/// Returns how much more nodes on trial have with all others than they have now.
+double Chain::change_of(OfPair of_pair, Range range) const {
   double change = 0;
   for (std::size_t node = range.first; node < range.last; ++node)
-    change += overlap_beside(trial_, node, range) - overlap_beside(now_, node, range);
+    change += sum_beside(of_pair, trial_, node, range) - sum_beside(of_pair, now_, node, range);
   return change;
 }
 
-double Chain::overlap() const {
+/// Returns what all pairs of nodes have together.
+double Chain::sum_of(OfPair of_pair) const {
   double twice = 0;
-  for (std::size_t node = 0; node < size(); ++node) twice += overlap_beside(now_, node, {node, node + 1});
+  for (std::size_t node = 0; node < size(); ++node) twice += sum_beside(of_pair, now_, node, {node, node + 1});
   return twice / 2;
 }
 
-/// Returns how much a node overlaps all nodes but some.
-double Chain::overlap_beside(const Places& places, std::size_t node, Range but) const {
+/// Returns what a node has together with all nodes but some, each where it is now.
+double Chain::sum_beside(OfPair of_pair, const Places& places, std::size_t node, Range but) const {
   double sum = 0;
   cells_.all_near(places.frame[node].origin, [&](std::size_t other) {
-    if (!but.has(other) && !are_neighbours(node, other)) sum += overlap_of_pair(places, node, other);
+    if (!but.has(other) && !are_neighbours(node, other)) sum += (this->*of_pair)(places, node, other);
     return true;
   });
   return sum;
@@ -180,49 +199,16 @@ double Chain::overlap_beside(const Places& places, std::size_t node, Range but) 
 
 double Chain::overlap_of_pair(const Places& places, std::size_t one, std::size_t other) const {
   const double least = square(model_.diameter);
-  const Placed a = spheres_of(places, one), b = spheres_of(now_, other);
-  double sum = 0;
-  all_near(a, b, model_.diameter, [&](const Group& first, const Group& second) {
-    for (std::size_t i = first.first; i < first.last; ++i)
-      for (std::size_t j = second.first; j < second.last; ++j) {
-        const double r2 = norm2(a.points[i] - b.points[j]);
-        if (r2 < least) sum += 1 - r2 / least;
-      }
-    return true;
-  });
-  return sum;
-}
-
-double Chain::screened_energy() const {
-  double twice = 0;
-  for (std::size_t node = 0; node < size(); ++node) twice += energy_beside(now_, node, {node, node + 1});
-  return twice / 2;
-}
-
-/// Returns the energy of the charges of a node beside those of all nodes but some.
-double Chain::energy_beside(const Places& places, std::size_t node, Range but) const {
-  double sum = 0;
-  cells_.all_near(places.frame[node].origin, [&](std::size_t other) {
-    if (!but.has(other) && !are_neighbours(node, other)) sum += energy_of_pair(places, node, other);
-    return true;
-  });
-  return sum;
+  return sum_near(spheres_of(places, one), spheres_of(now_, other), model_.diameter,
+                  [&](std::size_t, std::size_t, double r2) { return 1 - r2 / least; });
 }
 
 double Chain::energy_of_pair(const Places& places, std::size_t one, std::size_t other) const {
   const Screened& screened = model_.screened;
-  const double furthest = square(screened.cutoff());
   const Placed a = charges_of(places, one), b = charges_of(now_, other);
-  double sum = 0;
-  all_near(a, b, screened.cutoff(), [&](const Group& first, const Group& second) {
-    for (std::size_t i = first.first; i < first.last; ++i)
-      for (std::size_t j = second.first; j < second.last; ++j) {
-        const double r2 = norm2(a.points[i] - b.points[j]);
-        if (r2 < furthest) sum += a.cloud.values[i] * b.cloud.values[j] * screened(r2);
-      }
-    return true;
+  return sum_near(a, b, screened.cutoff(), [&](std::size_t i, std::size_t j, double r2) {
+    return a.cloud.values[i] * b.cloud.values[j] * screened(r2);
   });
-  return sum;
 }
 
 }  // namespace tessera::fiber

@@ -88,10 +88,16 @@ class Chain {
   void set(Places& places, std::size_t node, const Frame& frame) const;
   double outside(const Places& places, std::size_t node) const;
   bool overlap(std::size_t one, std::size_t other) const;
-  double overlap_beside(const Places& places, std::size_t node, Range but) const;
+
+  /// What a node of some places has together with another one where it is now: how much they overlap, or the energy of
+  /// their charges.
+  using OfPair = double (Chain::*)(const Places& places, std::size_t one, std::size_t other) const;
+  double change_of(OfPair of_pair, Range range) const;
+  double sum_of(OfPair of_pair) const;
+  double sum_beside(OfPair of_pair, const Places& places, std::size_t node, Range but) const;
   double overlap_of_pair(const Places& places, std::size_t one, std::size_t other) const;
-  double energy_beside(const Places& places, std::size_t node, Range but) const;
   double energy_of_pair(const Places& places, std::size_t one, std::size_t other) const;
+
   Placed spheres_of(const Places& places, std::size_t node) const {
     return {spheres_[kind(node)], places.frame[node].origin, places.spheres.points(node), places.spheres.middles(node)};
   }
