@@ -238,7 +238,7 @@ def of_locus() -> Iterator[Promise]:
             claim = f"GATA4, `tessera {locus.COMMANDS[kind]}`: s"
             yield Promise("locus", claim, "not measured", f"≤ {seconds:g}", 0, 1)
     yield each("locus", f"{rows[0]['atoms']} atoms of GATA4: clashes", [value(rows[0]["clashes left"])], most=0)
-    for row in cells("locus", "MB a rank"):
+    for row in cells("locus", "MB a rank") if f"tessera {locus.COMMANDS['solvate']}" in steps else ():
         yield each("locus", f"GATA4 in water on {row['ranks planned for']} ranks: MB of templates a rank",
                    [value(row["of templates, MB"])], most=locus.MEGABYTES_OF_TEMPLATES)  # fmt: skip
 

@@ -134,6 +134,7 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
         "solvate": [dry, *box, "--salt", SALT, "--memory", GIGABYTES["solvate"], "--seed", 1, "-o", wet,
                     "--toppar", *toppar],
     }  # fmt: skip
+    plan = folder / "plan.json"
     for kind, words in steps.items():
         kept = folder / f"{kind}.json"
         if kind in (chosen or steps):
@@ -143,6 +144,8 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
             found = {"seconds": done.wall_seconds, "peak_bytes": done.peak_bytes, **facts}
             if kind == "build":
                 found["left"] = clashes_of(built).left
+            if kind == "solvate":
+                plan.write_text(json.dumps(planned(wet, nucleosomes)), encoding="utf-8")
             kept.write_text(json.dumps(found), encoding="utf-8")
             common.say(f"{kind}: {done.wall_seconds:.4g} s")
         if kept.exists():
@@ -161,8 +164,8 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
             },
         )
     )
-    if wet.exists():
-        figure.data["plan"] = planned(wet, nucleosomes)
+    if plan.exists():
+        figure.data["plan"] = json.loads(plan.read_text(encoding="utf-8"))
         figure.tables.append(
             columns(
                 [figure.data["plan"]],
