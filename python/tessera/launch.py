@@ -34,7 +34,7 @@ BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
 AUTO = "auto"  # as many threads as a rank has cores
 SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank; MPICH's UCX needs between 2 and 4 MB
-_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
+NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 
 
 # Options of commands that start jobs.
@@ -196,7 +196,7 @@ def _check_size_of_files(flavour: str) -> None:
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if limit != resource.RLIM_INFINITY and limit < SHARED_FILE_BYTES:
         raise LaunchError(
-            f"files may have at most {limit:,} bytes here (ulimit -f), {_NAMES[flavour]} needs {SHARED_FILE_BYTES:,} "
+            f"files may have at most {limit:,} bytes here (ulimit -f), {NAMES[flavour]} needs {SHARED_FILE_BYTES:,} "
             "for those in which ranks share memory: raise the limit, or take one rank with threads (-t)"
         )
 
@@ -270,7 +270,7 @@ def drop_in_path(flavour: str) -> Path:
             return folder / name
     raise LaunchError(
         f"there is no {name} in {', '.join(str(folder) for folder in folders)}; build it with `make build` where "
-        f"{_NAMES[flavour]} is installed, or set TESSERA_BIN to the folder of the engines beside it"
+        f"{NAMES[flavour]} is installed, or set TESSERA_BIN to the folder of the engines beside it"
     )
 
 
@@ -285,7 +285,7 @@ def _missing(program: str) -> NoReturn:
 def _built(built: dict[str, Path], flavour: str) -> Path:
     if flavour not in built:
         raise LaunchError(
-            f"the engine is not built for {_NAMES[flavour]} (found: {', '.join(built)}); build it where that MPI is "
+            f"the engine is not built for {NAMES[flavour]} (found: {', '.join(built)}); build it where that MPI is "
             "installed, or choose another with --mpi"
         )
     return built[flavour]
@@ -300,8 +300,8 @@ def _choose(built: dict[str, Path], mpi: str, ranks: int) -> tuple[Launcher, str
             return launcher, flavour
     if mpi != "auto":
         _built(built, mpi)
-    wanted = _NAMES[mpi] if mpi != "auto" else " or ".join(_NAMES[f] for f in built if f != "serial") or "any MPI"
-    seen = ", ".join(f"{' '.join(c.words)} ({_NAMES.get(c.flavour or '', 'unknown MPI')})" for c in candidates)
+    wanted = NAMES[mpi] if mpi != "auto" else " or ".join(NAMES[f] for f in built if f != "serial") or "any MPI"
+    seen = ", ".join(f"{' '.join(c.words)} ({NAMES.get(c.flavour or '', 'unknown MPI')})" for c in candidates)
     raise LaunchError(
         f"{ranks} ranks need an mpirun of {wanted}; found {seen or 'none'}. Install one (Debian: openmpi-bin; PyPI: "
         "mpich), name one in TESSERA_MPIRUN together with --mpi, or use threads (-t)"

@@ -119,7 +119,7 @@ def plot_run(folder: str | Path, output: str | Path) -> Path:
     folder, output = Path(folder), Path(output)
     tables = _tables_of(folder)
     name, last = list(tables.items())[-1]
-    report = _read_report(folder / name / "report.json")
+    report = read_report(folder / name / "report.json")
     table = join_tables(tables) if len(tables) > 1 else last
 
     import matplotlib
@@ -182,8 +182,8 @@ def save(figure: Figure, output: Path) -> None:
         raise InputError(f"{output}: pictures can't be written as {output.suffix}; take .png, .pdf or .svg") from None
 
 
-def _read_report(path: Path) -> dict[str, Any] | None:
-    """Returns the report, or None while the run has not ended."""
+def read_report(path: Path) -> dict[str, Any] | None:
+    """Returns the report, or None while the run has not ended. Raises InputError."""
     try:
         report = json.loads(path.read_text("utf-8"))
         _check_report(report)

@@ -74,6 +74,8 @@ def test_units_are_the_molecules(
         assert np.array_equal(getattr(again, name), getattr(made, name)), name
     assert again.chain_name == made.chain_name and again.segment_name == made.segment_name
     assert np.array_equal(again.molecule_starts(), whole.molecule_starts())
+    for index, starts in enumerate(again.starts()):
+        assert np.array_equal(again.starts_of(index), starts)
     assert again.n_molecules == whole.n_molecules and again.term_counts() == whole.term_counts()
     for kind in TERM_ATOMS:
         rows = [np.column_stack(system.expand(kind)) for system in (again, whole)]

@@ -20,8 +20,7 @@ _CLOCK = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 _QUICK_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
 _GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 _SHARED = "dev/shm"
-_LEAST_MEMORY = 2e9  # bytes: of the host, and of the files in which ranks share memory
-_LEAST_SHARED = 64e6
+_LEAST_MEMORY, _LEAST_SHARED = 2e9, 64e6  # bytes: of the host, and of the files in which ranks share memory
 _LEAST_FILES = 1024
 _READINGS = 10_000
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tessera.doctor.finding import Finding, judged
-from tessera.launch import FLAVOURS, engines, launchers
+from tessera.launch import FLAVOURS, NAMES, engines, launchers
 from tessera.supervise import LaunchError
 
-NAMES = {"openmpi": "Open MPI", "mpich": "MPICH", "serial": "no MPI"}
 _MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
 _LIBRARY = re.compile(r"^\s*(libmpi\S*) => (\S+)", re.MULTILINE)
 _SECONDS = 20  # in which a program says what it is

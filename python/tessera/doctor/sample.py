@@ -11,8 +11,7 @@ from pathlib import Path
 
 from tessera.build.water import tiles
 from tessera.doctor.finding import Finding, judged
-from tessera.doctor.programs import NAMES
-from tessera.launch import engines, launchers
+from tessera.launch import NAMES, engines, launchers
 from tessera.supervise import LaunchError
 from tessera.system import write
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tessera.traj.find import stages
 from tessera.verify import verify
 
 
@@ -40,14 +41,9 @@ def files_of(folder: Path, progress: Callable[[int], None] = lambda _: None) -> 
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Returns the files of a folder, with trajectories in segments as a whole, and those of its stages."""
-    found = []
-    for path in folder.iterdir():
-        if path.is_file() or path.suffix == ".segments":
-            found.append(path)
-        elif path.is_dir() and (path / "settings.toml").is_file() and not path.name.startswith("previous-"):
-            found += _entries(path)
-    return found
+    """Returns the files of a folder and of its stages, with trajectories in segments as a whole."""
+    inside = (path for place in (folder, *stages(folder)) for path in place.iterdir())
+    return [path for path in inside if path.is_file() or path.suffix == ".segments"]
 
 
 def _sha256(path: Path) -> str:

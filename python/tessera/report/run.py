@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tessera.errors import SENSELESS, InputError
+from tessera.errors import InputError
+from tessera.plots import read_report
 from tessera.system import System, read
+from tessera.system.box import describe_box
 from tessera.traj.find import SETTINGS, input_of, protocol, settings_of
 
 _NAMED = 8  # kinds of molecules, of which a longer list says nothing
@@ -57,8 +58,7 @@ class Run:
             yield f"The system file {name or 'of the run'} is not there any more."
             return
         system = read(path, has_atoms=False)
-        edges = np.linalg.norm(system.box, axis=1)
-        place = f"in a box of {' × '.join(f'{edge:.5g}' for edge in edges)} Å" if system.periodic else "in a vacuum"
+        place = f"in a box of {describe_box(system.box, 2)}" if system.periodic else "in a vacuum"
         yield f"The system file {path.name} has {system.n_atoms:,} atoms in {system.n_molecules:,} molecules {place}:"
         yield f"{_molecules(system)}. It was made by: {system.source}."
 
@@ -87,13 +87,11 @@ class Run:
 def _molecules(system: System) -> str:
     """Returns how many molecules there are of each kind, the most frequent first."""
     count: dict[str, int] = dict.fromkeys(system.chain_name, 1)
-    template, _ = system.instances()
-    in_chain = np.zeros(len(template), bool)
-    for begin, units in system.chain_instances().tolist():
-        in_chain[begin : begin + units] = True
-    for row, number in enumerate(np.bincount(template[~in_chain], minlength=len(system.templates)).tolist()):
-        if number:
-            count[system.templates[row].name] = count.get(system.templates[row].name, 0) + number
+    is_alone = np.ones(len(system.runs), bool)
+    for begin, runs in system.chains.tolist():
+        is_alone[begin : begin + runs] = False
+    for row, number in system.runs[is_alone].tolist():  # a liquid has too many instances to list
+        count[system.templates[row].name] = count.get(system.templates[row].name, 0) + number
     ordered = sorted(count.items(), key=lambda one: (-one[1], one[0]))
     shown = [f"{number:,} {name}" for name, number in ordered[:_NAMED]]
     return ", ".join(shown) + (f" and {len(ordered) - _NAMED} other kinds" if len(ordered) > _NAMED else "")
@@ -105,16 +103,4 @@ def runs_of(folder: Path) -> list[Run]:
     folders = [folder] if (folder / SETTINGS).is_file() else protocol(folder)
     if not folders:
         raise InputError(f"{folder} holds no run: expected the output folder of a run or of a protocol")
-    return [Run(one, settings_of(one), _report(one / "report.json")) for one in folders]
-
-
-def _report(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, *SENSELESS) as error:
-        raise InputError(f"{path}: {error}; the file is damaged") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: expected the report of a run; the file is damaged")
-    return found
+    return [Run(one, settings_of(one), read_report(one / "report.json") or {}) for one in folders]

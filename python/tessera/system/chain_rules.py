@@ -105,15 +105,12 @@ def _check_shared_pairs(system: System, is_unit: NDArray[np.bool_]) -> None:
     """Checks that an excluded pair of atoms in two units is in both, once: where only one had it, forces of the other
     would be wrong without a word."""
     found = [np.zeros((0, 2), np.int64)]
-    sizes, (kind, count) = system.template_sizes(), system.runs.T
-    first = np.cumsum(sizes[kind] * count) - sizes[kind] * count
     for index in np.flatnonzero(is_unit).tolist():
-        pairs, size = system.templates[index].exclusions, sizes[index]
-        crossing = pairs[((pairs < 0) | (pairs >= size)).any(axis=1)]
-        rows = np.flatnonzero(kind == index)
-        behind = np.cumsum(count[rows])  # a liquid beside chains has too many instances to list
-        begins = np.repeat(first[rows] - size * (behind - count[rows]), count[rows]) + size * np.arange(behind[-1])
-        found.append((begins[:, None, None] + crossing).reshape(-1, 2))
+        template = system.templates[index]
+        pairs = template.exclusions
+        crossing = pairs[((pairs < 0) | (pairs >= template.n_atoms)).any(axis=1)]
+        if len(crossing):
+            found.append((system.starts_of(index)[:, None, None] + crossing).reshape(-1, 2))
     pairs = np.concatenate(found)
     keys, times = np.unique(pairs[:, 0] * system.n_atoms + pairs[:, 1], return_counts=True)
     for key in keys[times != 2][:1].tolist():

@@ -250,6 +250,15 @@ class System:
         ends = np.cumsum(np.bincount(template, minlength=len(self.templates)))
         return np.split(first[order], ends)[:-1]
 
+    def starts_of(self, index: int) -> IdArray:
+        """Returns the first atom ids of the instances of one template, in order, without listing those of others."""
+        sizes, (kind, count) = self.template_sizes(), self.runs.T
+        ends = np.cumsum(sizes[kind] * count)
+        rows = np.flatnonzero(kind == index)
+        many, size = count[rows], sizes[index]
+        first = ends[rows] - size * np.cumsum(many)  # of a run, as if the instances before it were in it, too
+        return np.asarray(np.repeat(first, many) + size * np.arange(many.sum()))
+
     def chain_instances(self) -> IdArray:
         """Returns the first instance of each chain and the number of its units, (C,2)."""
         ends = np.append(0, np.cumsum(self.runs[:, 1]))

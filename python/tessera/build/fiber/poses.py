@@ -84,12 +84,13 @@ class Tails:
     def turn(self, position: FloatArray, residues: Iterable[int], attempt: int) -> int:
         """Turns the tails with these residues out of the way of whatever is at `position` (n,3) Å, where a fibre begins
         with its proteins: into the best of poses that are new in each attempt. Returns how many there were."""
-        of_tail = {int(row): tail for tail in self._tails for row in np.unique(self._residue[tail.atoms])}
-        nucleosomes = (divmod(number, int(self._residue.max()) + 1) for number in sorted(residues))
-        found = dict.fromkeys((at, id(of_tail[row])) for at, row in nucleosomes if row in of_tail)
-        for at, which in found:
-            tail = next(tail for tail in self._tails if id(tail) == which)
-            self._turn(position, at, tail, np.random.default_rng([self._seed, attempt, at, tail.atoms.start]))
+        of_tail = {int(row): at for at, tail in enumerate(self._tails) for row in np.unique(self._residue[tail.atoms])}
+        rows = (divmod(number, int(self._residue.max()) + 1) for number in sorted(residues))
+        found = dict.fromkeys((nucleosome, of_tail[row]) for nucleosome, row in rows if row in of_tail)
+        for nucleosome, at in found:
+            tail = self._tails[at]
+            random = np.random.default_rng([self._seed, attempt, nucleosome, tail.atoms.start])
+            self._turn(position, nucleosome, tail, random)
         return len(found)
 
     def _turn(self, position: FloatArray, at: int, tail: _Tail, random: np.random.Generator) -> None:

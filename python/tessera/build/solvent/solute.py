@@ -10,6 +10,7 @@ import numpy as np
 from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.system import System, read
+from tessera.system.box import describe_box
 
 _SAME = 1e-6  # of a value, by which parameters of one force field may differ
 
@@ -25,8 +26,7 @@ def check_solute(path: Path, system: System, table: CharmmParameters) -> None:
     """Raises `InputError` for a system with a box, and where Lennard-Jones parameters are others than those of the
     force field, which water and ions will have."""
     if system.periodic:
-        edges = " × ".join(f"{edge:.6g}" for edge in np.linalg.norm(system.box, axis=1))
-        raise InputError(f"{path} has a box of {edges} Å already, expected molecules without a box")
+        raise InputError(f"{path} has a box of {describe_box(system.box)} already, expected molecules without a box")
     _check_rule(path, system, table)
     _check_types(path, system, table)
     _check_pairs(path, system, table)
