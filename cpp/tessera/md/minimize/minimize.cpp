@@ -29,8 +29,10 @@ constexpr double first_step = 0.05, most_step = 0.2, least_step = 1e-6;  // Å
 constexpr double step_after_lbfgs = 0.01;                                // Å
 constexpr double growth = 1.2, shrinkage = 0.5;
 constexpr double strong_force = 100;  // kcal/mol/Å
-/// L-BFGS takes over below this force, or after so many successful moves.
+/// L-BFGS takes over below this force, once a move leaves more than this share of it, or after so many successful moves.
+/// It lowers the energy of all atoms faster, but not the strongest forces, which may even rise.
 constexpr double calm_force = 1000;  // kcal/mol/Å
+constexpr double much_less = 0.9;
 constexpr std::int64_t enough_moves = 200;
 
 // Line search of L-BFGS.
@@ -134,7 +136,9 @@ class Minimizer {
   bool search_line();
   bool descend();
   bool is_stopped() { return watch_ && watch_(result_); }
-  bool is_calm() const { return result_.max_force < calm_force || result_.accepted >= enough_moves; }
+  bool is_calm() const {
+    return (result_.max_force < calm_force && !has_become_much_less_) || result_.accepted >= enough_moves;
+  }
   bool has_ended();
   void go_back();
 
@@ -147,7 +151,8 @@ class Minimizer {
   std::size_t field_ = 0;
   const Box first_box_;
   Lbfgs lbfgs_;
-  double step_ = first_step;  // Å
+  double step_ = first_step;           // Å
+  bool has_become_much_less_ = false;  // the strongest force, by the last move of steepest descent
   bool is_at_lowest_ = true;  // atoms stand where the energy was the lowest
   Result result_;
 };
@@ -395,7 +400,9 @@ bool Minimizer::descend() {
   if (energy < result_.energy || (energy == result_.energy && energy >= 0.5 * energy_limit)) {
     ++result_.accepted;
     step_ = std::min(most_step, growth * step_);
+    const double before = result_.max_force;
     accept(energy, is_calm());
+    has_become_much_less_ = result_.max_force < much_less * before;
     return true;
   }
   step_ *= shrinkage;
@@ -429,6 +436,7 @@ Result Minimizer::run() {
       if (search_line()) continue;
       lbfgs_.clear();
       step_ = step_after_lbfgs;
+      has_become_much_less_ = false;
     } else if (!descend()) {
       result_.ending = Ending::no_lower_energy;
     }
