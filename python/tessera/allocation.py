@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,11 +19,13 @@ from tessera.supervise import LaunchError
 
 @dataclass(frozen=True)
 class Allocation:
-    """What a job has: ranks, cores of each rank (None: it did not ask for a number), and hosts."""
+    """What a job has: ranks, cores of each rank (None: it did not ask for a number), hosts, and cores of all (None:
+    unknown)."""
 
     ranks: int
     cores: int | None
     hosts: int
+    all_cores: int | None = None
 
 
 def allocation(environment: Mapping[str, str] = os.environ) -> Allocation | None:
@@ -34,8 +37,21 @@ def allocation(environment: Mapping[str, str] = os.environ) -> Allocation | None
         raise LaunchError("this job of Slurm's is heterogeneous: give the numbers of ranks (-n) and threads (-t)")
     ranks = _number(environment, "SLURM_NTASKS")
     if ranks is None:
-        ranks = sum(_tasks_of_nodes(environment.get("SLURM_TASKS_PER_NODE", "1")))
-    return Allocation(ranks, cores_of_a_rank(environment), _number(environment, "SLURM_JOB_NUM_NODES") or 1)
+        ranks = _sum_of_nodes(environment, "SLURM_TASKS_PER_NODE") or 1
+    hosts, cores = (
+        _number(environment, "SLURM_JOB_NUM_NODES") or 1,
+        _sum_of_nodes(environment, "SLURM_JOB_CPUS_PER_NODE"),
+    )
+    return Allocation(ranks, cores_of_a_rank(environment), hosts, cores)
+
+
+def words_of_its_host(threads: int, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Returns the words that start one process on the job's first host, where this process is not on one: `salloc`
+    leaves its shell on the host where it was called."""
+    is_elsewhere = "SLURM_JOB_ID" in environment and "SLURMD_NODENAME" not in environment
+    if not is_elsewhere or shutil.which("srun", path=environment.get("PATH")) is None:
+        return []
+    return ["srun", "--nodes=1", *options_of_srun(("srun",), 1, threads)]
 
 
 def cores_of_a_rank(environment: Mapping[str, str] = os.environ) -> int | None:
@@ -54,15 +70,18 @@ def _number(environment: Mapping[str, str], name: str) -> int | None:
     return number
 
 
-def _tasks_of_nodes(text: str) -> list[int]:
-    """Returns the tasks of each node, which `2(x3),1` says of four."""
-    counts = []
+def _sum_of_nodes(environment: Mapping[str, str], name: str) -> int | None:
+    """Returns the sum of what nodes have, which is seven where the variable is `2(x3),1`."""
+    text = environment.get(name)
+    if text is None:
+        return None
+    count = 0
     for part in text.split(","):
         match = re.fullmatch(r"(\d{1,9})(?:\(x(\d{1,9})\))?", part)
         if match is None or int(match[1]) < 1 or int(match[2] or 1) < 1:
-            raise LaunchError(f"SLURM_TASKS_PER_NODE is {text!r}; expected numbers of tasks, as in 2(x3),1")
-        counts.append(int(match[1]) * int(match[2] or 1))
-    return counts
+            raise LaunchError(f"{name} is {text!r}; expected numbers of nodes as Slurm writes them, as in 2(x3),1")
+        count += int(match[1]) * int(match[2] or 1)
+    return count
 
 
 def is_srun(words: tuple[str, ...]) -> bool:

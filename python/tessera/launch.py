@@ -26,7 +26,15 @@ from typing import Any, NoReturn
 import click
 
 from tessera import ranks as processes
-from tessera.allocation import allocation, cores_of_a_rank, flavour_of_srun, is_srun, options_of_srun
+from tessera.allocation import (
+    Allocation,
+    allocation,
+    cores_of_a_rank,
+    flavour_of_srun,
+    is_srun,
+    options_of_srun,
+    words_of_its_host,
+)
 from tessera.printing import echo
 from tessera.supervise import GO_ON, environment_of_launchers, supervise
 from tessera.supervise import LaunchError as LaunchError
@@ -195,7 +203,7 @@ def engine_command(
     if mpi == "serial" or (mpi == "auto" and ranks == 1 and "serial" in built):
         if ranks > 1:
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
-        return [str(_built(built, "serial")), *tail]
+        return [*words_of_its_host(threads or 1), str(_built(built, "serial")), *tail]
     launcher, flavour = _choose(built, mpi, ranks)
     _check_size_of_files(flavour)
     if is_srun(launcher.words):
@@ -249,7 +257,7 @@ def threads_of_a_rank(threads: int | str | None, ranks: int, is_elsewhere: bool 
     job = allocation()
     if is_elsewhere or (is_placed_by_others() and job is None):
         raise LaunchError("-t auto knows the cores of this host and of Slurm's jobs alone; give a number of threads")
-    return max(1, usable_cores() * (job.hosts if job else 1) // ranks)
+    return max(1, _cores_of_all(job) // ranks)
 
 
 def threads_of_run(threads: int | str | None, run_file: Path, overrides: Sequence[str]) -> int | str | None:
@@ -262,6 +270,13 @@ def threads_of_run(threads: int | str | None, run_file: Path, overrides: Sequenc
     except (OSError, ValueError):
         return None  # the engine says what is wrong
     return None if not isinstance(parallel, dict) or "threads" in parallel else cores_of_a_rank()
+
+
+def _cores_of_all(job: Allocation | None) -> int:
+    """Returns the cores of all hosts of a job, or of this host."""
+    if job is None:
+        return usable_cores()
+    return usable_cores() * job.hosts if job.all_cores is None else job.all_cores
 
 
 def _refuse_copies() -> None:
@@ -365,7 +380,7 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
             options.append("--allow-run-as-root")
         # Binding to one core would put all threads of a rank, or several ranks, on it.
         job = allocation()
-        if threads > 1 or ranks > usable_cores() * (job.hosts if job else 1):
+        if threads > 1 or ranks > _cores_of_all(job):
             options += ["--bind-to", "none"]
     return options
 

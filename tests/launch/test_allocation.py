@@ -12,6 +12,7 @@ from tessera.allocation import Allocation, allocation, flavour_of_srun, options_
 from tests.support.programs import script
 
 SLURM = ("SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES")
+SLURM += ("SLURM_JOB_CPUS_PER_NODE", "SLURMD_NODENAME")
 SLURM += ("SLURM_HET_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_PTY_PORT", "SLURM_MPI_TYPE")
 ALL_BUILT = {flavour: Path(f"/bin/tessera-md-{flavour}") for flavour in launch.FLAVOURS}
 
@@ -64,9 +65,13 @@ def test_a_job_is_read(job: Callable[..., None], variables: dict[str, str], expe
         ({"NTASKS": "many"}, "SLURM_NTASKS is 'many'; expected a number of at least 1"),
         ({"NTASKS": "0"}, "SLURM_NTASKS is '0'"),
         ({"NTASKS": "1", "CPUS_PER_TASK": "-2"}, "SLURM_CPUS_PER_TASK is '-2'"),
-        ({"TASKS_PER_NODE": "2(x"}, r"SLURM_TASKS_PER_NODE is '2\(x'; expected numbers of tasks, as in 2\(x3\),1"),
+        (
+            {"TASKS_PER_NODE": "2(x"},
+            r"SLURM_TASKS_PER_NODE is '2\(x'; expected numbers of nodes as Slurm writes them, as in 2\(x3\),1",
+        ),
         ({"TASKS_PER_NODE": "2(x0)"}, "SLURM_TASKS_PER_NODE is"),
         ({"TASKS_PER_NODE": ""}, "SLURM_TASKS_PER_NODE is ''"),
+        ({"JOB_CPUS_PER_NODE": "8,"}, "SLURM_JOB_CPUS_PER_NODE is '8,'"),
         ({"HET_SIZE": "2"}, r"heterogeneous: give the numbers of ranks \(-n\)"),
     ],
 )
@@ -80,8 +85,11 @@ Command = Callable[..., tuple[int, str]]
 RUN = ("run", "run.toml", "--dry-run")
 
 
-def test_a_run_takes_what_its_job_has(command: Command, job: Callable[..., None], tmp_path: Path) -> None:
+def test_a_run_takes_what_its_job_has(
+    command: Command, job: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "-n" not in command(*RUN)[1].split()
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
     job(NTASKS="6", TASKS_PER_NODE="3(x2)", CPUS_PER_TASK="4", JOB_NUM_NODES="2")
     _, said = command(*RUN, "--mpi", "openmpi")
     assert "-n 6 " in said and said.rstrip().endswith("run.toml -t 4") and "--oversubscribe" not in said
@@ -101,6 +109,22 @@ def test_ranks_are_bound_where_all_hosts_of_a_job_have_cores_for_them(
     job(NTASKS="8", JOB_NUM_NODES="2")
     assert "--bind-to" not in launch._options("openmpi", 8, 1)
     assert "--bind-to" in launch._options("openmpi", 9, 1)
+    job(NTASKS="8", JOB_NUM_NODES="2", JOB_CPUS_PER_NODE="16(x2),1")  # this host has nothing to say of others
+    assert "--bind-to" not in launch._options("openmpi", 33, 1)
+    assert launch.threads_of_a_rank("auto", 8) == 4
+
+
+def test_one_rank_runs_on_a_host_of_its_job(
+    srun: str, job: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(srun).parent))
+    alone = ["/bin/tessera-md-serial", "run.toml", "-t", "2"]
+    assert launch.engine_command(["run.toml"], threads=2, built=ALL_BUILT) == alone
+    job(NTASKS="1")  # a shell that salloc has started
+    to_host = ["srun", "--nodes=1", "-n", "1", "--kill-on-bad-exit=1", "--cpus-per-task=2"]
+    assert launch.engine_command(["run.toml"], threads=2, built=ALL_BUILT) == [*to_host, *alone]
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
+    assert launch.engine_command(["run.toml"], threads=2, built=ALL_BUILT) == alone
 
 
 def test_srun_starts_ranks_with_options_of_its_own(
