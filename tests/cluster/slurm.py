@@ -1,6 +1,6 @@
 """Brings up Slurm on this machine: its daemons and munge, a login host, and hosts of jobs, each with a name of its own.
 
-All processes are in namespaces of one site, which has its own processes and network (only the loopback device): nothing
+All processes are in namespaces of one site, which has its own processes and network: nothing
 of it is seen from outside, and all of it ends when the first of its processes is killed. A host is a set of UTS, IPC
 and mount namespaces in it, with its own name and /dev/shm. Keys, sockets and state are in a folder below /tmp. An
 ordinary user is root in a namespace of users; Slurm then does without cgroups.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
-ADDRESS = "10.77.1.1"  # of all hosts; a name with a loopback address alone can't be resolved by Slurm
+ADDRESS = "10.77.1.1"  # of all hosts; MPI and Slurm want another device than the loopback
 PORT = 27000  # of the controller; those of hosts follow
 SECONDS = 300.0  # after which a daemon, or a job whose state is waited for, is taken for hanging
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "srun", "scontrol", "munged", "unshare", "nsenter", "setpriv", "ip")
@@ -106,19 +106,14 @@ class Slurm:
     pids: dict[str, int] = field(default_factory=dict)  # of a process in the namespaces of each host, and of the site
 
     def environment(self) -> dict[str, str]:
-        """Returns this process's environment with that of the site: MPI's messages between hosts take the loopback
-        device, which Open MPI leaves out unless it is named, and ranks that wait leave their core to others. Of what
+        """Returns this process's environment with that of the site. Ranks that wait leave their core to others; of what
         else is set for Open MPI in tests, nothing is passed on: a user's job has none of it."""
-        named = {"btl_tcp_if_include": "lo", "oob_tcp_if_include": "lo", "mpi_yield_when_idle": "1"}
         left_out = ("SLURM", "OMPI_", "TESSERA_MPIRUN")
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith(left_out)},
             "SLURM_CONF": str(self.folder / "slurm.conf"),
             "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin",
-            **{f"OMPI_MCA_{name}": value for name, value in named.items()},
-            "FI_PROVIDER": "tcp",
-            "FI_TCP_IFACE": "lo",
-            "UCX_NET_DEVICES": "lo",
+            "OMPI_MCA_mpi_yield_when_idle": "1",
         }
 
     def words(self, host: str, *command: str | Path) -> list[str]:
@@ -211,12 +206,13 @@ def _start_site(up: Slurm) -> subprocess.Popen[bytes]:
         "set -e; mount -t tmpfs -o size=25% shm /dev/shm; mount --bind {folder}/hosts /etc/hosts; hostname {host}; "
         "echo $$ >{folder}/{host}.holder; exec sleep infinity"
     )
-    network = f"ip link set lo up; ip addr add {ADDRESS}/24 dev lo"
+    network = f"""ip link set lo up; ip link add eth0 type veth peer name eth1; ip link set eth1 up
+        ip link set eth0 up; ip addr add {ADDRESS}/24 dev eth0"""
     starts = "".join(
         f"unshare -m -u -i sh -c '{hold.format(folder=up.folder, host=host)}' & " for host in ("login", *up.hosts)
     )
     site = subprocess.Popen(
-        [*_site_words(), "sh", "-c", f"set -e; {network}; {starts} echo ready >{ready}; exec sleep infinity"],
+        [*_site_words(), "sh", "-c", f"set -e; trap '' CHLD; {network}; {starts} echo ready >{ready}; exec sleep infinity"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(up.folder / "logs" / "site").open("w"),
         start_new_session=True,
     )  # fmt: skip

@@ -62,10 +62,11 @@ class Case:
 
     def run(self, *words: str | Path, check: bool = True, **variables: str) -> str:
         """Carries out a command on the login host, and returns all that it prints."""
-        done = self.site.run(*words, cwd=self.folder, env={**self.environment, **variables}, check=check)
+        done = self.site.run(*words, cwd=self.folder, env={**self.environment, **variables}, check=False)
         said = done.stdout + done.stderr
         with (self.folder / "commands.out").open("a") as file:
             file.write(f"$ {' '.join(map(str, words))}\n{said}[status {done.returncode}]\n")
+        assert done.returncode == 0 or not check, said
         return said
 
     def printed(self, job: str) -> str:
@@ -137,7 +138,8 @@ Expected = Callable[[Settings], str]
 def test_srun_starts_ranks(start: Start, expected: Expected, mpi: str, hosts: int, each: int) -> None:
     case = start(SETTINGS)
     ranks = str(hosts * each)
-    case.run("srun", f"--nodes={hosts}", f"--ntasks={ranks}", f"--mpi={KINDS[mpi]}", "tessera-md", "run.toml")
+    options = [f"--nodes={hosts}", f"--ntasks={ranks}", f"--mpi={KINDS[mpi]}", "--kill-on-bad-exit=1"]
+    case.run("srun", *options, "tessera-md", "run.toml")
     assert case.sizes() == (hosts, hosts * each, 1)
     assert case.report()["state_hash"] == expected(SETTINGS)
 

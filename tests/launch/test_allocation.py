@@ -9,7 +9,7 @@ import pytest
 
 from tessera import launch
 from tessera.allocation import Allocation, allocation, flavour_of_srun, options_of_srun
-from tests.support.programs import script
+from tests.support.programs import ROOT, script
 
 SLURM = ("SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES")
 SLURM += ("SLURM_JOB_CPUS_PER_NODE", "SLURMD_NODENAME")
@@ -160,3 +160,9 @@ def test_copies_of_the_command_are_refused(job: Callable[..., None], monkeypatch
     monkeypatch.setenv("SLURM_PTY_PORT", "1")  # a shell of srun --pty
     monkeypatch.setenv("TESSERA_MPIRUN", "true")
     assert launch.engine_command(["run.toml"], ranks=2, mpi="mpich", built=ALL_BUILT)[:3] == ["true", "-n", "2"]
+
+
+def test_the_guide_shows_the_scripts_that_are_run() -> None:
+    text = (ROOT / "docs" / "guide" / "parallel.md").read_text()
+    for name in ("job.sh", "srun.sh", "requeue.sh"):
+        assert f"```sh\n{(ROOT / 'examples' / 'slurm' / name).read_text()}```" in text
