@@ -212,7 +212,7 @@ def _start_site(up: Slurm) -> subprocess.Popen[bytes]:
         f"unshare -m -u -i sh -c '{hold.format(folder=up.folder, host=host)}' & " for host in ("login", *up.hosts)
     )
     site = subprocess.Popen(
-        [*_site_words(), "sh", "-c", f"set -e; trap '' CHLD; {network}; {starts} echo ready >{ready}; exec sleep infinity"],
+        [*_site_words(), "sh", "-c", f"set -e; {network}; {starts} echo ready >{ready}; while :; do sleep 1000; done"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=(up.folder / "logs" / "site").open("w"),
         start_new_session=True,
     )  # fmt: skip
@@ -243,11 +243,12 @@ def _is_in(process: int, site: int) -> bool:
 
 
 def _start_daemons(up: Slurm) -> None:
-    """Starts munge, the controller and a daemon on each host. Raises SlurmError with what they said where they end."""
+    """Starts munge, the controller and a daemon on each host. Raises SlurmError with what they said where they end. In a
+    namespace of users /tmp is nobody's, at which munge takes offence unless it is forced."""
     folder, logs = up.folder, up.folder / "logs"
     munged = ["munged", "--foreground", f"--key-file={folder}/munge.key", f"--socket={folder}/munge.socket",
               f"--pid-file={folder}/munged.pid", f"--seed-file={folder}/munge.seed", f"--log-file={logs}/munged",
-              "--num-threads=1"]  # fmt: skip
+              "--num-threads=1", *([] if os.geteuid() == 0 else ["--force"])]  # fmt: skip
     daemons: list[subprocess.Popen[bytes]] = []
 
     def start(host: str, *words: str) -> None:
