@@ -3,12 +3,13 @@
 All processes are in namespaces of one site, which has its own processes and network: nothing
 of it is seen from outside, and all of it ends when the first of its processes is killed. A host is a set of UTS, IPC
 and mount namespaces in it, with its own name and /dev/shm. Keys, sockets and state are in a folder below /tmp. An
-ordinary user is root in a namespace of users; Slurm then does without cgroups.
+ordinary user has a namespace of users, too; Slurm then does without cgroups.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import secrets
 import shutil
@@ -31,8 +32,8 @@ _CONFIGURATION = """\
 ClusterName=tessera
 SlurmctldHost=login({address})
 SlurmctldPort={port}
-SlurmUser=root
-SlurmdUser=root
+SlurmUser={user}
+SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket,cred_expire=5
 StateSaveLocation={folder}/controller
@@ -77,9 +78,14 @@ def _program(name: str) -> str | None:
 
 
 def _site_words() -> list[str]:
-    user = [] if os.geteuid() == 0 else ["-U", "-r"]
+    user = [] if os.geteuid() == 0 else ["-U", "--map-current-user", "--keep-caps"]
     return ["setpriv", "--pdeathsig", "KILL", "unshare", *user, "-p", "-n", "-m", "--fork", "--kill-child",
             "--mount-proc", "--"]  # fmt: skip
+
+
+def user_name() -> str:
+    """Returns the name of the user whose daemons and jobs these are."""
+    return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def cgroups_are_writable() -> bool:
@@ -186,7 +192,9 @@ def _configure(up: Slurm) -> None:
     for name in ("controller", "logs", *(f"{host}/tmp" for host in up.hosts)):
         (up.folder / name).mkdir(parents=True)
     tracker, tasks = ("cgroup", "task/affinity,task/cgroup") if up.has_cgroups else ("linuxproc", "task/affinity")
-    text = _CONFIGURATION.format(address=ADDRESS, port=PORT, folder=up.folder, tracker=tracker, tasks=tasks)
+    text = _CONFIGURATION.format(
+        user=user_name(), address=ADDRESS, port=PORT, folder=up.folder, tracker=tracker, tasks=tasks
+    )
     for number, host in enumerate(up.hosts, 1):
         text += f"NodeName={host} NodeAddr={ADDRESS} Port={PORT + number} CPUs={up.cores}\n"
     text += f"PartitionName=all Nodes={','.join(up.hosts)} Default=YES MaxTime=INFINITE State=UP\n"
@@ -243,8 +251,10 @@ def _is_in(process: int, site: int) -> bool:
 
 
 def _start_daemons(up: Slurm) -> None:
-    """Starts munge, the controller and a daemon on each host. Raises SlurmError with what they said where they end. In a
-    namespace of users /tmp is nobody's, at which munge takes offence unless it is forced."""
+    """Starts munge, the controller and a daemon on each host. Raises SlurmError with what they said where they end.
+
+    In a namespace of users /tmp is nobody's, at which munge takes offence unless it is forced.
+    """
     folder, logs = up.folder, up.folder / "logs"
     munged = ["munged", "--foreground", f"--key-file={folder}/munge.key", f"--socket={folder}/munge.socket",
               f"--pid-file={folder}/munged.pid", f"--seed-file={folder}/munge.seed", f"--log-file={logs}/munged",

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.slurm import Slurm, slurm
+from tests.cluster.slurm import Slurm, slurm, user_name
 from tests.support.programs import ENGINES, FLAVOURS, ROOT
 from tests.support.runs import SHORT_RANGE, Runs, Settings, write_run_file
 
@@ -117,7 +117,7 @@ def start(site: Slurm, small_water: Path, tmp_path: Path, request: pytest.Fixtur
         return cases[-1]
 
     yield make
-    site.run("scancel", "--user=root", cwd=tmp_path)
+    site.run("scancel", f"--user={user_name()}", cwd=tmp_path)
     for case in cases:
         for job in case.jobs:
             site.wait(job)
