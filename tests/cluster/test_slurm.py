@@ -30,8 +30,7 @@ SIZES = [(1, 2), (2, 2)]  # hosts, ranks on each
 ON_ONE = ["--nodes=1", "--ntasks-per-node=2", "--time=30"]
 #: a run of some seconds on any machine, and one that no machine finishes
 SETTINGS: Settings = {"dynamics.steps": 20, "output.energy_every": 5, "output.trajectory": "none"}
-LONG: Settings = {**SETTINGS, "dynamics.steps": 600, "output.checkpoint_every": 10}
-ENDLESS: Settings = {**LONG, "dynamics.steps": 10_000_000}
+ENDLESS: Settings = {**SETTINGS, "dynamics.steps": 10_000_000, "output.checkpoint_every": 10}
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +47,7 @@ class Case:
 
     site: Slurm
     folder: Path
+    settings: Settings
     jobs: list[str] = field(default_factory=list)
 
     @property
@@ -100,20 +100,21 @@ class Case:
         (place / "jobs").write_text("".join(said))
 
 
-Start = Callable[[Settings], Case]
+Start = Callable[..., Case]
 
 
 @pytest.fixture
 def start(site: Slurm, small_water: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
-    """A function that makes a case with a run file of these settings. Jobs that are left at its end are cancelled."""
+    """A function that makes a case with a run file of these settings; of several in a test, each has a name. Jobs that
+    are left at its end are cancelled."""
     cases: list[Case] = []
 
-    def make(settings: Settings) -> Case:
-        folder = tmp_path / request.node.name.removeprefix("test_")
+    def make(settings: Settings, name: str = "") -> Case:
+        folder = tmp_path / f"{request.node.name.removeprefix('test_')}{name and f'[{name}]'}"
         folder.mkdir()
         base: Settings = {"input.system": str(small_water), "output.folder": "output"}
-        write_run_file(folder / "run.toml", {**SHORT_RANGE, **base, **settings})
-        cases.append(Case(site, folder))
+        cases.append(Case(site, folder, {**SHORT_RANGE, **base, **settings}))
+        write_run_file(folder / "run.toml", cases[-1].settings)
         return cases[-1]
 
     yield make
@@ -223,18 +224,11 @@ def test_a_signal_that_is_sent_by_hand(start: Start, expected: Expected, mpi: st
     goes_on(case, mpi, expected)
 
 
-@pytest.mark.parametrize("mpi", FLAVOURS)
-def test_a_signal_ahead_of_the_limit(start: Start, expected: Expected, mpi: str) -> None:
-    """The limit is set once the run is under way, for a slow machine."""
-    case = start({**ENDLESS, "output.checkpoint_every": 0})
-    options = [*ON_ONE, "--signal=B:USR1@60"]
-    job = case.submit(*options, SCRIPTS / "job.sh", "--mpi", mpi)
-    case.wait_for_rows(job)
+def limit(case: Case, job: str, in_minutes: int) -> None:
+    """Waits until the run of a job is under way, and sets the job a limit, for a slow machine makes few steps in it."""
+    case.wait_for_rows(job, 8)
     elapsed = minutes(case.site.facts(job)["RunTime"])
-    case.run("scontrol", "update", f"JobId={job}", f"TimeLimit={elapsed + 2}")
-    assert case.end(job, "FAILED")["ExitCode"] == "138:0"
-    assert "stopped by a signal at step" in case.printed(job)
-    goes_on(case, mpi, expected)
+    case.run("scontrol", "update", f"JobId={job}", f"TimeLimit={elapsed + in_minutes}")
 
 
 def minutes(text: str) -> int:
@@ -244,21 +238,35 @@ def minutes(text: str) -> int:
     return 60 * (24 * int(days or 0) + hours) + whole
 
 
-@pytest.mark.parametrize("mpi", FLAVOURS)
-def test_a_job_that_is_killed_at_its_limit_goes_on(start: Start, expected: Expected, mpi: str) -> None:
+def test_a_signal_ahead_of_the_limit(start: Start, expected: Expected) -> None:
+    """Both MPIs at once, each on a host, since Slurm looks at limits twice a minute."""
+    cases = {mpi: start({**ENDLESS, "output.checkpoint_every": 0}, mpi) for mpi in FLAVOURS}
+    options: list[str | Path] = [*ON_ONE, "--signal=B:USR1@60", SCRIPTS / "job.sh"]
+    jobs = {mpi: case.submit(*options, "--mpi", mpi) for mpi, case in cases.items()}
+    for mpi, case in cases.items():
+        limit(case, jobs[mpi], 2)
+    for mpi, case in cases.items():
+        assert case.end(jobs[mpi], "FAILED")["ExitCode"] == "138:0"
+        assert "stopped by a signal at step" in case.printed(jobs[mpi])
+        goes_on(case, mpi, expected)
+
+
+def test_a_job_that_is_killed_at_its_limit_goes_on(start: Start, expected: Expected) -> None:
     """Without --signal Slurm sends SIGTERM, and SIGKILL some seconds later: at worst the last checkpoint is there."""
-    case = start(ENDLESS)
-    run = f"exec tessera run run.toml --mpi {mpi}"
-    job = case.submit(*ON_ONE, "--wrap", run)
-    case.wait_for_rows(job, 8)
-    case.run("scontrol", "update", f"JobId={job}", f"TimeLimit={minutes(case.site.facts(job)['RunTime']) + 1}")
-    case.end(job, "TIMEOUT")
-    begin = last_checkpoint(case)
-    case.end(case.submit(*ON_ONE, SCRIPTS / "job.sh", "--mpi", mpi,
-                         "--set", f"dynamics.steps={begin + 10}"))  # fmt: skip
-    report = case.report()
-    assert (report["first_step"], report["last_step"]) == (begin, begin + 10)
-    assert report["state_hash"] == expected({**SETTINGS, "dynamics.steps": begin + 10})
+    cases = {mpi: start(ENDLESS, mpi) for mpi in FLAVOURS}
+    jobs = {
+        mpi: case.submit(*ON_ONE, "--wrap", f"exec tessera run run.toml --mpi {mpi}") for mpi, case in cases.items()
+    }
+    for mpi, case in cases.items():
+        limit(case, jobs[mpi], 1)
+    for mpi, case in cases.items():
+        case.end(jobs[mpi], "TIMEOUT")
+        begin = last_checkpoint(case)
+        more = ["--mpi", mpi, "--set", f"dynamics.steps={begin + 10}"]
+        case.end(case.submit(*ON_ONE, SCRIPTS / "job.sh", *more))
+        report = case.report()
+        assert (report["first_step"], report["last_step"]) == (begin, begin + 10)
+        assert report["state_hash"] == expected({**SETTINGS, "dynamics.steps": begin + 10})
 
 
 def last_checkpoint(case: Case) -> int:
@@ -271,20 +279,24 @@ def last_checkpoint(case: Case) -> int:
 
 @pytest.mark.parametrize("mpi", FLAVOURS)
 def test_a_job_goes_back_into_the_queue(start: Start, expected: Expected, mpi: str) -> None:
-    """By itself where it is asked to stop, and by the administrator, who kills it."""
-    case = start(LONG)
+    """By itself where it is asked to stop, and by the administrator, who kills it and lets it go later."""
+    case = start(ENDLESS)
     job = case.submit(*ON_ONE, SCRIPTS / "requeue.sh", "--mpi", mpi)
     case.wait_for_rows(job)
     case.run("scancel", "--batch", "--signal=USR1", job)
     case.site.wait(job, lambda facts: facts["Restarts"] == "1" and facts["JobState"] == "RUNNING")
+    assert "stopped by a signal at step" in case.printed(job)
     rows = (case.folder / "output" / "energy.csv").read_bytes().count(b"\n")
     case.wait_for_rows(job, rows + 4)
-    case.run("scontrol", "requeue", job)
+    case.run("scontrol", "requeuehold", job)
+    case.site.wait(job, lambda facts: facts["JobState"] in ("PENDING", "REQUEUE_HOLD"))
+    begin = last_checkpoint(case)
+    write_run_file(case.folder / "run.toml", {**case.settings, "dynamics.steps": begin + 10})
+    case.run("scontrol", "release", job)
     assert case.end(job)["Restarts"] == "2"
-    assert case.printed(job).count("stopped by a signal at step") >= 1
     report = case.report()
-    assert report["first_step"] > 0 and report["last_step"] == LONG["dynamics.steps"]
-    assert report["state_hash"] == expected(LONG)
+    assert (report["first_step"], report["last_step"]) == (begin, begin + 10)
+    assert report["state_hash"] == expected({**SETTINGS, "dynamics.steps": begin + 10})
 
 
 @pytest.mark.parametrize("mpi", FLAVOURS)
