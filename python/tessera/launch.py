@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,16 @@ from typing import Any, NoReturn
 
 import click
 
-from tessera.machine.quantities import whole_of
+from tessera import ranks as processes
+from tessera.allocation import (
+    Allocation,
+    allocation,
+    cores_of_a_rank,
+    flavour_of_srun,
+    is_srun,
+    options_of_srun,
+    words_of_its_host,
+)
 from tessera.printing import echo
 from tessera.supervise import GO_ON, environment_of_launchers, supervise
 from tessera.supervise import LaunchError as LaunchError
@@ -54,6 +64,17 @@ class Threads(click.ParamType):
             self.fail(f"{value!r}: expected a number of threads, or auto", param, ctx)
 
 
+def _ranks_of_run(context: click.Context, parameter: click.Parameter, ranks: int | None) -> int:
+    """Returns the number of ranks that was asked for; else that of Slurm's job, or 1. Raises LaunchError."""
+    job = allocation() if ranks is None else None
+    return job.ranks if job else 1 if ranks is None else ranks
+
+
+#: Of a run, which uses all that a job has.
+ranks_of_run_option = click.option(
+    "-n", "--ranks", type=int, callback=_ranks_of_run,
+    help="Number of MPI ranks.  [default: the tasks of Slurm's job; 1 elsewhere]",
+)  # fmt: skip
 threads_option = click.option(
     "-t", "--threads", type=Threads(), metavar="N|auto",
     help="Threads of each rank; auto: as many as it has cores, of those that this process may use or the job has.",
@@ -173,6 +194,7 @@ def engine_command(
     """
     if ranks < 1:
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
+    _refuse_copies()
     threads = threads_of_a_rank(threads, ranks, is_elsewhere=hostfile is not None)
     if hostfile is None and not oversubscribe and not is_placed_by_others():
         _refuse_crowd(ranks, threads or 1)
@@ -181,10 +203,17 @@ def engine_command(
     if mpi == "serial" or (mpi == "auto" and ranks == 1 and "serial" in built):
         if ranks > 1:
             raise LaunchError(f"{ranks} ranks need an MPI; leave --mpi serial away, or use threads (-t {ranks})")
-        return [str(_built(built, "serial")), *tail]
+        return [*words_of_its_host(threads or 1), str(_built(built, "serial")), *tail]
     launcher, flavour = _choose(built, mpi, ranks)
     _check_size_of_files(flavour)
-    options = _options(flavour, ranks, threads or 1)
+    if is_srun(launcher.words):
+        if hostfile is not None:
+            raise LaunchError(
+                f"{launcher.words[0]} takes the hosts of its job, or those of SLURM_HOSTFILE; leave --hostfile away"
+            )
+        options = options_of_srun(launcher.words, ranks, threads or 1)
+    else:
+        options = _options(flavour, ranks, threads or 1)
     if hostfile is not None:
         options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
     return [*launcher.words, *options, str(_built(built, flavour)), *tail]
@@ -223,12 +252,41 @@ def threads_of_a_rank(threads: int | str | None, ranks: int, is_elsewhere: bool 
         if threads is not None and threads < 1:
             raise LaunchError(f"{threads} threads; give at least 1 (-t)")
         return threads
-    cores, hosts = (whole_of(os.environ.get(name, "")) for name in ("SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES"))
-    if cores is not None:
-        return max(1, cores)
-    if is_elsewhere or (is_placed_by_others() and hosts is None):
+    if (cores := cores_of_a_rank()) is not None:
+        return cores
+    job = allocation()
+    if is_elsewhere or (is_placed_by_others() and job is None):
         raise LaunchError("-t auto knows the cores of this host and of Slurm's jobs alone; give a number of threads")
-    return max(1, usable_cores() * (hosts or 1) // ranks)
+    return max(1, _cores_of_all(job) // ranks)
+
+
+def threads_of_run(threads: int | str | None, run_file: Path, overrides: Sequence[str]) -> int | str | None:
+    """Returns the number of threads that was asked for; where neither an option nor the run file says one, the cores
+    that Slurm's job has for each rank. Raises LaunchError."""
+    if threads is not None or any(override.startswith("parallel.threads") for override in overrides):
+        return threads
+    try:
+        parallel = tomllib.loads(run_file.read_text()).get("parallel", {}) if run_file.is_file() else {}
+    except (OSError, ValueError):
+        return None  # the engine says what is wrong
+    return None if not isinstance(parallel, dict) or "threads" in parallel else cores_of_a_rank()
+
+
+def _cores_of_all(job: Allocation | None) -> int:
+    """Returns the cores of all hosts of a job, or of this host."""
+    if job is None:
+        return usable_cores()
+    return usable_cores() * job.hosts if job.all_cores is None else job.all_cores
+
+
+def _refuse_copies() -> None:
+    """Refuses to start ranks from each of several processes: all would do the same work, and write the same files."""
+    if processes.launched() is not None and "SLURM_PTY_PORT" not in os.environ:  # srun --pty: the first task alone
+        raise LaunchError(
+            "a launcher has started several copies of this command, and each would start ranks of its own; start this "
+            "command once (it starts the launcher itself), or the engine by the launcher: srun --mpi=pmix tessera-md "
+            "run.toml"
+        )
 
 
 def _refuse_crowd(ranks: int, threads: int) -> None:
@@ -295,7 +353,7 @@ def _choose(built: dict[str, Path], mpi: str, ranks: int) -> tuple[Launcher, str
     candidates = []
     for launcher in launchers():
         candidates.append(launcher)
-        flavour = launcher.flavour or (mpi if mpi != "auto" else None)
+        flavour = launcher.flavour or (mpi if mpi != "auto" else _flavour_asked_for(launcher))
         if flavour is not None and flavour in built and mpi in ("auto", flavour):
             return launcher, flavour
     if mpi != "auto":
@@ -308,6 +366,10 @@ def _choose(built: dict[str, Path], mpi: str, ranks: int) -> tuple[Launcher, str
     )
 
 
+def _flavour_asked_for(launcher: Launcher) -> str | None:
+    return flavour_of_srun(launcher.words) if is_srun(launcher.words) else None
+
+
 def _options(flavour: str, ranks: int, threads: int) -> list[str]:
     options = ["-n", str(ranks)]
     if flavour == "openmpi":
@@ -317,7 +379,8 @@ def _options(flavour: str, ranks: int, threads: int) -> list[str]:
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             options.append("--allow-run-as-root")
         # Binding to one core would put all threads of a rank, or several ranks, on it.
-        if threads > 1 or ranks * threads > usable_cores():
+        job = allocation()
+        if threads > 1 or ranks > _cores_of_all(job):
             options += ["--bind-to", "none"]
     return options
 

@@ -75,6 +75,7 @@ def sources_to_tidy() -> tuple[Command, ...]:
 
 
 DATA, ROOT_RIGHTS = "reference data (TESSERA_DATA)", "root and iproute2"
+SLURM, SITE = "Slurm and munge, which are installed", "namespaces"
 
 _all = (
     Part(
@@ -154,6 +155,13 @@ _all = (
         (DATA, ROOT_RIGHTS),
         "probe, maps, plans, messages between hosts",
         folders=("tests/cluster",),
+    ),
+    Part(
+        "slurm",
+        "jobs of Slurm, brought up with two hosts: srun and sbatch, signals, limits, requeued jobs, arrays, cores",
+        (SLURM, SITE),
+        "launching, signals, job scripts",
+        prepare=(("make", "build"), ("scripts/slurm",)),
     ),
 )
 PARTS = {part.name: part for part in _all}

@@ -167,6 +167,7 @@ def test_a_launcher_with_options_by_environment(place: Path, monkeypatch: pytest
     command = launch.engine_command(["r"], ranks=8, mpi="openmpi")
     assert command[:4] == ["srun", "--mpi=pmix", "-n", "8"]
     assert srun.exists()
+    monkeypatch.setenv("TESSERA_MPIRUN", "srun")
     with pytest.raises(launch.LaunchError, match="unknown MPI"):
         launch.engine_command(["r"], ranks=8)
     monkeypatch.setenv("TESSERA_MPIRUN", "no-such-launcher")

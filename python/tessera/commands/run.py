@@ -13,7 +13,7 @@ from tessera.select.run import selection_arguments
 
 @click.command()
 @click.argument("run_file", required=False, type=click.Path(path_type=Path))
-@click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
+@launch.ranks_of_run_option
 @launch.threads_option
 @click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")
 @click.option(
@@ -48,7 +48,9 @@ def run(
     """Run the simulation that RUN_FILE (TOML) describes, or its stages one after the other.
 
     The result is bitwise the same on any number of ranks and threads. Paths in the run file are
-    relative to it, paths in --set to the working directory.
+    relative to it, paths in --set to the working directory. In a job of Slurm's, a rank is
+    started for each task (--ntasks), with a thread for each of its cores (--cpus-per-task), on
+    the hosts of the job.
 
     \b
     Examples:
@@ -56,7 +58,8 @@ def run(
       tessera run run.toml -n 4
       tessera run run.toml -n 2 -t 4 --set dynamics.steps=50000
       tessera run run.toml -n 8 --restart --max-hours 24
-      TESSERA_MPIRUN="srun --mpi=pmix" tessera run run.toml -n 256 --mpi openmpi
+      sbatch --ntasks=256 --wrap "tessera run run.toml"
+      TESSERA_MPIRUN="srun --mpi=pmix" tessera run run.toml
     """
     if print_defaults:
         launch.start(["--print-defaults"], dry_run=dry_run)
@@ -64,6 +67,7 @@ def run(
     if run_file is None:
         raise click.UsageError("give a run file; `tessera run --print-defaults > run.toml` writes one to start from")
     arguments = [launch.word_of(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
+    threads = launch.threads_of_run(threads, run_file, overrides)
     if max_hours is not None:
         arguments += ["--max-hours", str(max_hours)]
     for override in overrides:
