@@ -21,7 +21,7 @@ from tessera.printing import echo
     "source",
     default="",
     metavar="PROGRAM[@VERSION]",
-    help="gromacs, namd, amber or genesis; default: as the files look. The version decides defaults that have changed.",
+    help="gromacs, namd, amber, genesis or openmm; default: as the files look. The version decides changed defaults.",
 )
 @click.option(
     "--system", default="system.tsr", show_default=True, help="The system file, as the run file is to name it."
@@ -46,7 +46,8 @@ def convert(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make a run file of the settings of another program: GROMACS (.mdp), NAMD, AMBER (mdin) or GENESIS.
+    """Make a run file of the settings of another program: GROMACS (.mdp), NAMD, AMBER (mdin),
+    GENESIS or OpenMM (XML).
 
     INPUTS is a file of settings, or a folder with one. Every option of it is translated, told to be without meaning
     here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is
@@ -57,6 +58,7 @@ def convert(
       tessera convert md.mdp --from gromacs@2022 --system protein.tsr -o run.toml
       tessera convert npt.mdp --group Water_and_ions='not protein' -o run.toml
       tessera convert equil.conf --json
+      tessera convert system.xml integrator.xml state.xml -o run.toml
     """
     from tessera.convert import convert as converted
     from tessera.convert.run_file import check_run_file

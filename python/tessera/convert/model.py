@@ -192,7 +192,11 @@ class Translation:
         return self.default(name)
 
     def default(self, name: str) -> Value:
-        """Returns the program's default of an option, with a note where versions differ and none is given."""
+        """Returns the program's default of an option, with a note where versions differ and none is given. Raises
+        `InputError` where the program has none."""
+        if name not in self.defaults:
+            files = ", ".join(dict.fromkeys(option.file for option in self.options))
+            raise InputError(f"{files}: {name} is not given, and {self.program} has no default of it")
         default = self.defaults[name]
         if isinstance(default, Changed):
             if not self.version:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.convert import amber, genesis, gromacs, namd
+from tessera.convert import amber, genesis, gromacs, namd, openmm
 from tessera.convert.model import Changed, Option, Row, Translation
 from tessera.convert.run_file import run_file_text
 from tessera.errors import InputError
@@ -43,6 +43,7 @@ PROGRAMS = {
     "namd": _program(namd),
     "amber": _program(amber),
     "genesis": _program(genesis),
+    "openmm": _program(openmm),
 }
 
 
@@ -122,7 +123,8 @@ def _files(inputs: Sequence[Path], name: str) -> list[Path]:
         programs = [PROGRAMS[name]] if name else list(PROGRAMS.values())
         suffixes = [suffix for program in programs for suffix in program.suffixes]
         there = sorted(one for one in path.iterdir() if one.is_file() and one.suffix.lower() in suffixes)
-        if len(there) != 1:
+        are_parts = there and all(one.suffix.lower() in openmm.SUFFIXES for one in there)  # of one program's settings
+        if len(there) != 1 and not are_parts:
             told = ", ".join(one.name for one in there[:5]) or f"none of {', '.join(sorted(set(suffixes)))}"
             raise InputError(f"{path} has {told}: name the file to convert")
         found += there
