@@ -21,7 +21,7 @@ from tessera.printing import echo
     "source",
     default="",
     metavar="PROGRAM[@VERSION]",
-    help="gromacs, namd, amber, genesis or openmm; default: as the files look. The version decides changed defaults.",
+    help="gromacs, namd, amber, genesis, openmm or charmm-gui; default: as files look. The version decides changed defaults.",
 )
 @click.option(
     "--system", default="system.tsr", show_default=True, help="The system file, as the run file is to name it."
@@ -49,8 +49,8 @@ def convert(
     """Make a run file of the settings of another program: GROMACS (.mdp), NAMD, AMBER (mdin),
     GENESIS or OpenMM (XML).
 
-    INPUTS is a file of settings, or a folder with one. Every option of it is translated, told to be without meaning
-    here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is
+    INPUTS is a file of settings, a folder with one, or an archive of CHARMM-GUI, whose steps become stages. Every
+    option is translated, told to be without meaning here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is
     refused, nothing is written. Without -o the run file is printed.
 
     \b
@@ -58,6 +58,7 @@ def convert(
       tessera convert md.mdp --from gromacs@2022 --system protein.tsr -o run.toml
       tessera convert npt.mdp --group Water_and_ions='not protein' -o run.toml
       tessera convert equil.conf --json
+      tessera convert charmm-gui-1234567890 --from gromacs -o protocol.toml
       tessera convert system.xml integrator.xml state.xml -o run.toml
     """
     from tessera.convert import convert as converted

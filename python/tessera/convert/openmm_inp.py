@@ -239,9 +239,9 @@ def _restrain(t: Translation, value: Value) -> None:
     else:
         word = {"fc_bb": "BB", "fc_sc": "SC"}.get(value.name, "")
         lines = list(_lines(t, "prot_pos.txt" if word else "lipid_pos.txt", False))
-        atoms = [_atom(words[0], where) for where, words in lines if not word or words[1:2] == [word]]
-        if atoms:
-            row = {"kind": Setting("position", ""), "select": Setting(selection_of(np.array(atoms)), "")}
+        ids = [_atom(words[0], where) for where, words in lines if not word or words[1:2] == [word]]
+        if ids:
+            row = {"kind": Setting("position", ""), "select": Setting(selection_of(np.array(ids)), "")}
             row["k"] = t.setting(round(value.number() * KJ / NM**2, 9), value)
             if value.name == "fc_lpos":
                 row["axes"] = Setting("z", "")
