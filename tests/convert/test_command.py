@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from tessera.cli import cli
 from tests.convert import test_amber, test_genesis, test_gromacs, test_namd
 from tests.support.commands import said
+from tests.support.inputs import SMALL
 
 FILES = {
     "gromacs": ("run.mdp", test_gromacs.WATER),
@@ -81,3 +83,18 @@ def test_arguments_that_are_refused(tmp_path: Path, words: list[str], says: str)
 def test_a_file_of_no_program(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("nothing of this kind\n")
     assert "notes.txt is of no program that is known here: say --from PROGRAM" in refused(tmp_path / "notes.txt")
+
+
+def test_settings_beside_a_prepared_system(tmp_path: Path) -> None:
+    """`prepare --settings` writes the run file beside the system, or nothing where an option is refused."""
+    name = SMALL / "alanine-dipeptide-implicit"
+    files = ["--prmtop", name.with_suffix(".prmtop"), "--coords", name.with_suffix(".inpcrd")]
+    words = ["prepare", "amber", *files, "--from", "amber@24"]
+    out = tmp_path / "a.tsr"
+    (tmp_path / "md.mdin").write_text(test_amber.WATER)
+    (tmp_path / "bad.mdin").write_text(test_amber.changed("ibelly", "1"))
+    bad = [*words, "--settings", tmp_path / "bad.mdin", "-o", out]
+    done = CliRunner().invoke(cli, [*map(str, bad)])
+    assert "ibelly = 1" in f"{done.output}{done.exception}" and not out.exists()
+    assert "a.toml is a run by these settings" in said(*words, "--settings", tmp_path / "md.mdin", "-o", out)
+    assert tomllib.loads((tmp_path / "a.toml").read_text())["input"] == {"system": "a.tsr"}

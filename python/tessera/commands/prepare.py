@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tessera.commands.options import Make, SeveralValues, bounded_output, box_options, pairing_options
+from tessera.commands.settings import settings_options
 from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -41,6 +42,7 @@ def prepare() -> None:
 @pairing_options
 @box_options
 @bounded_output
+@settings_options
 def charmm_command(
     psf: Path,
     coords: Path,
@@ -79,6 +81,7 @@ def charmm_command(
 @pairing_options
 @box_options
 @bounded_output
+@settings_options
 def charmm_gui_command(
     folder: Path,
     psf: Path | None,
@@ -98,6 +101,7 @@ def charmm_gui_command(
       tessera prepare charmm-gui charmm-gui-1234567890 -o system.tsr
       tessera prepare charmm-gui charmm-gui-1234567890/openmm -o system.tsr
       tessera prepare charmm-gui charmm-gui-1234567890 --box 74.5 74.5 170 -o system.tsr
+      tessera prepare charmm-gui charmm-gui-1234567890 --settings charmm-gui-1234567890/gromacs -o system.tsr
       tessera prepare charmm-gui . --coords namd/step7_1.coor -o later.tsr
     """
     from tessera.prepare.charmm_gui import prepare_charmm_gui
@@ -105,12 +109,13 @@ def charmm_gui_command(
     return lambda report: prepare_charmm_gui(folder, psf, coords, parameters, box, vacuum, report, trust_order)
 
 
-@prepare.command(name="amber")
+@prepare.command(cls=SeveralValues, name="amber")
 @click.option("--prmtop", required=True, type=FILE, help="AMBER topology.")
 @click.option("--coords", required=True, type=FILE, help="Coordinates: inpcrd, rst7, NetCDF restart, PDB or mmCIF.")
 @pairing_options
 @box_options
 @bounded_output
+@settings_options
 def amber_command(prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuum: bool, output: Path) -> Make:
     """Read AMBER inputs: prmtop and coordinates.
 
@@ -125,7 +130,7 @@ def amber_command(prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuu
     return lambda report: prepare_amber(prmtop, coords, box, vacuum, report, trust_order)
 
 
-@prepare.command(name="gromacs")
+@prepare.command(cls=SeveralValues, name="gromacs")
 @click.option("--top", required=True, type=FILE, help="GROMACS topology.")
 @click.option("--coords", required=True, type=FILE, help="Coordinates: gro or PDB.")
 @click.option("--mdp", type=FILE, help="Run parameters: macros, and how Lennard-Jones ends.")
@@ -138,6 +143,7 @@ def amber_command(prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuu
 @pairing_options
 @box_options
 @bounded_output
+@settings_options
 def gromacs_command(
     top: Path,
     coords: Path,
@@ -155,6 +161,7 @@ def gromacs_command(
     Examples:
       tessera prepare gromacs --top topol.top --coords conf.gro --mdp md.mdp -o system.tsr
       tessera prepare gromacs --top topol.top --coords conf.gro -D FLEXIBLE -o system.tsr
+      tessera prepare gromacs --top topol.top --coords conf.gro --mdp md.mdp --settings md.mdp -o system.tsr
     """
     from tessera.prepare.gromacs import prepare_gromacs
 
@@ -163,11 +170,12 @@ def gromacs_command(
     )
 
 
-@prepare.command(name="openmm")
+@prepare.command(cls=SeveralValues, name="openmm")
 @click.option("--system", required=True, type=FILE, help="A System serialised to XML.")
 @click.option("--coords", required=True, type=FILE, help="PDB or mmCIF of the same atoms, or a State as XML.")
 @box_options
 @bounded_output
+@settings_options
 def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: Path) -> Make:
     """Read OpenMM inputs: a System from XmlSerializer, and coordinates.
 

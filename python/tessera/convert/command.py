@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tessera.commands.options import SeveralValues
+from tessera.commands.settings import named
 from tessera.printing import echo
 
 
@@ -21,7 +22,8 @@ from tessera.printing import echo
     "source",
     default="",
     metavar="PROGRAM[@VERSION]",
-    help="gromacs, namd, amber or genesis; default: as the files look. The version decides defaults that have changed.",
+    help="gromacs, namd, amber, genesis, openmm or charmm-gui; default: as files look. The version decides defaults "
+    "that have changed.",
 )
 @click.option(
     "--system", default="system.tsr", show_default=True, help="The system file, as the run file is to name it."
@@ -46,17 +48,21 @@ def convert(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Make a run file of the settings of another program: GROMACS (.mdp), NAMD, AMBER (mdin) or GENESIS.
+    """Make a run file of the settings of another program: GROMACS (.mdp), NAMD, AMBER (mdin),
+    GENESIS or OpenMM (XML).
 
-    INPUTS is a file of settings, or a folder with one. Every option of it is translated, told to be without meaning
-    here, or refused with its line; what is not given has that program's default, not Tessera's. Where an option is
-    refused, nothing is written. Without -o the run file is printed.
+    INPUTS is a file of settings, a folder with one, or an archive of CHARMM-GUI, whose steps become stages. Every
+    option is translated, told to be without meaning here, or refused with its line; what is not given has that
+    program's default, not Tessera's. Where an option is refused, nothing is written. Without -o the run file is
+    printed.
 
     \b
     Examples:
       tessera convert md.mdp --from gromacs@2022 --system protein.tsr -o run.toml
       tessera convert npt.mdp --group Water_and_ions='not protein' -o run.toml
       tessera convert equil.conf --json
+      tessera convert charmm-gui-1234567890 --from gromacs -o protocol.toml
+      tessera convert system.xml integrator.xml state.xml -o run.toml
     """
     from tessera.convert import convert as converted
     from tessera.convert.run_file import check_run_file
@@ -65,7 +71,7 @@ def convert(
 
     if output is not None:
         check_free(output, force)
-    found = converted(inputs, system, source, dict(_named(text) for text in groups), lenient)
+    found = converted(inputs, system, source, dict(named(text) for text in groups), lenient)
     if as_json:
         table = [row.as_dict() for row in found.rows]
         document = {"program": found.program, "version": found.version, "options": table, "notes": found.notes}
@@ -91,10 +97,3 @@ def convert(
                 echo(f"the system: {shlex.join(found.prepare)}")
     elif not as_json:
         echo(found.text, nl=False)
-
-
-def _named(text: str) -> tuple[str, str]:
-    name, separator, selection = text.partition("=")
-    if not separator or not name or not selection:
-        raise click.UsageError(f"--group {text}: expected NAME=SELECTION, such as SOL='resname SOL'")
-    return name, selection

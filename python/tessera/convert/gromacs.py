@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from tessera.constants import KJ, NM
-from tessera.convert import gromacs_baths
-from tessera.convert.model import Changed, Option, Stage, Translation, Value
+from tessera.convert import gromacs_baths, gromacs_restraints
+from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 from tessera.prepare.gromacs import mdp
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, plain
 
@@ -35,7 +36,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "nstpcouple": Changed((("", "10"), ("2023", "100"))), "tau-p": Changed((("", "1"), ("2023", "5"))),
     "compressibility": "", "ref-p": "", "annealing": "no", "annealing-npoints": "", "annealing-time": "",
     "annealing-temp": "", "gen-vel": "no", "gen-temp": "300", "gen-seed": "-1", "constraints": "none",
-    "freezegrps": "", "freezedim": "", "define": "", "mass-repartition-factor": "1",
+    "freezegrps": "", "freezedim": "", "define": "", "refcoord-scaling": "no", "mass-repartition-factor": "1",
 }  # fmt: skip
 #: options without meaning here, by the reason
 _IGNORED = {
@@ -59,7 +60,7 @@ _IGNORED = {
     "gb-obc-gamma gb-dielectric-offset sa-algorithm sa-surface-tension wall-type wall-r-linpot wall-atomtype "
     "wall-density wall-ewald-zfac acc-grps bd-fric QMMM-grps QMmethod QMMMscheme QMbasis QMcharge QMmult SH "
     "CASorbitals "
-    "CASelectrons SAon SAoff SAsteps MMChargeScaleFactor bOPT bTS andersen-seed refcoord-scaling rcoulomb-switch",
+    "CASelectrons SAon SAoff SAsteps MMChargeScaleFactor bOPT bTS andersen-seed rcoulomb-switch refcoord-scaling",
 }  # fmt: skip
 #: plain names of earlier versions
 _OLD_NAMES = {
@@ -92,6 +93,8 @@ def options(text: str, file: str) -> list[Option]:
 
 def translate(t: Translation, groups: Mapping[str, str]) -> None:
     """Says what becomes of each option."""
+    index = t.folder / "index.ndx" if t.folder else None
+    groups = {**(gromacs_restraints.groups_of(index) if index and index.is_file() else {}), **groups}
     kind = plain(t.value("integrator").text)
     minimises = kind in _MINIMISERS
     if not minimises and kind not in _ALGORITHMS:
@@ -108,7 +111,10 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _output(t, groups, minimises)
     _ignore_rest(t, minimises)
     vacuum = ["--vacuum"] if plain(t.value("pbc").text) == "no" else []
-    command = ["tessera", "prepare", "gromacs", "--top", "TOPOLOGY", "--coords", "COORDINATES", "--mdp"]
+    places = sorted(t.folder.glob("step*_input.gro")) if t.folder else []
+    topology = "topol.top" if t.folder and (t.folder / "topol.top").is_file() else "TOPOLOGY"
+    coordinates = places[0].name if len(places) == 1 else "COORDINATES"
+    command = ["tessera", "prepare", "gromacs", "--top", topology, "--coords", coordinates, "--mdp"]
     t.prepare = [*command, t.options[0].file, *vacuum, "-o", "SYSTEM"]
 
 
@@ -133,8 +139,15 @@ def _refuse_features(t: Translation) -> None:
         elif t.has(name):
             t.agree(t.value(name))
     macros = t.value("define")
-    if re.search(r"-D\w*POSRE", macros.text, re.IGNORECASE):
-        t.refuse(macros, "restraints of positions stand in the run file: remove the macro and write a [[restraint]]")
+    holds = re.search(r"-D\w*(POSRE|DIHRES)", macros.text, re.IGNORECASE)
+    topology = (t.folder / "topol.top") if t.folder else None
+    if holds and topology is not None and topology.is_file():
+        _restraints(t, macros, topology)
+    elif holds:
+        t.refuse(
+            macros,
+            "restraints stand in the run file: put topol.top beside, or remove the macro and write [[restraint]]",
+        )
     elif macros.is_given:
         t.ignore(macros, "macros of the topology: prepare gromacs --mdp reads them")
     factor = t.value("mass-repartition-factor")
@@ -144,6 +157,22 @@ def _refuse_features(t: Translation) -> None:
         )
     elif factor.is_given:
         t.agree(factor)
+
+
+def _restraints(t: Translation, macros: Value, topology: Path) -> None:
+    defines = [word.removeprefix("-D") for word in macros.text.split()]
+    note = f"those of {topology.name}; a constant is half of GROMACS', since E = k·d² here"
+    comment = t.follow("restraint", macros, note=note)
+    for row in gromacs_restraints.restraints_of(topology, defines, t.system):
+        settings = {key: Setting(value, "") for key, value in row.items()}
+        settings["k"] = Setting(row["k"], comment if row["kind"] == "position" else "")
+        t.tables.append(("restraint", settings))
+    scaling = t.value("refcoord-scaling")
+    if plain(scaling.text) == "all":
+        t.agree(scaling)
+    else:
+        note = "places of restraints move with the box here, as with refcoord-scaling = all"
+        t.follow("restraint.reference", scaling, note=note, replaced=True)
 
 
 def _interactions(t: Translation) -> None:
@@ -332,7 +361,11 @@ def _momentum(t: Translation) -> None:
     if word not in ("linear", "none"):
         t.refuse(mode, "known here: Linear and None")
     t.set("dynamics.com_removal_every", every.count() if word != "none" else 0, mode, every)
-    if names.text.strip().lower() not in ("", "system"):
+    if len(names.text.split()) > 1:
+        note = "the motion of the whole is removed, not that of each group"
+        t.follow("dynamics.com_removal_every", names, note=note, replaced=True)
+        t.note(f"comm-grps: {note}")
+    elif names.text.strip().lower() not in ("", "system"):
         t.refuse(names, "the motion of the centre of mass is removed of the whole system, not of groups")
     elif names.is_given:
         t.agree(names)
@@ -403,7 +436,7 @@ def _packed(
 def _ignore_rest(t: Translation, minimises: bool) -> None:
     reasons = {name: why for why, names in _IGNORED.items() for name in names.split()}
     for option in t.options:
-        if option.name in reasons:
+        if option.name in reasons and not t.is_known(option):
             t.ignore(t.value_of(option), reasons[option.name])
         elif minimises and option.name in DEFAULTS and not t.is_known(option):
             t.ignore(t.value_of(option), "a minimisation has no motion")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tessera.errors import InputError
@@ -142,6 +143,8 @@ class Stage:
     name: str
     kind: str = "dynamics"
     keys: dict[str, Setting] = field(default_factory=dict)
+    restraints: list[dict[str, Setting]] | None = None  # none: those of the stage above
+    baths: list[dict[str, Setting]] = field(default_factory=list)  # none: those of the stage above
 
 
 @dataclass
@@ -158,7 +161,7 @@ class Translation:
     """Hands out options and records what becomes of them.
 
     `defaults` are those of the program, by the manual's name. Where --lenient is given (`lenient`), what is refused and
-    is no physics goes on.
+    is no physics goes on. `folder` is where the files are that options name, `system` the path of the system file.
     """
 
     def __init__(
@@ -168,8 +171,11 @@ class Translation:
         options: Sequence[Option],
         defaults: Mapping[str, str | Changed],
         lenient: bool,
+        folder: Path | None = None,
+        system: str = "",
     ) -> None:
         self.program, self.version, self.lenient = program, version, lenient
+        self.folder, self.system = folder, system
         self.options = list(options)
         self.defaults = defaults
         self.keys: dict[str, Setting] = {}
@@ -192,7 +198,11 @@ class Translation:
         return self.default(name)
 
     def default(self, name: str) -> Value:
-        """Returns the program's default of an option, with a note where versions differ and none is given."""
+        """Returns the program's default of an option, with a note where versions differ and none is given. Raises
+        `InputError` where the program has none."""
+        if name not in self.defaults:
+            files = ", ".join(dict.fromkeys(option.file for option in self.options))
+            raise InputError(f"{files}: {name} is not given, and {self.program} has no default of it")
         default = self.defaults[name]
         if isinstance(default, Changed):
             if not self.version:

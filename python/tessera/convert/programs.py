@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tessera.convert import amber, genesis, gromacs, namd
+from tessera.convert import amber, charmm_gui, genesis, gromacs, namd, openmm, openmm_inp
 from tessera.convert.model import Changed, Option, Row, Translation
 from tessera.convert.run_file import run_file_text
 from tessera.errors import InputError
@@ -43,6 +43,8 @@ PROGRAMS = {
     "namd": _program(namd),
     "amber": _program(amber),
     "genesis": _program(genesis),
+    "openmm": _program(openmm),
+    "charmm-gui": _program(openmm_inp),
 }
 
 
@@ -78,18 +80,74 @@ def convert(
         raise InputError(f"--from {source}: expected one of {', '.join(PROGRAMS)}, such as gromacs@2024")
     if version and not re.fullmatch(r"\d+(\.\d+)*", version):
         raise InputError(f"--from {source}: expected numbers with points as the version, such as {name}@2024.1")
-    files = _files([Path(path) for path in inputs], name)
+    paths = [Path(path) for path in inputs]
+    selections = {key.lower(): text for key, text in (groups or {}).items()}
+    if len(paths) == 1 and paths[0].is_dir():
+        folder, name = charmm_gui.folder_of(paths[0], name)
+        steps = charmm_gui.steps_in(folder)
+        if len(steps) > 1:
+            return _protocol(folder, steps, name, version, system, selections, lenient)
+    files = _files(paths, name)
     texts = [(path.name, read_text(path)) for path in files]
     name = name or _common(files, texts)
+    translation = _translated(name, version, texts, files[0].parent, system, selections, lenient)
+    title = f"Made by tessera convert of {', '.join(path.name for path in files)} of {_title(name, version)}."
+    text = run_file_text(translation, system, title)
+    return Conversion(name, version, text, translation.rows(), translation.notes, translation.prepare)
+
+
+def _title(name: str, version: str) -> str:
+    program = PROGRAMS[name]
+    return f"{program.title}{' ' + version if version else ''} ({program.manual})"
+
+
+def _translated(
+    name: str,
+    version: str,
+    texts: Sequence[tuple[str, str]],
+    folder: Path,
+    system: str,
+    groups: Mapping[str, str],
+    lenient: bool,
+) -> Translation:
     program = PROGRAMS[name]
     options = [option for file, text in texts for option in program.options(text, file)]
     if not options:
         raise InputError(f"{', '.join(file for file, _ in texts)} has no options of {program.title}")
-    translation = Translation(name, version, options, program.defaults, lenient)
-    program.translate(translation, {key.lower(): text for key, text in (groups or {}).items()})
-    title = f"Made by tessera convert of {', '.join(path.name for path in files)} of {program.title}"
-    text = run_file_text(translation, system, f"{title}{' ' + version if version else ''} ({program.manual}).")
-    return Conversion(name, version, text, translation.rows(), translation.notes, translation.prepare)
+    translation = Translation(name, version, options, program.defaults, lenient, folder, system)
+    program.translate(translation, groups)
+    return translation
+
+
+def _protocol(
+    folder: Path,
+    files: Sequence[Path],
+    name: str,
+    version: str,
+    system: str,
+    groups: Mapping[str, str],
+    lenient: bool,
+) -> Conversion:
+    """Makes a protocol of the steps of CHARMM-GUI."""
+    texts = [(path.name, read_text(path)) for path in files]
+    name = name or _common(files, texts)
+    steps = [
+        (path.stem, _translated(name, version, [text], folder, system, groups, lenient))
+        for path, text in zip(files, texts, strict=True)
+    ]
+    whole = Translation(name, version, [], PROGRAMS[name].defaults, lenient, folder, system)
+    charmm_gui.protocol(steps, whole)
+    for _, step in steps:
+        for note in step.notes:
+            whole.note(note)
+    if (cycles := charmm_gui.cycles_of(folder)) > 1:
+        whole.note(
+            f"README runs {files[-1].name} {cycles} times: set the steps of the last stage to {cycles} times as many"
+        )
+    whole.prepare = steps[-1][1].prepare
+    title = f"Made by tessera convert of CHARMM-GUI's steps in {folder.name} of {_title(name, version)}."
+    rows = [row for _, step in steps for row in step.rows()]
+    return Conversion(name, version, run_file_text(whole, system, title), rows, whole.notes, whole.prepare)
 
 
 def detect(text: str, path: Path) -> str:
@@ -122,7 +180,8 @@ def _files(inputs: Sequence[Path], name: str) -> list[Path]:
         programs = [PROGRAMS[name]] if name else list(PROGRAMS.values())
         suffixes = [suffix for program in programs for suffix in program.suffixes]
         there = sorted(one for one in path.iterdir() if one.is_file() and one.suffix.lower() in suffixes)
-        if len(there) != 1:
+        are_parts = there and all(one.suffix.lower() in openmm.SUFFIXES for one in there)  # of one program's settings
+        if len(there) != 1 and not are_parts:
             told = ", ".join(one.name for one in there[:5]) or f"none of {', '.join(sorted(set(suffixes)))}"
             raise InputError(f"{path} has {told}: name the file to convert")
         found += there

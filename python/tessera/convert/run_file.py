@@ -29,7 +29,12 @@ def run_file_text(translation: Translation, system: str, title: str) -> str:
         lines += ["", "[[stage]]", f"name = {toml_value('name', stage.name)}"]
         if stage.kind != "dynamics":
             lines.append(f"kind = {toml_value('kind', stage.kind)}")
+        if stage.restraints == []:
+            lines.append("restraint = []")
         lines += _sections(stage.keys, "stage.")
+        for name, rows in (("bath", stage.baths), ("restraint", stage.restraints or [])):
+            for row in rows:
+                lines += ["", f"[[stage.{name}]]", *_assignments(row)]
     return "\n".join(lines) + "\n"
 
 
