@@ -216,7 +216,8 @@ def draw(name: str, folder: Path) -> Path:
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; end with status 1 where a page is stale.")
 def main(*, check: bool) -> None:
-    """Make the tables and pictures of docs/performance.md, docs/records/promises.md and docs/trust.md, and the ages of the records."""
+    """Make the tables and pictures of docs/performance.md, docs/records/promises.md and docs/trust.md, and the ages of
+    the records."""
     if check:
         stale = [page.name for page, _, text in written() if text not in page.read_text()]
         sys.exit(f"{', '.join(stale)}: stale; run python -m bench.performance" if stale else None)

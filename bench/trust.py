@@ -1,5 +1,5 @@
-"""Makes the tables of docs/trust.md: what is compared with whom and how near, hashes by processor, campaigns, and what is
-not tested. All of it is read from the tests and from docs/records; nothing is measured.
+"""Makes the tables of docs/trust.md: what is compared with whom and how near, hashes by processor, campaigns, and what
+is not tested. All of it is read from the tests and from docs/records; nothing is measured.
 """
 
 from __future__ import annotations
@@ -37,17 +37,19 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison("OpenMM, Reference platform, double precision", "each term of the energy and all forces, with every form of "
-               "Lennard-Jones and electrostatics, in boxes and in vacuum", "tests/forces/test_openmm.py",
+    Comparison("OpenMM, Reference platform, double precision", "each term of the energy and all forces, with "
+               "every form of Lennard-Jones and electrostatics, in boxes and in vacuum", "tests/forces/test_openmm.py",
                limits=("ENERGY", "FORCE"), limits_of="tests/forces/compare.py"),
     Comparison("GENESIS, logs of its own tests", "terms of the energy of JAC in water, and 20 steps of dynamics",
                "tests/forces/test_files.py", "test_genesis"),
-    Comparison("GROMACS", "terms of the energy of every function type of its topologies", "tests/prepare/test_gromacs.py",
+    Comparison("GROMACS", "terms of the energy of every function type of its topologies",
+               "tests/prepare/test_gromacs.py",
                "test_energies_are_those|test_the_figures"),
     Comparison("OpenMM's reader of AMBER files", "terms of the energy of a prmtop that chamber wrote",
                "tests/prepare/test_amber.py", "test_chamber_equals"),
-    Comparison("OpenMM and ParmEd", "terms of the energy of systems in memory, ff19SB and OPLS, each prepared here and there",
-               "tests/prepare/test_interoperability.py", "test_a_|test_opls", limits=("TERM",), limits_of="tests/prepare/test_interoperability.py"),
+    Comparison("OpenMM and ParmEd", "terms of the energy of systems in memory, ff19SB and OPLS, prepared here and there",
+               "tests/prepare/test_interoperability.py", "test_a_|test_opls", limits=("TERM",),
+               limits_of="tests/prepare/test_interoperability.py"),
     Comparison("OpenMM's force fields", "terms of the energy of models of PDB files", "tests/prepare/test_pdb.py",
                "test_terms_equal", limits=("TERM",), limits_of="tests/prepare/test_pdb.py"),
 )  # fmt: skip
@@ -60,7 +62,9 @@ def _tree(file: str) -> ast.Module:
 
 def tests_of(one: Comparison) -> list[ast.FunctionDef]:
     """Returns the tests of a comparison."""
-    found = [node for node in _tree(one.file).body if isinstance(node, ast.FunctionDef) and re.match(one.tests, node.name)]
+    found = [
+        node for node in _tree(one.file).body if isinstance(node, ast.FunctionDef) and re.match(one.tests, node.name)
+    ]
     if not found:
         raise click.ClickException(f"{one.file} has no test {one.tests!r}: correct COMPARISONS of bench/trust.py")
     return found
@@ -142,7 +146,9 @@ def hashes() -> str:
     for key, value in zip(kinds.keys, kinds.values):
         assert key is not None and isinstance(value, ast.Tuple)
         system, _, found = value.elts
-        rows.append([ast.literal_eval(system), ast.literal_eval(key).replace("_", " "), f"`{ast.literal_eval(found)[:16]}…`"])
+        rows.append(
+            [ast.literal_eval(system), ast.literal_eval(key).replace("_", " "), f"`{ast.literal_eval(found)[:16]}…`"]
+        )
     return table(["system", "run", "hash of the state at the end"], rows)
 
 
@@ -178,7 +184,8 @@ def untested() -> str:
             found.append(f"The part `{part.name}` ({part.runs}) has no run on record.")
         elif verdicts[0] != "passed":
             found.append(f"The last run of the part `{part.name}` ({part.runs}) {verdicts[0]}.")
-    sections = [name for page in sorted(RECORDS.glob("*.md")) for name in re.findall(r"<!-- bench:(\w+) -->", page.read_text())]
+    pages = [page.read_text() for page in sorted(RECORDS.glob("*.md"))]
+    sections = [name for text in pages for name in re.findall(r"<!-- bench:(\w+) -->", text)]
     never = [name for name in sections if name != "ages" and not measured(name)]
     if never:
         found.append(f"Never measured: {', '.join(f'`{name}`' for name in never)}.")
@@ -188,8 +195,8 @@ def untested() -> str:
     papers = re.search(r"\| all \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", (ROOT / "docs" / "papers.md").read_text())
     if papers:
         found.append(
-            f"Of {papers[1]} figures and tables of [five papers](papers.md) {papers[3]} came out differently and {papers[4]} "
-            "are still to come."
+            f"Of {papers[1]} figures and tables of [five papers](papers.md) {papers[3]} came out differently and "
+            f"{papers[4]} are still to come."
         )
     return "\n".join(f"- {text}" for text in found)
 

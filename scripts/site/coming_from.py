@@ -1,7 +1,8 @@
-"""Makes the tables of docs/guide/from: options of other programs, what each becomes in a run file, and the defaults of both.
+"""Makes the tables of docs/guide/from: options of other programs, what each becomes in a run file, and the defaults of
+both.
 
-They follow from what `tessera convert` and `tessera prepare dlpoly` do with the settings in `probes`, and from their lists
-of options that are refused or have no meaning here.
+They follow from what `tessera convert` and `tessera prepare dlpoly` do with the settings in `probes`, and from their
+lists of options that are refused or have no meaning here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import probes
+
 from bench.common.results import table
 from tessera.convert import PROGRAMS
 from tessera.convert.model import Changed, Option, Translation
@@ -166,7 +168,9 @@ def of_dl_poly(ours: Mapping[str, str]) -> dict[str, str]:
                 became = [_assignment(key, new[key]) for key in dict.fromkeys(keys) if key in new]
                 words.append([f"`{directive} {value}`", _code(became)])
         own = [_code([ours[key]]) for key in dict.fromkeys(keys) if ours.get(key)]
-        rows.append([f"`{directive}`", _default_of(directive, cases[-1][0]), _code(dict.fromkeys(keys)), ", ".join(own)])
+        rows.append(
+            [f"`{directive}`", _default_of(directive, cases[-1][0]), _code(dict.fromkeys(keys)), ", ".join(own)]
+        )
     missing = [key for key in DIRECTIVES if key not in probes.CONTROL_CASES and not key.startswith("io_file")]
     if missing:
         raise ValueError(f"dl_poly: no case of {missing[0]}")

@@ -8,7 +8,8 @@ from typing import Any
 
 #: code, which is left alone, or [text](target); a picture has its own rules
 _CODE_OR_LINK = re.compile(
-    r"^```.*?^```|`[^`\n]+`|(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)", re.MULTILINE | re.DOTALL
+    r"^```.*?^```|`[^`\n]+`|(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)",
+    re.MULTILINE | re.DOTALL,
 )
 
 

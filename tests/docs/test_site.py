@@ -66,7 +66,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Pa
 
 def test_nothing_is_loaded_from_other_hosts(pages: Path) -> None:
     assert {str(page): found for page in pages.rglob("*.html") if (found := foreign(page.read_text()))} == {}
-    styles = [page for page in pages.rglob("*.css") if re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", page.read_text())]
+    styles = [
+        page
+        for page in pages.rglob("*.css")
+        if re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", page.read_text())
+    ]
     assert styles == []
 
 
@@ -78,7 +82,7 @@ def test_python_names_are_there_with_their_types(pages: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "said"),
-    [("[a](b.md)", "b.md"), ("[a](index.md#b)", "no such anchor"), ("a", "not included in the \"nav\"")],
+    [("[a](b.md)", "b.md"), ("[a](index.md#b)", "no such anchor"), ("a", 'not included in the "nav"')],
 )
 def test_a_broken_site_is_refused(page: str, said: str, tmp_path: Path, run_program: Callable) -> None:
     text = (ROOT / "mkdocs.yml").read_text()
@@ -110,7 +114,10 @@ def test_what_is_loaded_is_found(html: str, found: list[str]) -> None:
     [
         ("[b](../../bench/README.md#a)", "b (`bench/README.md`)"),
         ("[`cpp/x`](../../cpp/x)", "`cpp/x`"),
-        ("[b](../notation.md) [c](#d) [e](https://example.org)", "[b](../notation.md) [c](#d) [e](https://example.org)"),
+        (
+            "[b](../notation.md) [c](#d) [e](https://example.org)",
+            "[b](../notation.md) [c](#d) [e](https://example.org)",
+        ),
         ("`[b](../../bench)`\n```\n[b](../../bench)\n```\n", "`[b](../../bench)`\n```\n[b](../../bench)\n```\n"),
         ("![b](../images/a.png)", "![b](../images/a.png)"),
     ],

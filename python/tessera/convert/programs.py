@@ -36,7 +36,18 @@ class Program:
 
 
 def _program(module: object) -> Program:
-    names = ("TITLE", "MANUAL", "VERSIONS", "SUFFIXES", "looks", "options", "DEFAULTS", "translate", "REFUSED", "IGNORED")
+    names = (
+        "TITLE",
+        "MANUAL",
+        "VERSIONS",
+        "SUFFIXES",
+        "looks",
+        "options",
+        "DEFAULTS",
+        "translate",
+        "REFUSED",
+        "IGNORED",
+    )
     found = [getattr(module, name) for name in names]
     return Program(*found)  # type: ignore[arg-type]
 
@@ -62,6 +73,7 @@ class Conversion:
 
     @property
     def refused(self) -> list[Row]:
+        """The options that have no counterpart; where there is one, nothing is to be written."""
         return [row for row in self.rows if row.status == "refused"]
 
 
