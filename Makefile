@@ -140,6 +140,11 @@ base: ## note in .ci/base the commit that passed CI last, origin/main or BASE=co
 docs: build ## run every code block of README and docs
 	@$(python) -m pytest tests/docs $(ARGS)
 
+.PHONY: site
+site: setup ## build the site of docs/ in build/site; a broken link is an error
+	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 .PHONY: reference
 reference: build ## write docs/reference from the programs
 	@$(python) scripts/reference

@@ -1,4 +1,4 @@
-"""Makes docs/performance.md with its pictures, docs/records/promises.md and the ages of the records, from the records.
+"""Makes docs/performance.md with its pictures, docs/records/promises.md, docs/trust.md and the ages of the records.
 
 It measures nothing: a benchmark with --docs writes its section first.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench import trust
 from bench.common.records import MOST_LOAD, ages, ages_table, link_to, table_of, value
 from bench.common.results import RECORDS, ROOT, insert, number, table
 from bench.fft.peers import PROMISES
@@ -99,6 +100,7 @@ def written() -> list[tuple[Path, str, str]]:
         (PAGE, "ratios", summary()),
         (RECORDS / "promises.md", "promises", table_of_promises()),
         *((page, "ages", ages_table(sections(page))) for page in pages()),
+        *((trust.PAGE, name, text) for name, text in trust.written()),
     ]
 
 
@@ -214,12 +216,14 @@ def draw(name: str, folder: Path) -> Path:
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; end with status 1 where a page is stale.")
 def main(*, check: bool) -> None:
-    """Make the tables and pictures of docs/performance.md, docs/records/promises.md and the ages of the records."""
+    """Make the tables and pictures of docs/performance.md, docs/records/promises.md and docs/trust.md, and the ages of
+    the records."""
     if check:
         stale = [page.name for page, _, text in written() if text not in page.read_text()]
         sys.exit(f"{', '.join(stale)}: stale; run python -m bench.performance" if stale else None)
     for page, name, text in written():
         insert(page, name, text)
+    trust.write()  # anew, since it reads the page on promises
     for name in PICTURES:
         click.echo(draw(name, IMAGES))
 

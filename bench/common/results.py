@@ -184,11 +184,15 @@ def page_of(name: str) -> Path:
     return found[0]
 
 
-def insert(path: Path, name: str, text: str) -> None:
-    """Replaces the text between the markers `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`."""
+def inserted(page: str, name: str, text: str, path: Path) -> str:
+    """Returns a page with other text between the markers `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`."""
     begin, end = f"<!-- bench:{name} -->", f"<!-- /bench:{name} -->"
-    page = path.read_text()
     if page.count(begin) != 1 or page.count(end) != 1:
         raise click.ClickException(f"{path.name} should hold {begin} and {end} once each")
     before, rest = page.split(begin)
-    path.write_text(f"{before}{begin}\n\n{text.strip()}\n\n{end}{rest.split(end)[1]}")
+    return f"{before}{begin}\n\n{text.strip()}\n\n{end}{rest.split(end)[1]}"
+
+
+def insert(path: Path, name: str, text: str) -> None:
+    """Replaces the text between the markers in a file, as `inserted` does."""
+    path.write_text(inserted(path.read_text(), name, text, path))

@@ -68,6 +68,8 @@ class TesseraCalculator(Calculator):  # type: ignore[misc]
     def calculate(
         self, atoms: Any = None, properties: list[str] | None = None, system_changes: list[str] = all_changes
     ) -> None:
+        """Computes energy (eV), forces (n, 3) eV/Å and stress (6,) eV/Å³ of `atoms`, as ASE asks a calculator to.
+        Raises `InputError` for other atoms than those of the system, and for a cell that it can't have."""
         super().calculate(atoms, properties or ["energy"], system_changes)
         simulation, atoms = self.simulation, self.atoms
         if len(atoms) != simulation.n_atoms:

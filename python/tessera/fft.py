@@ -164,7 +164,8 @@ class Transform(Settled):
         return self._local(self.output_slices)
 
     def forward(self, x: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Transforms this rank's part `x` of the points and returns its part of the spectrum. Collective.
+        """Transforms this rank's part `x` (`input_shape`) of the points and returns its part (`output_shape`) of the
+        spectrum. Collective.
 
         Arrays that are not contiguous or of another type are copied first. `out`: the array for the result, contiguous
         and of the right type. Raises FftError on all ranks if an array of any rank does not fit.
@@ -175,7 +176,8 @@ class Transform(Settled):
         return out
 
     def backward(self, y: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Inverts `forward`: backward(forward(x)) is x within rounding. `y` does not change. Collective."""
+        """Inverts `forward`: backward(forward(x)) is x within rounding. `y` has `output_shape` and does not change, the
+        result `input_shape`. Collective. Raises FftError as `forward` does."""
         with self._one_at_a_time:
             y, out = self._arrays(y, self.output_shape, self.complex_dtype, out, self.input_shape, self.input_dtype)
             (self._native.backward_real if self.kind == "r2c" else self._native.backward_complex)(y, out)

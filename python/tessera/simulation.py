@@ -311,7 +311,8 @@ class Simulation:
 
     @property
     def energies(self) -> Energies:
-        """Of the last step of `step` or `run`, or, in a hook with energies, of its step."""
+        """Of the last step of `step` or `run`, or, in a hook with energies, of its step. Raises `RunError` where those
+        of the step were not computed."""
         with self._one_at_a_time:
             native = self._native
             if native.energies_step != native.current_step:
@@ -409,6 +410,7 @@ class Simulation:
 
     @property
     def n_atoms(self) -> int:
+        """The number of atoms of the system, on all ranks together."""
         return int(self._native.n_atoms)
 
     @property

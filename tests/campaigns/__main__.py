@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from bench import trust
 from bench.common import results
 from tests.campaigns import record
 from tests.campaigns.outcomes import Outcomes
@@ -129,6 +130,7 @@ def carry_out_and_record(piece: Piece) -> bool:
     """Runs a piece, adds its line to the record, and returns whether it passed."""
     line = run(piece)
     record.add(line)
+    trust.write()
     click.echo(f"{piece}: {line.verdict}; {record.PAGE.relative_to(ROOT)} has its line")
     return line.verdict == "passed"
 

@@ -11,6 +11,7 @@ import house
 import includes
 import mathematics
 import papers_page
+import public_names
 import pytest
 
 import tessera
@@ -256,3 +257,40 @@ def test_a_docstring_without_a_verb_is_found(
     monkeypatch.setattr(comments, "ROOT", tmp_path)
     monkeypatch.setattr(house, "files", lambda: [path])
     assert len(comments.violations()) == is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("def total(a):\n    pass", ["total has no docstring"]),
+        (
+            'def total(a: FloatArray):\n    """Returns the sum."""',
+            ["total has arrays, and its docstring no shape such as (n, 3)"],
+        ),
+        ('def total(a: FloatArray):\n    """Returns the sum of `a` (n, 3) Å."""', []),
+        (
+            'def total(a):\n    """Returns it."""\n    raise InputError("no")',
+            ["total raises InputError, which its docstring does not say"],
+        ),
+        ('def total(a):\n    """Returns it. Raises InputError."""\n    raise InputError("no")', []),
+        ('def _total(a):\n    pass\nclass A:\n    """A."""', []),
+        ('class A:\n    """A."""\n    def b(self): pass', ["A.b has no docstring"]),
+        (
+            'class A:\n    """A."""\n    def b(s):\n        """B."""\nclass C(A):\n    """C."""\n    def b(s): pass',
+            [],
+        ),
+        ('__all__ = ["A"]\nfrom tessera.b import A', ["A has no docstring"]),
+    ],
+)
+def test_a_public_name_that_says_too_little_is_found(
+    text: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in {
+        "docs/python/a.md": "# A\n\n::: tessera.a\n",
+        "python/tessera/a.py": text,
+        "python/tessera/b.py": "class A: pass",
+    }.items():  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content + "\n")
+    monkeypatch.setattr(house, "ROOT", tmp_path)
+    assert [one.partition(": ")[2] for one in public_names.violations()] == found

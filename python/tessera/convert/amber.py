@@ -26,7 +26,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "ewald.order": "4", "ewald.nfft1": "", "ewald.nfft2": "", "ewald.nfft3": "", "ewald.dsum_tol": "1.0e-5",
     "ewald.ew_coeff": "", "ewald.vdwmeth": "1", "ewald.eedmeth": "1", "ewald.ew_type": "0",
 }  # fmt: skip
-_IGNORED = {
+IGNORED = {
     "concerns AMBER's files or log": "ntxo ntave iwrap ntwe ntrx idecomp iwrap mdinfo_flush_interval imbal "
     "mdout_flush_interval ene_avg_sampling timlim amber8_mdout_format loadbal_verbose ntave ewald.verbose",
     "the clock of a run begins at 0": "t",
@@ -65,6 +65,7 @@ _OFF = {
     "irism": ("0", "3D-RISM"),
     "ipol": ("0", "polarisable models"),
 }
+REFUSED = {name: what for name, (_, what) in _OFF.items()}
 _NAMELISTS = ("cntrl", "ewald", "wt")
 
 
@@ -145,7 +146,7 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
         _motion(t)
         amber_baths.translate(t)
     _output(t, minimises)
-    reasons = {name: why for why, names in _IGNORED.items() for name in names.split()}
+    reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
         if option.name in reasons:
             t.ignore(t.value_of(option), reasons[option.name])

@@ -36,7 +36,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "ensemble.gamma": "0.0", "ensemble.tau_t": "5.0", "ensemble.tau_p": "5.0", "ensemble.compressibility": "0.0000463",
     "ensemble.gamma_t": "1.0", "ensemble.gamma_p": "0.1", "ensemble.isotropy": "ISO", "boundary.type": "PBC",
 }  # fmt: skip
-_IGNORED = {
+IGNORED = {
     "the engine searches pairs in its own way": "energy.pairlistdist dynamics.nbupdate_period minimize.nbupdate_period",
     "concerns GENESIS' own work or log": "energy.output_style energy.pme_scheme energy.pme_multiple "
     "energy.pme_mul_ratio "
@@ -52,6 +52,15 @@ _IGNORED = {
     "minimize.force_scale_init minimize.force_scale_max minimize.tol_rmsg",
     "where the work is done is chosen by the engine": "boundary.domain_x boundary.domain_y boundary.domain_z",
     "the system file has the box: prepare charmm --box": "boundary.box_size_x boundary.box_size_y boundary.box_size_z",
+}
+#: features that change the physics
+REFUSED = {
+    "energy.vdw_shift": "a shift of Lennard-Jones",
+    "energy.implicit_solvent": "implicit solvent",
+    "energy.nonb_limiter": "a limit of forces",
+    "dynamics.target_md": "targeted dynamics",
+    "dynamics.steered_md": "steered dynamics",
+    "dynamics.hydrogen_mr": "repartitioning of masses by a factor (use dynamics.hydrogen_mass)",
 }
 _SILENT = {"output": "files have names of their own in output.folder", "selection": "no option refers to it",
            "fitting": "nothing is fitted"}  # fmt: skip
@@ -116,12 +125,12 @@ def _upper(value: Value) -> str:
     return value.text.upper()
 
 
-def _off(t: Translation, name: str, what: str) -> None:
-    value = t.value(name)
-    if _upper(value) not in ("NO", "NONE", "FALSE", "OFF"):
-        t.refuse(value, f"{what} is not supported")
-    elif value.is_given:
-        t.agree(value)
+def _off(t: Translation, *names: str) -> None:
+    for value in map(t.value, names):
+        if _upper(value) not in ("NO", "NONE", "FALSE", "OFF"):
+            t.refuse(value, f"{REFUSED[value.name]} is not supported")
+        elif value.is_given:
+            t.agree(value)
 
 
 def _lennard_jones(t: Translation) -> None:
@@ -129,9 +138,7 @@ def _lennard_jones(t: Translation) -> None:
     force, tail = t.value("energy.vdw_force_switch"), t.value("energy.dispersion_corr")
     if _upper(field) not in ("CHARMM", "AMBER", "GROAMBER"):
         t.refuse(field, "known here: CHARMM, AMBER, GROAMBER")
-    _off(t, "energy.vdw_shift", "a shift of Lennard-Jones")
-    _off(t, "energy.implicit_solvent", "implicit solvent")
-    _off(t, "energy.nonb_limiter", "a limit of forces")
+    _off(t, "energy.vdw_shift", "energy.implicit_solvent", "energy.nonb_limiter")
     if t.value("energy.contact_check").flag() and not t.has("energy.nonb_limiter"):
         t.refuse(t.value("energy.contact_check"), "it limits the forces: give nonb_limiter = NO")
     elif t.has("energy.contact_check"):
@@ -227,12 +234,7 @@ def _minimisation(t: Translation) -> None:
 
 def _motion(t: Translation) -> None:
     how, step, steps = (t.value(f"dynamics.{name}") for name in ("integrator", "timestep", "nsteps"))
-    for name, what in {
-        "target_md": "targeted dynamics",
-        "steered_md": "steered dynamics",
-        "hydrogen_mr": "repartitioning of masses by a factor (use dynamics.hydrogen_mass)",
-    }.items():
-        _off(t, f"dynamics.{name}", what)
+    _off(t, "dynamics.target_md", "dynamics.steered_md", "dynamics.hydrogen_mr")
     kinds = {"VVER": "velocity-verlet", "VRES": "velocity-verlet", "LEAP": "leapfrog"}
     if _upper(how) not in kinds:
         t.refuse(how, "known here: VVER, VRES and LEAP")
@@ -409,7 +411,7 @@ def _input(t: Translation, moves: bool) -> None:
 
 
 def _ignore_rest(t: Translation, minimises: bool) -> None:
-    reasons = {name: why for why, names in _IGNORED.items() for name in names.split()}
+    reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
         section, _, name = option.name.partition(".")
         value = t.value_of(option)

@@ -39,7 +39,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "freezegrps": "", "freezedim": "", "define": "", "refcoord-scaling": "no", "mass-repartition-factor": "1",
 }  # fmt: skip
 #: options without meaning here, by the reason
-_IGNORED = {
+IGNORED = {
     "the engine searches pairs in its own way": "cutoff-scheme nstlist ns-type verlet-buffer-tolerance "
     "verlet-buffer-pressure-tolerance verlet-buffer-drift rlist rlistlong nstcalclr domain-decomposition optimize-fft",
     "the engine has its own log": "nstlog nstcalcenergy energygrps nstcheckpoint print-nose-hoover-chain-variables",
@@ -70,6 +70,7 @@ _OLD_NAMES = {
 }
 #: more options that change the physics, beside those that `prepare` refuses, and the values with which they are off
 _OFF = {"disre": "no none", "orire": "no", "dihre": "no"}
+REFUSED = {**mdp.REFUSED, **dict.fromkeys(_OFF, "restraints of the topology")}
 _ALGORITHMS = {"md": "leapfrog", "mdvv": "velocity-verlet", "sd": "velocity-verlet"}
 _MINIMISERS = ("steep", "cg", "lbfgs")
 _MESH_MODIFIERS = ("none", "potentialshift", "potentialshiftverlet")
@@ -434,7 +435,7 @@ def _packed(
 
 
 def _ignore_rest(t: Translation, minimises: bool) -> None:
-    reasons = {name: why for why, names in _IGNORED.items() for name in names.split()}
+    reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
         if option.name in reasons and not t.is_known(option):
             t.ignore(t.value_of(option), reasons[option.name])

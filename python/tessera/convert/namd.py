@@ -32,7 +32,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "montecarlopressuretemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
     "useconstantarea": "no", "surfacetensiontarget": "0",
 }  # fmt: skip
-_IGNORED = {
+IGNORED = {
     "the engine searches pairs in its own way": "pairlistdist stepspercycle pairlistspercycle margin hgroupcutoff "
     "splitpatch pairlistminprocs outputpairlists pairlistshrink pairlistgrow pairlisttrigger limitdist",
     "where the work is done is chosen by the engine": "ldbalancer ldbstrategy ldbperiod firstldbstep pmeprocessors "
@@ -105,6 +105,7 @@ _FEATURES = {
     "ljcorrectionalt": "another correction of Lennard-Jones",
 }
 _COUNTS = {"rescalefreq": "rescaled velocities", "reassignfreq": "reassigned velocities"}  # off where 0
+REFUSED = {**_FEATURES, **_COUNTS}
 _COMMANDS = ("run", "minimize", "reinitvels")
 _NOT_PHYSICS = {"imdon": "watching a run through IMD", "pressureprofile": "pressure profiles"}
 
@@ -131,7 +132,7 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _steps(t)
     namd_baths.translate(t)
     _output(t)
-    reasons = {name.lower(): why for why, names in _IGNORED.items() for name in names.split()}
+    reasons = {name.lower(): why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
         if not t.is_known(option) and option.name in reasons:
             t.ignore(t.value_of(option), reasons[option.name])

@@ -19,7 +19,8 @@ class Program:
     """A program, and how its settings are read.
 
     `looks` tells whether a text is of this program, `options` reads a file, `translate` says what becomes of the
-    options.
+    options. `refused` has the features without a counterpart by their options, `ignored` the options without meaning
+    here by the reason, separated by spaces.
     """
 
     title: str
@@ -30,10 +31,23 @@ class Program:
     options: Callable[[str, str], list[Option]]
     defaults: Mapping[str, str | Changed]
     translate: Callable[[Translation, Mapping[str, str]], None]
+    refused: Mapping[str, str]
+    ignored: Mapping[str, str]
 
 
 def _program(module: object) -> Program:
-    names = ("TITLE", "MANUAL", "VERSIONS", "SUFFIXES", "looks", "options", "DEFAULTS", "translate")
+    names = (
+        "TITLE",
+        "MANUAL",
+        "VERSIONS",
+        "SUFFIXES",
+        "looks",
+        "options",
+        "DEFAULTS",
+        "translate",
+        "REFUSED",
+        "IGNORED",
+    )
     found = [getattr(module, name) for name in names]
     return Program(*found)  # type: ignore[arg-type]
 
@@ -61,6 +75,7 @@ class Conversion:
 
     @property
     def refused(self) -> list[Row]:
+        """The options that have no counterpart; where there is one, nothing is to be written."""
         return [row for row in self.rows if row.status == "refused"]
 
 

@@ -46,6 +46,7 @@ class Structure:
 
     @property
     def n_atoms(self) -> int:
+        """The number of atoms."""
         return len(self.ids)
 
     def residue_labels(self) -> Texts:
@@ -54,7 +55,7 @@ class Structure:
         return np.array([f"{number}{code}" for number, code in pairs], object)
 
     def subset(self, atoms: IdArray) -> Structure:
-        """Returns these atoms (rows in order) with their residues."""
+        """Returns these atoms (n,), rows in order, with their residues."""
         residues, residue = np.unique(self.residue[atoms], return_inverse=True)
         by_atom = ("ids", "name", "type", "charge", "mass", "atomic_number", "position")
         by_residue = ("residue_name", "residue_number", "insertion", "segment", "chain")
@@ -124,7 +125,7 @@ def _texts(values: Iterable[Any], blank: str = "") -> Texts:
 
 
 def symbols(atomic_number: NDArray[np.int32], unknown: str = "") -> Texts:
-    """Returns the symbols of the elements by atomic number, up to the highest of these."""
+    """Returns the symbols of the elements by atomic number, (highest + 1,), up to the highest of these (n,)."""
     from MDAnalysis.guesser.tables import Z2SYMB
 
     return np.array([Z2SYMB.get(number, unknown) for number in range(int(atomic_number.max()) + 1)], object)
@@ -190,8 +191,8 @@ def _pieces(kind: Kind) -> tuple[IdArray, IdArray, IdArray]:
 
 
 def terms(system: System, ids: IdArray) -> dict[str, IdArray]:
-    """Returns `bond` (·,2), `angle` (·,3), `dihedral`, `improper` (·,4) and `cmap` (·,8) among these atoms, as their
-    rows.
+    """Returns `bond` (·,2), `angle` (·,3), `dihedral`, `improper` (·,4) and `cmap` (·,8) among these atoms (n,), as
+    their rows.
 
     A dihedral of several cosines is there once.
     """

@@ -125,7 +125,7 @@ class Grid(Settled):
         return self._made(self._module.laplacian, order)
 
     def gradient(self, axis: int, order: int = 4) -> Stencil:
-        """Returns the derivative along the Cartesian axis 0, 1 or 2."""
+        """Returns the derivative along the Cartesian axis 0, 1 or 2. Raises GridError for another axis."""
         if axis not in (0, 1, 2):
             raise GridError(f"axis is {axis!r}; expected 0, 1 or 2")
         return self._made(self._module.gradient, order, axis)
@@ -389,9 +389,9 @@ class Operator(Settled):
         return bool(self._native.sends_messages)
 
     def apart(self, fields: ArrayLike, out: NDArray[Any] | None = None, *, computes: bool = True) -> None:
-        """Does what a call does, but sends the halo of each batch only when the batch before is done, so that nothing
-        travels while it computes; without `computes` it brings halos and nothing else. For the times by which overlap
-        is told. Collective. Raises GridError as a call does."""
+        """Does what a call does, with fields of the same shape, but sends the halo of each batch only when the batch
+        before is done, so that nothing travels while it computes; without `computes` it brings halos and nothing else.
+        For the times by which overlap is told. Collective. Raises GridError as a call does."""
         with self._one_at_a_time:
             _applied(self, self.grid, self.grid, fields, out, "apart" if computes else "bring")
 

@@ -65,10 +65,12 @@ class Poisson(Settled):
 
     @property
     def iterations(self) -> int:
+        """The number of corrections that the last potential took."""
         return self._found[0]
 
     @property
     def residual(self) -> float:
+        """The residual of the last potential, relative to its right-hand side."""
         return self._found[1]
 
     def __call__(

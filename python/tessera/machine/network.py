@@ -15,11 +15,14 @@ class Link:
     bandwidth: float  # bytes/s
 
     def time(self, n: float) -> float:
+        """Returns the time in s of a message of `n` bytes."""
         return self.latency + n / self.bandwidth
 
 
 @dataclass(frozen=True)
 class Host:
+    """A host: its name, how many ranks it has room for, and the link between two of them."""
+
     name: str
     slots: int
     inside: Link | None  # between two ranks of the host
@@ -27,6 +30,8 @@ class Host:
 
 @dataclass(frozen=True)
 class Subnet:
+    """A part of the network: the one that it is in, those in it or its hosts, and its link (s, bytes/s)."""
+
     parent: int  # -1: none, this is the whole network
     subnets: tuple[int, ...]
     hosts: tuple[int, ...]  # the hosts of a leaf
@@ -63,6 +68,8 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Network:
+    """What a map says of the network: hosts, subnets, processors, routes and traffic of others."""
+
     hosts: tuple[Host, ...]
     subnets: tuple[Subnet, ...]  # [0] is the whole network
     processors: tuple[Processors, ...] = ()

@@ -28,6 +28,9 @@ _MILLIVOLTS = 43.3641153  # of a kcal/mol/e
 
 @dataclass(frozen=True)
 class Request:
+    """Which frames are averaged (the first, the last and the stride; None: to either end), of which atoms, and the
+    system file in place of that of the run."""
+
     frames: tuple[int | None, int | None, int] = (None, None, 1)  # first, last, stride
     select: str | None = None
     system: Path | None = None
@@ -48,10 +51,12 @@ class Frames:
 
     @property
     def n_charges(self) -> int:
+        """The number of atoms with a charge."""
         return int(np.count_nonzero(self.charges))
 
     @property
     def net_charge(self) -> float:
+        """The sum of charges, e."""
         return float(np.round(self.charges.sum(), 6))
 
 

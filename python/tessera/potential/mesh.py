@@ -61,7 +61,7 @@ class MeanPotential:
         self.frames += 1
 
     def mean(self) -> FloatArray:
-        """Returns the potential in kcal/mol/e at this rank's points, `slices` of all. Collective."""
+        """Returns the potential in kcal/mol/e at this rank's points (x, y, z), `slices` of all. Collective."""
         self._solve()
         return np.asarray(self._transform.backward(self._sum / self.frames))
 

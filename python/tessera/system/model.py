@@ -73,6 +73,7 @@ class Terms:
 
     @classmethod
     def empty(cls, kind: str) -> Terms:
+        """Returns no terms of a kind."""
         return cls(np.zeros((0, TERM_ATOMS[kind]), np.int32), np.zeros(0, np.int32))
 
     def __len__(self) -> int:
@@ -110,6 +111,7 @@ class Template:
 
     @property
     def n_atoms(self) -> int:
+        """The number of atoms of one instance."""
         return len(self.type)
 
     @property
@@ -151,7 +153,7 @@ class ForceField:
     cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
 
     def table(self, kind: str) -> FloatArray:
-        """Returns the rows of a kind of term; there may be none."""
+        """Returns the rows (n, columns) of a kind of term, in the units of the system file; there may be none."""
         if kind == "cmap":
             return self.cmap
         return self.tables.get(kind, np.zeros((0, FORCE_FIELD_COLUMNS[kind])))
@@ -222,10 +224,12 @@ class System:
 
     @property
     def n_atoms(self) -> int:
+        """The number of atoms of all instances."""
         return int((self.template_sizes()[self.runs[:, 0]] * self.runs[:, 1]).sum())
 
     @property
     def n_instances(self) -> int:
+        """The number of instances of templates."""
         return int(self.runs[:, 1].sum())
 
     @property
@@ -244,14 +248,14 @@ class System:
         return template, np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(template)]
 
     def starts(self) -> list[IdArray]:
-        """Returns the first atom ids of the instances of each template, in order."""
+        """Returns the first atom ids (n,) of the instances of each template, in order."""
         template, first = self.instances()
         order = np.argsort(template, kind="stable")
         ends = np.cumsum(np.bincount(template, minlength=len(self.templates)))
         return np.split(first[order], ends)[:-1]
 
     def starts_of(self, index: int) -> IdArray:
-        """Returns the first atom ids of the instances of one template, in order, without listing those of others."""
+        """Returns the first atom ids (n,) of the instances of one template, in order, without listing others."""
         sizes, (kind, count) = self.template_sizes(), self.runs.T
         ends = np.cumsum(sizes[kind] * count)
         rows = np.flatnonzero(kind == index)
@@ -295,7 +299,7 @@ class System:
         return np.asarray(ids - local + groups[first_group[kind] + local], np.int64)
 
     def virtual_site_ids(self) -> IdArray:
-        """Returns the ids of all virtual sites, in order."""
+        """Returns the ids (n,) of all virtual sites, in order."""
         found = [np.zeros(0, np.int64)]
         for starts, template in zip(self.starts(), self.templates, strict=True):
             if len(template.virtual_sites):
@@ -303,8 +307,8 @@ class System:
         return np.sort(np.concatenate(found))
 
     def place_virtual_sites(self) -> FloatArray:
-        """Puts all virtual sites where their parents say. Returns how far each has moved, Å, in the order of ids; NaN
-        where its direction is undetermined, and it stays."""
+        """Puts all virtual sites where their parents say. Returns how far each has moved, (n,) Å, in the order of ids;
+        NaN where its direction is undetermined, and it stays."""
         ids, moved = [np.zeros(0, np.int64)], [np.zeros(0)]
         if not any(len(t.virtual_sites) for t in self.templates):
             return moved[0]

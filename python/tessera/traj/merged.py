@@ -67,14 +67,17 @@ class Merged(Trajectory):
 
     @property
     def n_atoms(self) -> int:
+        """The number of atoms in each frame."""
         return len(self._ids)
 
     @property
     def ids(self) -> IdArray:
+        """The ids (n_atoms,) of the atoms of a frame, in order."""
         return np.asarray(self._ids, np.int64)
 
     @property
     def quantities(self) -> list[str]:
+        """What a frame has: positions alone."""
         return ["positions"]
 
     def _slice(self, index: slice) -> Trajectory:
@@ -90,6 +93,7 @@ class Merged(Trajectory):
         return len(self)
 
     def entry(self, index: int) -> tuple[Manifest, Any]:
+        """Returns where the frame of that index stands."""
         leader = int(self._leader[index])
         return self._members[leader].entry(int(self._index[leader][index]))
 

@@ -136,10 +136,12 @@ class Trajectory(Sequence[Frame]):
 
     @property
     def n_atoms(self) -> int:
+        """The number of atoms in each frame."""
         return self.manifests[0].atoms
 
     @property
     def system_atoms(self) -> int:
+        """The number of atoms of the system, of which a frame may have some."""
         return self.manifests[0].system_atoms
 
     @property

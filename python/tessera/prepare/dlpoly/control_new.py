@@ -73,7 +73,7 @@ def _set_pressure(control: Control, line: Line) -> None:
     control.pressure = _in(line, _PRESSURE)
 
 
-_NEW: dict[str, Callable[[Control, Line], None]] = {
+DIRECTIVES: dict[str, Callable[[Control, Line], None]] = {
     "temperature": lambda c, line: setattr(c, "temperature", _in(line, _TEMPERATURE)),
     "pressure_hydrostatic": _set_pressure,
     "cutoff": lambda c, line: setattr(c, "cutoff", _in(line, _LENGTH)),
@@ -101,7 +101,7 @@ _NEW: dict[str, Callable[[Control, Line], None]] = {
     "fixed_com": lambda c, line: setattr(c, "removes_momentum", _is_on(line)),
 }
 #: keys of the new style that change the physics, with the values that leave it alone
-_NEW_REFUSED = {
+REFUSED = {
     "vdw_method": ("direct", "tabulated"),
     "vdw_mix_method": ("off",),
     "vdw_force_shift": ("off",),
@@ -140,7 +140,7 @@ _NEW_REFUSED = {
     "io_file_revcon_2": (),
     "io_file_revcon_3": (),
 }
-_KNOWN = UNUSED | _NEW.keys() | _NEW_REFUSED.keys()
+_KNOWN = UNUSED | DIRECTIVES.keys() | REFUSED.keys()
 #: those that the old style has, too
 _SHARED = frozenset({"heat_flux"})
 
@@ -159,10 +159,10 @@ def read(control: Control, lines: list[Line]) -> None:
         if key in seen:
             raise line.wrong(f"{key} is given in line {seen[key].number} already")
         seen[key] = line
-        if key in _NEW:
-            _NEW[key](control, line)
-        elif key in _NEW_REFUSED:
-            if _word(line) not in _NEW_REFUSED[key]:
+        if key in DIRECTIVES:
+            DIRECTIVES[key](control, line)
+        elif key in REFUSED:
+            if _word(line) not in REFUSED[key]:
                 raise line.wrong(f"{line.text} is not supported{instead(key)}")
         elif key not in UNUSED:
             near = difflib.get_close_matches(key, _KNOWN, 1)

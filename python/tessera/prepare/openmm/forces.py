@@ -24,7 +24,7 @@ from tessera.system import ForceField, LennardJones
 from tessera.system.model import BOND_KINDS, FloatArray, IdArray, IndexArray
 
 #: forces of a System that are no interactions, and the notes on them
-_NO_INTERACTION = {
+NO_INTERACTION = {
     "CMMotionRemover": "com_removal_every of the run file says how often the drift is removed",
     "AndersenThermostat": "temperature is not held",
     "MonteCarloBarostat": "pressure is not held",
@@ -136,17 +136,18 @@ def _check_particles(force: Any, n: int) -> None:
 
 def _read_force(force: Any, out: Gathered) -> None:
     kind = type(force).__name__
-    reader = _READERS.get(kind)
+    reader = READERS.get(kind)
     if reader is not None:
         reader(force, out)
-    elif kind in _NO_INTERACTION:
-        out.notes.append(f"the System's {kind} is left out: {_NO_INTERACTION[kind]}")
+    elif kind in NO_INTERACTION:
+        out.notes.append(f"the System's {kind} is left out: {NO_INTERACTION[kind]}")
     else:
         named = f" ({force.getName()})" if force.getName() != kind else ""
         raise InputError(f"the System has a {kind}{named}: this force is not supported")
 
 
 def _read_bonds(force: Any, out: Gathered) -> None:
+    """Reads harmonic bonds; those of a force whose name has "urey" are Urey–Bradley terms."""
     is_urey_bradley = "urey" in force.getName().lower()
     target = out.urey_bradleys if is_urey_bradley else out.bonds
     for index in range(force.getNumBonds()):
@@ -156,6 +157,7 @@ def _read_bonds(force: Any, out: Gathered) -> None:
 
 
 def _read_angles(force: Any, out: Gathered) -> None:
+    """Reads harmonic angles."""
     for index in range(force.getNumAngles()):
         i, j, k, theta, constant = force.getAngleParameters(index)
         out.angles.append((i, j, k, value(constant) * KJ / 2, value(theta)))
@@ -175,12 +177,14 @@ def _read_custom_angles(force: Any, out: Gathered) -> None:
 
 
 def _read_torsions(force: Any, out: Gathered) -> None:
+    """Reads periodic dihedrals."""
     for index in range(force.getNumTorsions()):
         *atoms, n, phase, k = force.getTorsionParameters(index)
         out.torsions.append((*atoms, value(k) * KJ, float(n), value(phase)))
 
 
 def _read_rb_torsions(force: Any, out: Gathered) -> None:
+    """Reads dihedrals of Ryckaert and Bellemans."""
     for index in range(force.getNumTorsions()):
         *atoms, c0, c1, c2, c3, c4, c5 = force.getTorsionParameters(index)
         out.rb_torsions.append((*atoms, *(value(c) * KJ for c in (c0, c1, c2, c3, c4, c5))))
@@ -193,6 +197,7 @@ def _plain(expression: str) -> str:
 
 
 def _read_custom_torsions(force: Any, out: Gathered) -> None:
+    """Reads harmonic impropers, as CHARMM and GROMACS have them."""
     expression = _plain(force.getEnergyFunction())
     factor = _HARMONIC.get(expression)
     columns = [force.getPerTorsionParameterName(i) for i in range(force.getNumPerTorsionParameters())]
@@ -214,6 +219,7 @@ def _read_custom_torsions(force: Any, out: Gathered) -> None:
 
 
 def _read_cmaps(force: Any, out: Gathered) -> None:
+    """Reads maps of two dihedrals (CMAP), which have an even number of points."""
     first = len(out.maps)
     for index in range(force.getNumMaps()):
         n, energies = force.getMapParameters(index)
@@ -227,7 +233,7 @@ def _read_cmaps(force: Any, out: Gathered) -> None:
         out.cmaps.append((first + row, *atoms))
 
 
-_READERS = {
+READERS = {
     "HarmonicBondForce": _read_bonds,
     "HarmonicAngleForce": _read_angles,
     "PeriodicTorsionForce": _read_torsions,

@@ -36,6 +36,7 @@ _PAIR_SIGMA_EPSILON = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\*epsilon\*\(\(sigma/r\
 
 
 def read_nonbonded(force: Any, out: Gathered) -> None:
+    """Reads charges, Lennard-Jones, and pairs with parameters of their own or none."""
     if out.charge is not None:
         raise InputError("the System has two NonbondedForces: only one is supported")
     if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
