@@ -29,6 +29,7 @@ COMMANDS = {
     "replicate": ("tessera.commands.replicate:replicate", "Repeat a system along its box vectors."),
     "convert": ("tessera.convert.command:convert", "Make a run file of the settings of another program."),
     "run": ("tessera.commands.run:run", "Run a simulation."),
+    "watch": ("tessera.watch.command:watch", "Show a run while it goes on."),
     "energy": ("tessera.commands.energy:energy", "Compute energies and forces of a system file."),
     "minimize": ("tessera.commands.minimize:minimize", "Minimise the energy of a structure."),
     "explain": ("tessera.commands.explain:explain", "Show the plan of a run, without running it."),

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -405,14 +405,18 @@ def start(
     oversubscribe: bool = False,
     dry_run: bool = False,
     after_loss: str = GO_ON,
+    around: Callable[[Callable[[], int]], int] | None = None,
 ) -> None:
     """Runs the engine in place of this process (with several ranks, as its child), or prints the command. `after_loss`
-    is as in `supervise`."""
+    is as in `supervise`. `around` is called with what runs the engine as a child and returns its status; it returns
+    that of this process."""
     command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
         echo(shlex.join(command))
         return
     tell_of_terminal()
+    if around is not None:
+        sys.exit(around(lambda: supervise(command, after_loss)))
     if Path(command[0]) in engines().values():
         execute(command)
     else:

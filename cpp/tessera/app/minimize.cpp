@@ -21,6 +21,7 @@
 #include "tessera/app/observers/progress_display.h"
 #include "tessera/app/output/folder.h"
 #include "tessera/app/output/report.h"
+#include "tessera/app/output/status_file.h"
 #include "tessera/app/simulation.h"
 #include "tessera/app/start/coordinates.h"
 #include "tessera/app/system/system_file.h"
@@ -179,6 +180,23 @@ std::string text_of_stage(const Simulation& simulation) {
   return to_toml(config);
 }
 
+nlohmann::json status_of(const md::minimize::Progress& progress, const Simulation& simulation, double seconds) {
+  return {{"kind", "minimize"},
+          {"n_atoms", simulation.system().n_atoms()},
+          {"ranks", simulation.comm().size()},
+          {"threads", simulation.threads().size()},
+          {"step", progress.steps},
+          {"first_step", 0},
+          {"last_step", simulation.config().minimize.steps},
+          {"seconds", seconds},
+          {"steps_per_second", seconds > 0 ? static_cast<double>(progress.steps) / seconds : 0},
+          {"minimization",
+           {{"energy", progress.energy},
+            {"max_force", progress.max_force},
+            {"wanted_max_force", simulation.config().minimize.max_force},
+            {"method", progress.method == md::minimize::Method::lbfgs ? "L-BFGS" : "steepest descent"}}}};
+}
+
 nlohmann::json report_of_stage(const Simulation& simulation, const md::minimize::Result& result, double seconds,
                                const std::string& state_hash) {
   return {{"format", "tessera-report"},
@@ -238,6 +256,9 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
                                             const double seconds = seconds_since(start);
                                             if (line && line->is_due(seconds))
                                               line->show(progress_text(progress), seconds);
+                                            if (progress.steps > 0 && request.status && request.status->is_due())
+                                              request.status->update(
+                                                  [&] { return status_of(progress, simulation, seconds); });
                                             if (progress.steps % ask_every != 0) return false;
                                             end.signal = comm::agreed_stop_signal(comm);
                                             const double a_step = seconds / static_cast<double>(progress.steps + 1);
@@ -246,6 +267,8 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
                                           });
   const double seconds = seconds_since(start);
   if (line) line->show(progress_text(result), seconds), line->finish();
+  if (request.status && request.status->is_writer())
+    request.status->update([&] { return status_of(result, simulation, seconds); });
   if (end.was_stopped()) {
     on_root(comm, [&] {
       comm::print(fmt::format("stopped {} after {} steps; a minimisation begins anew with --restart\n",

@@ -33,6 +33,7 @@ class RunOutputs final : public Observer {
   /// Reports what came of the run, `to_go_on` left out; `balancer` may be none.
   Report report(Simulation& simulation, const CellBalancer* balancer) const;
 
+  const EnergyRecorder& energies() const { return energies_; }
   /// Tells whether the job's time was about to end, so that the run was stopped.
   bool is_out_of_time() const { return clock_.is_out_of_time(); }
 

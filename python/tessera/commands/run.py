@@ -9,6 +9,7 @@ import click
 from tessera import launch
 from tessera.machine.quantities import Finite
 from tessera.select.run import selection_arguments
+from tessera.watch.events import events_of
 
 
 @click.command()
@@ -30,6 +31,11 @@ from tessera.select.run import selection_arguments
 @launch.overrides_option
 @launch.mpi_option
 @launch.oversubscribe_option
+@click.option(
+    "--on-event", metavar="COMMAND",
+    help="Start COMMAND at the end of the run and at an alarm of its drift, without a shell and for 30 s at most; "
+    "TESSERA_EVENT and others say what happened.",
+)  # fmt: skip
 @click.option("--print-defaults", is_flag=True, help="Print a run file with every key and stop.")
 @launch.dry_run_option
 def run(
@@ -42,6 +48,7 @@ def run(
     overrides: tuple[str, ...],
     mpi: str,
     oversubscribe: bool,
+    on_event: str | None,
     print_defaults: bool,
     dry_run: bool,
 ) -> None:
@@ -60,6 +67,7 @@ def run(
       tessera run run.toml -n 8 --restart --max-hours 24
       sbatch --ntasks=256 --wrap "tessera run run.toml"
       TESSERA_MPIRUN="srun --mpi=pmix" tessera run run.toml
+      tessera run run.toml --on-event "./tell.sh me@example.org"
     """
     if print_defaults:
         launch.start(["--print-defaults"], dry_run=dry_run)
@@ -76,4 +84,12 @@ def run(
         arguments += selection_arguments(run_file, overrides, restart)
     if ranks > 1 and not dry_run:
         launch.check(arguments, ranks)
-    launch.start(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe, dry_run=dry_run)
+    launch.start(
+        arguments,
+        ranks=ranks,
+        threads=threads,
+        mpi=mpi,
+        oversubscribe=oversubscribe,
+        dry_run=dry_run,
+        around=events_of(on_event, run_file, overrides) if on_event is not None else None,
+    )

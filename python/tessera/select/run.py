@@ -36,7 +36,7 @@ def selection_arguments(
         return []
     from tessera.select.resolve import NAME, NEXT_NAME, file_text, read_file, resolve
 
-    asked = _ask_engine(run_file, overrides)
+    asked = ask_engine(run_file, overrides)
     wanted = [(str(entry["key"]), str(entry["text"])) for entry in asked["selections"]]
     output = Path(asked["folder"])
     kept = read_file(output / NAME) if restart else {}
@@ -70,7 +70,9 @@ def selection_arguments(
     return arguments
 
 
-def _ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
+def ask_engine(run_file: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    """Returns what the engine says of a run file: its system, its output folder, selections and references. Where the
+    file can't be used, prints the engine's message and ends with its status."""
     command = launch.single_engine()
     words = [launch.word_of(run_file), "--list-selections", *(word for text in overrides for word in ("--set", text))]
     done = subprocess.run([*command, *words], capture_output=True, text=True)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "tessera/base/units.h"
 
@@ -74,6 +75,31 @@ class Averages {
     return (late.n * late.te - late.t * late.sum[conserved]) / spread * 1000 / thermal;
   }
 
+  static constexpr double confidence = 0.95;
+  /// Returns how far from drift() the true slope may be, k_BT per nanosecond and degree of freedom: half of the interval
+  /// of `confidence` by Student's t (1908). The scatter is that of the means of blocks about their line, since samples
+  /// next to each other resemble each other (Flyvbjerg and Petersen 1989). NaN: too few samples.
+  double drift_half_width() const {
+    // The quantiles of 97.5 % of Student's t by degrees of freedom.
+    constexpr std::array<double, n_blocks - 1> t975 = {0,     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                                                       2.306, 2.262,  2.228, 2.201, 2.179, 2.160, 2.145};
+    constexpr std::size_t fewest = 5;
+    const auto late = late_blocks();
+    const double thermal = tessera::units::boltzmann * average(temperature).mean * degrees_;
+    if (late.size() < fewest || !(thermal > 0)) return std::numeric_limits<double>::quiet_NaN();
+    double n = 0, t = 0, e = 0;
+    for (const auto& block : late) n += block.n, t += block.t, e += block.sum[conserved];
+    double tt = 0, te = 0, ee = 0;  // about the means
+    for (const auto& block : late) {
+      const double dt = block.t / block.n - t / n, de = block.sum[conserved] / block.n - e / n;
+      tt += block.n * dt * dt, te += block.n * dt * de, ee += block.n * de * de;
+    }
+    if (!(tt > 0)) return std::numeric_limits<double>::quiet_NaN();
+    const std::size_t free = late.size() - 2;
+    const double scatter = std::max(0.0, ee - te * te / tt) / static_cast<double>(free);
+    return t975[free] * std::sqrt(scatter / tt) * 1000 / thermal;
+  }
+
   /// The whole state, as numbers that a checkpoint holds.
   static constexpr std::size_t n_blocks = 16, n_of_block = 4 + 2 * n_quantities;
   using State = std::array<double, 4 + n_quantities + n_blocks * n_of_block>;
@@ -128,14 +154,20 @@ class Averages {
     std::fill(blocks_.begin() + n_blocks / 2, blocks_.end(), Block{});
     length_ *= 2;
   }
-  Block of_last_three_quarters() const {
+  /// Returns the blocks of the last three quarters of the samples that have any.
+  std::span<const Block> late_blocks() const {
     const double leave_out = std::floor((n_ + 2) / 4);
-    Block late;
     double seen = 0;
-    for (const auto& block : blocks_) {
-      if (seen >= leave_out) late += block;
-      seen += block.n;
+    std::size_t first = 0, end = 0;
+    for (; end < n_blocks && blocks_[end].n > 0; ++end) {
+      if (seen < leave_out) first = end + 1;
+      seen += blocks_[end].n;
     }
+    return std::span(blocks_).subspan(first, end - first);
+  }
+  Block of_last_three_quarters() const {
+    Block late;
+    for (const auto& block : late_blocks()) late += block;
     return late;
   }
 

@@ -56,6 +56,44 @@ TEST(Averages, FewSamples) {
   EXPECT_NEAR(averages.drift(), 0.5, 0.01);
 }
 
+/// Returns of how many of 1000 series of n samples, whose noise is that of the sample before by half, the interval holds
+/// the drift.
+int count_holding(int n, double drift, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> noise;
+  int holding = 0;
+  for (int series = 0; series < 1000; ++series) {
+    Averages averages(degrees);
+    double value = 0;
+    for (int i = 0; i < n; ++i) {
+      auto s = sample(i, drift, 0, 1);
+      value = 0.5 * value + noise(random);
+      s.conserved += value;
+      averages.add(s);
+    }
+    holding += std::abs(averages.drift() - drift) <= averages.drift_half_width();
+  }
+  return holding;
+}
+
+TEST(Averages, TheIntervalOfTheDriftHoldsItAsOftenAsItSays) {
+  // 950 ± 7 are expected; the weights of a last block that is not full yet, and the rest of the resemblance between
+  // blocks of 32 samples, cost a few.
+  for (const int n : {512, 500}) {
+    const int holding = count_holding(n, 0.02, 7);
+    EXPECT_GT(holding, 915) << n;
+    EXPECT_LT(holding, 980) << n;
+  }
+}
+
+TEST(Averages, TheIntervalOfTheDriftNeedsFiveBlocks) {
+  Averages averages(degrees);
+  for (int i = 0; i < 6; ++i) averages.add(sample(i, 0.5, 0, 1));
+  EXPECT_TRUE(std::isnan(averages.drift_half_width()));  // two of them are left out
+  averages.add(sample(6, 0.5, 0, 1));
+  EXPECT_NEAR(averages.drift_half_width(), 0, 1e-9);  // all are on a line
+}
+
 TEST(Averages, ARestartGoesOnToTheBit) {
   for (const int stop : {0, 1, 15, 16, 17, 100, 777}) {
     Averages whole(degrees);

@@ -1,6 +1,8 @@
 // Energies of a run: averages, and rows of energy.csv.
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tessera/app/observers/averages.h"
@@ -18,6 +20,8 @@ class EnergyRecorder final : public Observer {
   /// Continues the averages of a restart, whose start has been sampled.
   void go_on_from(const Averages::State& state) { averages_.emplace(state); }
   const Averages& averages() const { return *averages_; }
+  /// Returns the last sample and its step; nothing before the first of a restart.
+  const std::optional<std::pair<std::int64_t, Sample>>& last_sample() const { return last_sample_; }
   /// Returns what a restart goes on with. What is recorded only because the run ends is left out, so that a run that
   /// goes on writes the table of one that was never interrupted.
   const Averages& averages_of_restart() const { return before_end_ ? *before_end_ : *averages_; }
@@ -40,7 +44,10 @@ class EnergyRecorder final : public Observer {
  private:
   void record(const Simulation& simulation) {
     const auto& e = simulation.energies();
-    averages_->add({simulation.time(), e.potential(), e.kinetic, e.temperature, e.pressure, e.density, e.conserved});
+    const Sample sample{simulation.time(), e.potential(), e.kinetic,  e.temperature,
+                        e.pressure,        e.density,     e.conserved};
+    averages_->add(sample);
+    last_sample_.emplace(simulation.current_step(), sample);
     on_root(simulation.comm(), [&] {
       auto row = energy_values(e, simulation.system().box);
       row.push_back(averages_->drift());
@@ -51,6 +58,7 @@ class EnergyRecorder final : public Observer {
   std::int64_t every_;
   OutputFiles* files_;
   std::optional<Averages> averages_;
+  std::optional<std::pair<std::int64_t, Sample>> last_sample_;
   std::optional<Averages> before_end_;  // where the run has ended between two rows
 };
 

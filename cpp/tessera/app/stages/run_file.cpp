@@ -11,6 +11,7 @@
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/minimize.h"
+#include "tessera/app/output/status_file.h"
 #include "tessera/app/select/selections.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
@@ -65,12 +66,30 @@ void keep_selections(const RunConfig& config) {
 
 int exit_status(const RunEnd& end) { return end.signal != 0 ? 128 + end.signal : 0; }  // as if it had ended the run
 
+/// Says in status.json that a run, or a protocol with this last stage, is done, or why it was stopped before.
+void end_status(const std::optional<RunEnd>& end, bool is_out_of_time, const RunRequest& request) {
+  if (!is_out_of_time && !(end && end->was_stopped())) {
+    request.status->end("finished", 0, "");
+    return;
+  }
+  const auto why = end && end->signal != 0 ? fmt::format("a signal, {}", comm::name_of_stop_signal(end->signal))
+                                           : fmt::format("the end of --max-hours {}", request.max_hours);
+  request.status->end("stopped", end ? exit_status(*end) : 0, "stopped by " + why + "; --restart goes on");
+}
+
+/// Returns the exit status of a job that ends by an exception: that of comm::run_job.
+int status_of_failure(const std::exception& error) {
+  if (dynamic_cast<const InputError*>(&error)) return 2;
+  return dynamic_cast<const RunError*>(&error) ? 3 : 70;
+}
+
 int run_alone(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
   auto end = run(config, request, limit, comm);
   auto& report = end.report;
   const auto last = config.dynamics.steps;
   report.to_go_on = command_to_go_on(request, comm, report.last_step < last ? 0 : 2 * last);
   on_root(comm, [&] { comm::print(report_text(report) + describe_stop(end, request)); });
+  end_status(end, false, request);
   return exit_status(end);
 }
 
@@ -79,6 +98,16 @@ RunEnd run_stage(const RunConfig& config, const RunRequest& request, TimeLimit& 
   auto end = run(config, request, limit, comm);
   on_root(comm, [&] { comm::print(summary_text(end.report) + describe_stop(end, request)); });
   return end;
+}
+
+nlohmann::json list_stages(const std::vector<Stage>& stages) {
+  auto list = nlohmann::json::array();
+  for (const auto& [name, config] : stages)
+    list.push_back({{"name", name},
+                    {"kind", stage_kind_names[static_cast<std::size_t>(config.kind)]},
+                    {"steps", config.kind == StageKind::dynamics ? config.dynamics.steps : config.minimize.steps},
+                    {"timestep_ps", config.dynamics.timestep}});
+  return list;
 }
 
 int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
@@ -97,6 +126,7 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
     keep_selections(protocol.config);
   });
   comm.broadcast(std::as_writable_bytes(std::span(at)), 0);
+  request.status->set("stages", list_stages(stages));
   std::optional<RunEnd> end;
   bool is_out_of_time = false;
   for (auto i = static_cast<std::size_t>(at[0]); i < stages.size(); ++i) {
@@ -108,6 +138,7 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
     // What a stage has left that is begun anew goes into previous-1.
     if (request.restart && !its_request.restart) stage.config.output.overwrite = true;
     on_root(comm, [&] { comm::print(fmt::format("stage {} of {}: {}\n", i + 1, stages.size(), stage.name)); });
+    request.status->set("stage", {{"name", stage.name}, {"number", i + 1}});
     try {
       end = run_stage(stage.config, its_request, limit, comm);
     } catch (const InputError& error) {
@@ -128,6 +159,7 @@ int run_stages(const Protocol& protocol, const RunRequest& request, TimeLimit& l
       text += fmt::format("To go on: {}\n", command_to_go_on(request, comm, 2 * last.config.dynamics.steps, last.name));
     comm::print(text);
   });
+  end_status(end, is_out_of_time, request);
   return end ? exit_status(*end) : 0;
 }
 
@@ -149,8 +181,16 @@ int run_file(const RunRequest& request, comm::Communicator& comm) {
     for (const auto& note : notes_of_removed(protocol)) comm::print_note("tessera-md", note);
   protocol.config.selections = agree_on_selections(request, protocol, comm);
   for (auto& stage : protocol.stages) stage.config.selections = protocol.config.selections;
-  return protocol.stages.empty() ? run_alone(protocol.config, request, limit, comm)
-                                 : run_stages(protocol, request, limit, comm);
+  StatusFile status(protocol.config.output.folder, comm.is_root());
+  auto watched = request;
+  watched.status = &status;
+  try {
+    return protocol.stages.empty() ? run_alone(protocol.config, watched, limit, comm)
+                                   : run_stages(protocol, watched, limit, comm);
+  } catch (const std::exception& error) {
+    status.end("failed", status_of_failure(error), error.what());
+    throw;
+  }
 }
 
 }  // namespace tessera::app

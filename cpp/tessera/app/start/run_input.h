@@ -13,6 +13,8 @@
 
 namespace tessera::app {
 
+class StatusFile;
+
 /// What the command line asks for.
 struct RunRequest {
   std::string run_file;                // path
@@ -22,6 +24,7 @@ struct RunRequest {
   std::string selections;  // path of what selections came to; empty: that of the folder in a restart, or none
   int threads = 0;         // 0: as configured
   double max_hours = 0;    // of wall-clock time; 0: any
+  StatusFile* status = nullptr;  // says how far the run is; none where null
 };
 
 struct RunInput {

@@ -1,0 +1,189 @@
+"""Serves the page of a run to browsers on this machine, and to nobody else.
+
+Other users of the machine and pages of other sites that the browser has open can reach a port of the loopback, too. So
+a request has to name this server in `Host` (a name that a stranger's DNS leads here does not), and to bring a cookie,
+which the browser gets for the token of the address that was printed. The cookie goes with requests of the page alone
+(`SameSite=Strict`), scripts do not see it (`HttpOnly`), and no address with the token is told to anybody
+(`no-referrer`). Every answer has a policy by which the page loads nothing from elsewhere and runs no script but its
+own. Nothing can be changed: only GET is answered.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tessera.errors import InputError
+from tessera.printing import echo
+from tessera.watch.facts import facts_of
+from tessera.watch.liveness import Watch
+from tessera.watch.tracks import Tracks
+
+LOOPBACK = "127.0.0.1"
+_STATIC = {
+    "index.html": "text/html; charset=utf-8",
+    "watch.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(("dom.js", "map.js", "plot.js", "watch.js"), "text/javascript; charset=utf-8"),
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Source:
+    """What the page asks for, as JSON. Browsers may have several pages open, so one request at a time looks."""
+
+    def __init__(self, watching: Watch, limit: float) -> None:
+        self._watching, self._limit = watching, limit
+        self._tracks = Tracks(watching.folder)
+        self._lock = threading.Lock()
+
+    def status(self) -> dict[str, Any]:
+        """Returns how the run is, or what keeps it from being told."""
+        with self._lock:
+            try:
+                facts = facts_of(self._watching.look(), self._limit)
+            except InputError as error:
+                facts = {"state": "unreadable", "words": str(error), "is_over": False, "is_good": False, "alarms": []}
+            return {"name": self._watching.folder.resolve().name, "drift_limit": self._limit, **facts}
+
+    def series(self) -> dict[str, Any]:
+        """Returns the columns of energy.csv that are drawn; nothing where there are none."""
+        with self._lock:
+            try:
+                series = self._tracks.of(self._watching.look().status)
+            except InputError:
+                series = None
+            return series.content() if series else {}
+
+
+class Server(ThreadingHTTPServer):
+    """A server on the loopback; port 0: one that is free. `address` is what a browser has to open."""
+
+    daemon_threads = True
+
+    def __init__(self, source: Source, port: int = 0) -> None:
+        self.token, self.cookie = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self.routes: dict[str, Callable[[], dict[str, Any]]] = {"/status": source.status, "/series": source.series}
+        static = resources.files("tessera.watch") / "static"
+        self.pages = {f"/{name}": ((static / name).read_bytes(), kind) for name, kind in _STATIC.items()}
+        self.pages["/"] = self.pages.pop("/index.html")
+        super().__init__((LOOPBACK, port), _Handler)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def cookie_name(self) -> str:
+        """Returns a name with the port, since cookies are of a host with all its ports."""
+        return f"tessera_watch_{self.port}"
+
+    @property
+    def address(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}/enter?token={self.token}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of a browser that has gone."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    server_version, sys_version = "tessera", ""
+    timeout = 10  # seconds that a client may take for its request
+
+    def do_GET(self) -> None:
+        """Answers a request, unless it is refused."""
+        if self.headers.get_all("Host") not in ([f"{host}:{self.server.port}"] for host in (LOOPBACK, "localhost")):
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
+            return
+        address = urlsplit(self.path)
+        if address.path == "/enter":
+            self._enter(parse_qs(address.query).get("token", [""])[-1])
+        elif self.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+            self._refuse(HTTPStatus.FORBIDDEN, "a page of another site asks")
+        elif not _is_same(self._cookie(), self.server.cookie):
+            self._refuse(HTTPStatus.FORBIDDEN, "open the address that `tessera watch` has printed")
+        elif address.path in self.server.routes:
+            self._answer(json.dumps(self.server.routes[address.path]()).encode(), "application/json")
+        elif address.path in self.server.pages:
+            self._answer(*self.server.pages[address.path])
+        else:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+
+    def _enter(self, token: str) -> None:
+        """Gives the cookie to who brings the token, and leads to the page, whose address does not hold it."""
+        if not _is_same(token, self.server.token):
+            self._refuse(HTTPStatus.FORBIDDEN, "this is not the address that `tessera watch` has printed")
+            return
+        cookie = f"{self.server.cookie_name}={self.server.cookie}; HttpOnly; SameSite=Strict; Path=/"
+        self._answer(b"", "text/plain", HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie, "Location": "/"})
+
+    def _cookie(self) -> str:
+        try:
+            found = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie_name)
+        except CookieError:
+            return ""
+        return found.value if found else ""
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuses what is no GET, or no HTTP."""
+        status = HTTPStatus(code)
+        if status == HTTPStatus.NOT_IMPLEMENTED:
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+        self._refuse(status, "only GET is answered" if status == HTTPStatus.METHOD_NOT_ALLOWED else status.phrase)
+
+    def _refuse(self, status: HTTPStatus, words: str) -> None:
+        more = {"Allow": "GET"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
+        self._answer(f"{words}\n".encode(), "text/plain; charset=utf-8", status, more)
+
+    def _answer(
+        self, body: bytes, kind: str, status: HTTPStatus = HTTPStatus.OK, more: dict[str, str] | None = None
+    ) -> None:
+        self.close_connection = True
+        self.send_response(status)
+        headers = {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), "Connection": "close"}
+        for name, value in {**headers, **(more or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Prints nothing: the terminal may be that of the run."""
+
+
+def _is_same(given: str, secret: str) -> bool:
+    """Compares in a time that tells nothing about where they differ."""
+    return hmac.compare_digest(given.encode(errors="surrogatepass"), secret.encode())
+
+
+def serve(watching: Watch, limit: float, port: int = 0) -> None:
+    """Serves the page until this process is asked to end; its address is printed first. Raises `InputError` where the
+    port can't be had."""
+    try:
+        server = Server(Source(watching, limit), port)
+    except OSError as error:
+        raise InputError(f"port {port} of {LOOPBACK}: {error.strerror}; choose another --port") from None
+    with server:
+        echo(f"{server.address}\nOpen this address in a browser on this machine; Ctrl-C ends the page, not the run.")
+        server.serve_forever()

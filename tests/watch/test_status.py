@@ -1,0 +1,73 @@
+"""What is read of status.json, and which files are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tessera.errors import InputError
+from tessera.watch.alarm import drift_alarm
+from tessera.watch.status import Status, read_status
+from tests.watch.samples import status, write
+
+
+def test_a_status_is_read(tmp_path: Path) -> None:
+    assert read_status(tmp_path) is None
+    found = read_status(write(tmp_path))
+    assert found is not None and found.state == "running" and not found.is_over
+    assert found.number("energies", "temperature") == 301.25 and found.number("energies", "none") is None
+    assert found.stage == "" and found.text("process", "tessera") == "0.1.0" and len(found.rows("phases")) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "its format is 'other'"),
+        ({"version": 2}, "is of version 2, expected 1"),
+        ({"state": "asleep"}, "its state is 'asleep'"),
+        ({"time": "yesterday"}, "damaged"),
+        ({"time": "2026-11-28T06:15:00"}, "lacks its time"),
+        ({"process": {"host": "n1", "id": -1}}, "lacks its time, its process"),
+        ({"process": {"host": "n1"}}, "no key 'id'"),
+        ({"process": 7}, "damaged"),
+    ],
+)
+def test_what_is_no_status_is_refused(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_status(write(tmp_path, **changes))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '"text"', "[" * 100_000, '{"format": "tessera-status"}', "\0"])
+def test_what_is_no_json_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "status.json").write_text(text)
+    with pytest.raises(InputError, match=r"status\.json.*damaged"):
+        read_status(tmp_path)
+
+
+def test_values_of_other_kinds_are_left_out() -> None:
+    odd = Status(status(step=True, energies=[1], phases={"a": 1}, n_atoms="many", drift={"value": 1e999}, stage=3))
+    assert odd.number("step") is None and odd.number("energies", "temperature") is None and odd.rows("phases") == []
+    assert odd.number("n_atoms") is None and odd.number("drift", "value") is None and odd.stage == ""
+    assert Status(json.loads('{"a": NaN}')).number("a") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width", "is_raised"),
+    [
+        (0.3, 0.1, True),
+        (-0.3, 0.1, True),
+        (0.15, 0.1, False),
+        (0.3, None, False),
+        (0.05, 0.0, False),
+        (None, 0.1, False),
+    ],
+)
+def test_an_alarm_is_raised_where_the_whole_interval_is_above_the_limit(
+    value: float | None, half_width: float | None, is_raised: bool
+) -> None:
+    found = Status(status(drift={"value": value, "half_width": half_width, "confidence": 0.95}))
+    assert bool(drift_alarm(found)) == is_raised
+    assert not drift_alarm(found, limit=1.0)
+    assert not drift_alarm(Status(status(drift=None)))
