@@ -45,6 +45,7 @@ COMMANDS = {
     "view": ("tessera.commands.view:view", "Draw the molecules of a system or a run."),
     "plot": ("tessera.commands.plot:plot", "Draw the output of a run."),
     "report": ("tessera.report.command:report", "Write a run up as one page of HTML."),
+    "demo": ("tessera.demo.command:demo", "Simulate a protein in water, to see that all works."),
     "doctor": ("tessera.doctor.command:doctor", "Look at this machine, and say what to mend."),
 }
 
