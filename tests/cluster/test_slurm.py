@@ -272,9 +272,9 @@ def test_a_job_that_is_killed_at_its_limit_goes_on(start: Start, expected: Expec
 def last_checkpoint(case: Case) -> int:
     """Returns the step of the last checkpoint, which must be whole."""
     said = case.run("tessera", "verify", "output/checkpoint.tck")
-    found = re.search(r"step (\d+)", said)
+    found = re.search(r"step ([\d,]+)", said)
     assert found is not None, said
-    return int(found[1])
+    return int(found[1].replace(",", ""))
 
 
 @pytest.mark.parametrize("mpi", FLAVOURS)
