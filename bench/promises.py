@@ -21,6 +21,7 @@ from bench.cluster.through.__main__ import MOST_CHOOSING, MOST_LEFT
 from bench.cluster.traffic import LEAST as LEAST_IN_TRAFFIC
 from bench.common.records import Table, link_to, measured, table_of, text_of, value
 from bench.common.results import number, table
+from bench.convert.__main__ import MOST as CONVERTED
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
 from bench.grid.poisson import PEERS as SOLVERS
 from bench.grid.poisson import POINTS
@@ -221,6 +222,15 @@ def of_builders() -> Iterator[Promise]:
                least=LEAST_MENDED)  # fmt: skip
 
 
+def of_converters() -> Iterator[Promise]:
+    claim = "Energies of converted inputs: relative difference from those of their program"
+    if not measured("converters"):
+        yield Promise("converters", claim, "not measured", f"≤ {CONVERTED:g}", 0, 1)
+        return
+    cells_of = [row["greatest relative difference"] for row in cells("converters", "greatest relative difference")]
+    yield each("converters", claim, [value(cell) for cell in cells_of if cell != "–"], most=CONVERTED)
+
+
 def of_locus() -> Iterator[Promise]:
     if not measured("locus"):
         yield Promise("locus", "GATA4 is built, minimised and put into water in time", "not measured",
@@ -395,7 +405,7 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_locus, of_physics,
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_converters, of_locus, of_physics,
              of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from bench import promises
 from bench.build import clashes, locus
 from bench.common.results import above
+from bench.convert import __main__ as converters
 from bench.grid import stencil
 from bench.io import (
     checkpoint,
@@ -73,6 +74,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
         + costs.missed("dhfr", dict.fromkeys(costs.restraints_of(10), 1.0), costs.PROMISED_OF_RESTRAINTS)
         + costs.missed("dhfr", {"empty hook": 1.01, "springs on all atoms": 9.0}, costs.PROMISED_OF_HOOKS)
     ),
+    "converters": lambda: converters.missed({"a": 1.9e-5}),
     "clashes": lambda: clashes.missed({10**5: 0.3, 10**7: 29.0}, 59.0, 0.9) + clashes.missed({10**5: 99.0}, 9.0, 1.0),
     "locus": lambda: (
         locus.missed({"build": BUILT, "minimize": MINIMIZED, "solvate": SOLVATED, "plan": PLAN})
@@ -133,6 +135,7 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         lambda: costs.missed("apoa1", dict.fromkeys(costs.restraints_of(9), 1.2), costs.PROMISED_OF_RESTRAINTS),
         "ApoA1, positions",
     ),
+    ("converters", lambda: converters.missed({"a": 2.1e-5}), "a: energies differ by 2.1e-05"),
     ("clashes", lambda: clashes.missed({10**5: 0.3, 10**7: 31.0}, 9.0, 1.0), "finding clashes, s: 31"),
     ("clashes", lambda: clashes.missed({10**5: 0.1, 10**7: 20.0}, 9.0, 1.0), "growth of the time an atom: 2"),
     ("clashes", lambda: clashes.missed({10**5: 0.3}, 61.0, 1.0), "mending clashes, s: 61"),

@@ -193,7 +193,7 @@ def _features(t: Translation) -> None:
 
 def _lennard_jones(t: Translation) -> None:
     cutoff, begin, tail = t.value("cut"), t.value("fswitch"), t.value("ewald.vdwmeth")
-    t.set("interactions.cutoff", cutoff.number(), cutoff)
+    t.set("interactions.cutoff", cutoff.positive(), cutoff)
     if begin.number() > 0:
         t.set("interactions.lj", "force-switch", begin)
         t.set("interactions.switch", begin.number(), begin)
@@ -217,11 +217,11 @@ def _mesh(t: Translation) -> None:
     elif t.has("ewald.eedmeth"):
         t.agree(t.value("ewald.eedmeth"))
     if alpha.is_given:
-        t.set("pme.alpha", alpha.number(), alpha)
+        t.set("pme.alpha", alpha.positive(), alpha)
         if tolerance.is_given:
             t.ignore(tolerance, "ew_coeff is given")
     else:
-        size = float(f"{tolerance.number() * t.value('cut').number():.12g}")
+        size = float(f"{tolerance.positive() * t.value('cut').number():.12g}")
         t.set("pme.tolerance", size, tolerance, t.value("cut"), note="AMBER's is that of erfc(alpha·cut)/cut")
     if order.integer() in (4, 6, 8):
         t.set("pme.order", order.integer(), order)
@@ -272,7 +272,7 @@ def _constraints(t: Translation) -> None:
     elif forces.is_given:
         t.agree(forces, note="rigid bonds have no force")
     if held.integer() > 1:
-        t.set("dynamics.constraint_tolerance", tolerance.number(), tolerance)
+        t.set("dynamics.constraint_tolerance", tolerance.positive(), tolerance)
     elif tolerance.is_given:
         t.ignore(tolerance, "nothing is held")
 

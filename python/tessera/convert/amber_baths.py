@@ -45,7 +45,7 @@ def _heat(t: Translation, how: Value) -> None:
         t.refuse(how, "known here: 0, 1 (Berendsen), 3 (Langevin) and 11 (Bussi)")
         return
     t.set("dynamics.thermostat", _THERMOSTATS[how.integer()], how)
-    t.set("dynamics.temperature", target.number(), target)
+    t.set("dynamics.temperature", target.kelvin(), target)
     if how.integer() == 3:
         t.set("dynamics.integrator", "velocity-verlet", how)
         if friction.number() <= 0:
@@ -55,7 +55,7 @@ def _heat(t: Translation, how: Value) -> None:
         if time.is_given:
             t.ignore(time, "Langevin's bath has a friction")
     else:
-        t.set("dynamics.tau_t", time.number(), time)
+        t.set("dynamics.tau_t", time.positive(), time)
         if friction.is_given:
             t.ignore(friction, "ntt is not 3")
 
@@ -65,8 +65,8 @@ def _pressure(t: Translation, how: Value) -> None:
     tension_on, tension, faces = (t.value(name) for name in ("csurften", "gamma_ten", "ninterface"))
     if kind.integer() == 1:
         t.set("dynamics.barostat", "berendsen", kind)
-        t.set("dynamics.tau_p", time.number(), time)
-        t.set("dynamics.compressibility", float(f"{1e-6 * stiffness.number():.9g}"), stiffness)
+        t.set("dynamics.tau_p", time.positive(), time)
+        t.set("dynamics.compressibility", float(f"{1e-6 * stiffness.positive():.9g}"), stiffness)
     elif kind.integer() == 2:
         t.set("dynamics.barostat", "monte-carlo", kind)
         every = t.value("mcbarint")
@@ -148,7 +148,7 @@ def _velocities(t: Translation, has_heat: bool) -> None:
 def _first_temperature(t: Translation, first: Value, has_heat: bool) -> None:
     bath = t.keys.get("dynamics.temperature")
     if not has_heat or bath is None:
-        t.set("dynamics.temperature", first.number(), first)
+        t.set("dynamics.temperature", first.kelvin(), first)
     elif bath.value == first.number() or (isinstance(bath.value, list) and bath.value[0][1] == first.number()):
         t.follow("dynamics.temperature", first)
     elif isinstance(bath.value, list):

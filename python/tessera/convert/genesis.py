@@ -143,7 +143,7 @@ def _lennard_jones(t: Translation) -> None:
         t.refuse(t.value("energy.contact_check"), "it limits the forces: give nonb_limiter = NO")
     elif t.has("energy.contact_check"):
         t.ignore(t.value("energy.contact_check"), "the engine names atoms that are too near")
-    t.set("interactions.cutoff", cutoff.number(), cutoff)
+    t.set("interactions.cutoff", cutoff.positive(), cutoff)
     is_amber = _upper(field) == "AMBER"
     if is_amber and not switch.is_given:
         t.set("interactions.lj", "cut", field)
@@ -179,9 +179,9 @@ def _electrostatics(t: Translation) -> None:
     t.set("interactions.electrostatics", "pme", kind)
     alpha, tolerance, order = (t.value(f"energy.{name}") for name in ("pme_alpha", "pme_alpha_tol", "pme_nspline"))
     if alpha.plain == "auto":
-        t.set("pme.tolerance", tolerance.number(), alpha, tolerance)
+        t.set("pme.tolerance", tolerance.positive(), alpha, tolerance)
     else:
-        t.set("pme.alpha", alpha.number(), alpha)
+        t.set("pme.alpha", alpha.positive(), alpha)
         if tolerance.is_given:
             t.ignore(tolerance, "pme_alpha is given")
     if order.integer() in (4, 6, 8):
@@ -197,7 +197,7 @@ def _electrostatics(t: Translation) -> None:
     for value in grid:
         if value.is_given:
             t.refuse(value, "give pme_ngrid_x, _y and _z, or none")
-    t.set("pme.spacing", spacing.number(), spacing)
+    t.set("pme.spacing", spacing.positive(), spacing)
 
 
 def _constraints(t: Translation) -> None:
@@ -208,7 +208,7 @@ def _constraints(t: Translation) -> None:
     if water.is_given:
         t.agree(water, note="SETTLE or SHAKE hold the same distances")
     if rigid.flag():
-        t.set("dynamics.constraint_tolerance", tolerance.number(), tolerance)
+        t.set("dynamics.constraint_tolerance", tolerance.positive(), tolerance)
     elif tolerance.is_given:
         t.ignore(tolerance, "nothing is constrained")
     for option in t.options:
@@ -288,7 +288,7 @@ def _ensemble(t: Translation) -> None:
 def _temperature(t: Translation, temperature: Value) -> None:
     anneals, every, change = (t.value(f"dynamics.{name}") for name in ("annealing", "anneal_period", "dtemperature"))
     if not anneals.flag():
-        t.set("dynamics.temperature", temperature.number(), temperature)
+        t.set("dynamics.temperature", temperature.kelvin(), temperature)
         for value in (anneals, every, change):
             if value.is_given:
                 t.agree(value)
@@ -319,7 +319,7 @@ def _heat(t: Translation, how: Value, bath: str) -> set[str]:
             raise friction.wrong("a friction above 0")
         t.set("dynamics.tau_t", round(1 / friction.number(), 9), friction, note="the inverse of the friction")
         return {"gamma_t"}
-    t.set("dynamics.tau_t", time.number(), time)
+    t.set("dynamics.tau_t", time.positive(), time)
     return {"tau_t"}
 
 
@@ -335,14 +335,14 @@ def _pressure(t: Translation, word: str, how: Value, bath: str) -> set[str]:
     note = "the barostat becomes stochastic cell rescaling, which samples the same ensemble in another way"
     t.set("dynamics.barostat", names[bath], how, note=note if replaced else "", replaced=replaced)
     if bath == "LANGEVIN":
-        t.set("dynamics.tau_p", round(1 / friction.number(), 9), friction)
+        t.set("dynamics.tau_p", round(1 / friction.positive(), 9), friction)
         used.add("gamma_p")
     else:
-        t.set("dynamics.tau_p", time.number(), time)
+        t.set("dynamics.tau_p", time.positive(), time)
         used.add("tau_p")
     t.set("dynamics.pressure", round(_ATM * target.number(), 9), target)
     if names[bath] != "mtk":
-        t.set("dynamics.compressibility", float(f"{stiffness.number() / _ATM:.9g}"), stiffness)
+        t.set("dynamics.compressibility", float(f"{stiffness.positive() / _ATM:.9g}"), stiffness)
         used.add("compressibility")
     needed = {"NPAT": "XY-FIXED", "NPGT": "SEMI-ISO"}.get(word)
     if _upper(kind) not in _EDGES or (needed and _upper(kind) != needed):

@@ -266,7 +266,7 @@ def _mesh(t: Translation, kind: Value, range_: Value, lj_range: Value) -> None:
         if spacing.is_given:
             t.ignore(spacing, "fourier-nx, -ny and -nz are given")
     else:
-        t.set("pme.spacing", round(NM * spacing.number(), 9), spacing)
+        t.set("pme.spacing", round(NM * spacing.positive(), 9), spacing)
         for value in grid:
             if value.is_given and value.count():
                 t.refuse(value, "give all of fourier-nx, -ny and -nz, or none")

@@ -79,6 +79,8 @@ def _groups(t: Translation, names: Value, groups: Mapping[str, str], thermostat:
         raise names.wrong("the groups of atoms that the heat bath acts on")
     scale = 2 * math.pi if thermostat == "nose-hoover" else 1.0
     periods, targets = times.numbers(len(words)), temperatures.numbers(len(words))
+    if min(targets) < 0:
+        raise temperatures.wrong("temperatures of at least 0 K")
     if min(periods) <= 0:
         t.refuse(times, "atoms without a heat bath beside those with one: expected times above 0")
         return
@@ -159,7 +161,7 @@ def _pressure(t: Translation, thermostat: str) -> bool:
     else:
         t.refuse(how, "known here: C-rescale, Parrinello-Rahman, Berendsen, MTTK")
         return True
-    t.set("dynamics.tau_p", t.value("tau-p").number(), t.value("tau-p"))
+    t.set("dynamics.tau_p", t.value("tau-p").positive(), t.value("tau-p"))
     _coupling(t)
     return True
 
@@ -248,7 +250,7 @@ def _velocities(t: Translation, has_bath: bool) -> None:
 
 def _first_temperature(t: Translation, temperature: Value, has_bath: bool) -> None:
     """Sets the temperature of the velocities, from which that of the bath may differ in the first step."""
-    first, key = temperature.number(), "dynamics.temperature"
+    first, key = temperature.kelvin(), "dynamics.temperature"
     bath = t.keys.get(key)
     if not has_bath or bath is None:
         t.set(key, first, temperature)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +55,9 @@ def _key(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
 
 
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][-+]?[0-9]+)?|[-+]?(nan|inf(inity)?)", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Value:
     """The value of an option, given or by default. The functions raise `InputError` for what they do not expect."""
@@ -79,6 +83,8 @@ class Value:
     def numbers(self, n: int | None = None) -> list[float]:
         """Returns the numbers, of which there must be `n` where that is given."""
         words = self.text.split()
+        if not all(map(_NUMBER.fullmatch, words)):
+            raise self.wrong("a number" if n == 1 else "numbers")
         try:
             found = [float(word.lower().replace("d", "e")) for word in words]
         except ValueError:
@@ -89,6 +95,20 @@ class Value:
 
     def number(self) -> float:
         return self.numbers(1)[0]
+
+    def positive(self) -> float:
+        """Returns a number above 0."""
+        found = self.number()
+        if found <= 0:
+            raise self.wrong("a number above 0")
+        return found
+
+    def kelvin(self) -> float:
+        """Returns a temperature, which is not negative."""
+        found = self.number()
+        if found < 0:
+            raise self.wrong("a temperature of at least 0 K")
+        return found
 
     def integer(self) -> int:
         number = self.number()

@@ -19,7 +19,7 @@ SUFFIXES = (".namd",)
 DEFAULTS: dict[str, str | Changed] = {
     "switching": "on", "cutoff": "", "switchdist": "", "vdwforceswitching": "off", "ljcorrection": "off",
     "exclude": "", "1-4scaling": "1.0", "dielectric": "1.0", "nonbondedscaling": "1.0", "amber": "off", "pme": "off",
-    "pmetolerance": "1e-6", "pmeinterporder": "4", "pmegridspacing": "1.5", "pmegridsizex": "", "pmegridsizey": "",
+    "pmetolerance": "1e-6", "pmeinterporder": "4", "pmegridspacing": "", "pmegridsizex": "", "pmegridsizey": "",
     "pmegridsizez": "", "timestep": "1.0", "numsteps": "", "firsttimestep": "0", "nonbondedfreq": "1",
     "fullelectfrequency": "", "mtsalgorithm": "impulse", "rigidbonds": "none", "rigidtolerance": "1.0e-8",
     "zeromomentum": "off", "commotion": "no", "temperature": "", "velocities": "", "binvelocities": "", "seed": "",
@@ -29,7 +29,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "langevinpiston": "off", "langevinpistontarget": "", "langevinpistontemp": "", "berendsenpressure": "off",
     "berendsenpressuretarget": "", "berendsenpressurecompressibility": "", "berendsenpressurerelaxationtime": "",
     "berendsenpressurefreq": "", "montecarlopressure": "off", "montecarlopressuretarget": "",
-    "montecarlopressuretemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
+    "montecarlotemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
     "useconstantarea": "no", "surfacetensiontarget": "0",
 }  # fmt: skip
 IGNORED = {
@@ -203,7 +203,7 @@ def _scaling(t: Translation) -> None:
 def _lennard_jones(t: Translation) -> None:
     cutoff, switches, begin = t.value("cutoff"), t.value("switching"), t.value("switchdist")
     force, tail = t.value("vdwforceswitching"), t.value("ljcorrection")
-    t.set("interactions.cutoff", cutoff.number(), cutoff)
+    t.set("interactions.cutoff", cutoff.positive(), cutoff)
     if switches.flag():
         if not 0 < begin.number() < cutoff.number():
             raise begin.wrong(f"a distance below the cut-off, {cutoff.text} Å")
@@ -230,7 +230,7 @@ def _electrostatics(t: Translation) -> None:
     t.set("interactions.electrostatics", "pme", mesh)
     cutoff = t.value("cutoff")
     note = "NAMD's is that of erfc(alpha·cutoff)/cutoff"
-    t.set("pme.tolerance", float(f"{tolerance.number() * cutoff.number():.12g}"), tolerance, cutoff, note=note)
+    t.set("pme.tolerance", float(f"{tolerance.positive() * cutoff.number():.12g}"), tolerance, cutoff, note=note)
     if order.integer() in (4, 6, 8):
         t.set("pme.order", order.integer(), order)
     else:
@@ -243,7 +243,9 @@ def _electrostatics(t: Translation) -> None:
     for value in sizes:
         if value.is_given:
             t.refuse(value, "give PMEGridSizeX, Y and Z, or none")
-    t.set("pme.spacing", spacing.number(), spacing)
+    if not spacing.is_given:
+        raise spacing.wrong("PMEGridSpacing, or PMEGridSizeX, Y and Z: NAMD has no default")
+    t.set("pme.spacing", spacing.positive(), spacing)
 
 
 def _constraints(t: Translation) -> None:
@@ -255,7 +257,7 @@ def _constraints(t: Translation) -> None:
     else:
         t.set("dynamics.constraints", {"none": "none", "all": "h-bonds"}[rigid.plain], rigid)
     if rigid.plain == "all":
-        t.set("dynamics.constraint_tolerance", tolerance.number(), tolerance)
+        t.set("dynamics.constraint_tolerance", tolerance.positive(), tolerance)
     elif tolerance.is_given:
         t.ignore(tolerance, "nothing is constrained")
 

@@ -21,7 +21,7 @@ _PRESSURES = {
         "berendsenpressurerelaxationtime",
         "berendsenpressurefreq",
     ),
-    "montecarlopressure": ("montecarlopressuretarget", "montecarlopressuretemp", "montecarlopressurefreq"),
+    "montecarlopressure": ("montecarlopressuretarget", "montecarlotemp", "montecarlopressurefreq"),
 }
 _CELL = ("useflexiblecell", "useconstantratio", "useconstantarea", "surfacetensiontarget")
 
@@ -59,12 +59,12 @@ def _heat(t: Translation) -> Value | None:
     elif rescaling.flag():
         target, period, every = (t.value(f"stochrescale{name}") for name in ("temp", "period", "freq"))
         t.set("dynamics.thermostat", "bussi", rescaling)
-        t.set("dynamics.tau_t", period.number(), period)
+        t.set("dynamics.tau_t", period.positive(), period)
         if every.is_given:
             t.set("dynamics.coupling_every", max(1, every.count()), every)
         used = ("stochrescaletemp", "stochrescaleperiod", "stochrescalefreq")
     if target is not None:
-        t.set("dynamics.temperature", target.number(), target)
+        t.set("dynamics.temperature", target.kelvin(), target)
     for name in _HEAT:
         if t.has(name) and name not in used:
             t.ignore(t.value(name), "this heat bath is off")
@@ -111,8 +111,8 @@ def _barostat(t: Translation, how: Value, bath: Value) -> None:
             t.value(f"berendsenpressure{n}") for n in ("compressibility", "relaxationtime", "freq")
         )
         t.set("dynamics.barostat", "berendsen", how)
-        t.set("dynamics.compressibility", stiffness.number(), stiffness)
-        t.set("dynamics.tau_p", round(time.number() / 1000, 9), time)
+        t.set("dynamics.compressibility", stiffness.positive(), stiffness)
+        t.set("dynamics.tau_p", round(time.positive() / 1000, 9), time)
         if every.is_given and "dynamics.coupling_every" not in t.keys:
             t.set("dynamics.coupling_every", max(1, every.count()), every)
         elif every.is_given:
@@ -121,7 +121,7 @@ def _barostat(t: Translation, how: Value, bath: Value) -> None:
         t.set("dynamics.barostat", "monte-carlo", how)
         every = t.value("montecarlopressurefreq")
         t.set("dynamics.monte_carlo_every", every.count(), every)
-    name = f"{how.name}temp"
+    name = "montecarlotemp" if how.name == "montecarlopressure" else f"{how.name}temp"
     if t.has(name):
         if t.value(name).number() != bath.number():
             t.refuse(t.value(name), f"another temperature than that of the heat bath, {bath.text} K")
@@ -170,7 +170,7 @@ def _velocities(t: Translation, bath: Value | None) -> None:
 
 def _first_temperature(t: Translation, first: Value, bath: Value | None) -> None:
     if bath is None:
-        t.set("dynamics.temperature", first.number(), first)
+        t.set("dynamics.temperature", first.kelvin(), first)
     elif bath.number() == first.number():
         t.follow("dynamics.temperature", first)
     else:

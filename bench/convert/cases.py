@@ -1,0 +1,110 @@
+"""The inputs of other programs whose run files are tried, and what those programs printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tessera.constants import KJ
+from tessera.system import System
+
+Terms = Mapping[str, float]  # kcal/mol
+
+
+@dataclass(frozen=True)
+class Case:
+    """Files of settings in the data sets, and how their energies are compared.
+
+    `system` makes the system of these files, `reference` returns sums of terms that the program printed, and the terms
+    of Tessera that make each up, all where none is named. `by` says which version printed them. Where there is no reference, only
+    lines are counted.
+    """
+
+    program: str
+    files: tuple[str, ...]
+    by: str = ""
+    system: Callable[[Path], System] | None = None
+    reference: Callable[[Path], Terms] | None = None
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+_JAC = "genesis/test_spdyn/jac_param27"
+
+
+def _genesis_system(data: Path) -> System:
+    from tessera.prepare.charmm import prepare_charmm
+
+    build, parameters = data / "genesis/build/jac_param27", data / "genesis/param"
+    names = ("top_all27_prot_lipid.rtf", "par_all27_prot_lipid.prm")
+    return prepare_charmm(build / "jac_param27.psf", build / "rst", [parameters / name for name in names])
+
+
+def _genesis_log(case: str) -> Callable[[Path], Terms]:
+    """Returns what reads the energy of step 0 of a log of GENESIS."""
+
+    def read(data: Path) -> Terms:
+        lines = (data / _JAC / case / "ref").read_text().splitlines()
+        at = next(n for n, line in enumerate(lines) if line.split()[:2] == ["STEP", "BOND"])
+        values = lines[at + 2].split()[1:9]
+        return {"total": sum(map(float, values))}
+
+    return read
+
+
+def _gromacs_system(data: Path) -> System:
+    from tessera.prepare.gromacs import prepare_gromacs
+
+    box = np.diag([108.8612, 108.8612, 77.758])
+    return prepare_gromacs(data / "apoa1/gromacs/apoa1_merge.top", data / "apoa1/charmm/apoa1.pdb", box=box)
+
+
+def _gromacs_energies(data: Path) -> Terms:
+    found = json.loads((data / "reference_energies.json").read_text())["apoa1_c36m"]["gromacs_2022.5_double_kJ"]
+    names = {"lj": "LJ_SR_GROMACS_force-switch_1.0_1.2", "lj_14": "LJ-14", "dihedral": "Proper", "cmap": "CMAP"}
+    return {term: found[name] * KJ for term, name in names.items()}
+
+
+def _dlpoly_system(data: Path) -> System:
+    from tessera.prepare.dlpoly import prepare_dlpoly
+
+    folder = data / "dlpoly/nacl27000"
+    return prepare_dlpoly(folder / "FIELD", folder / "CONFIG")
+
+
+def genesis(case: str) -> Case:
+    """Returns one of GENESIS' own tests of DHFR."""
+    return Case("genesis", (f"{_JAC}/{case}/inp",), "GENESIS 2.0", _genesis_system, _genesis_log(case), {"total": ()})
+
+
+def gromacs(file: str) -> Case:
+    """Returns ApoA1 with other terms than those of bonds, which GROMACS has of the protein alone."""
+    parts = {"lj": ("lj",), "lj_14": ("lj_14",), "dihedral": ("dihedral",), "cmap": ("cmap",)}
+    by = "GROMACS 2022.5, double precision"
+    return Case("gromacs", (f"apoa1/gromacs/{file}",), by, _gromacs_system, _gromacs_energies, parts)
+
+
+CASES = (
+    gromacs("apoa1_nve.mdp"),
+    gromacs("apoa1_nvt.mdp"),
+    Case("gromacs", ("reports/mdp/mdout.mdp",)),
+    genesis("PME_opt_1dalltoall"),
+    genesis("PME_opt_1dalltoall/PME_noopt_1dalltoall"),
+    genesis("PME_FSW"),
+    genesis("CUTOFF"),
+    Case("namd", ("apoa1/charmm/apoa1_nve.namd",)),
+    Case("namd", ("apoa1/charmm/apoa1_nvt.namd",)),
+    Case("namd", ("apoa1/charmm/apoa1_nve_mts.namd",)),
+    Case("namd", ("apoa1/charmm22_xplor_par/apoa1.namd",)),
+)
+
+
+def option_counts(rows: list[Any]) -> dict[str, int]:
+    """Returns how many of the options given are translated, without meaning and refused."""
+    given = [row.status for row in rows if row.line is not None]
+    kinds = {"translated": ("translated", "replaced", "agrees"), "ignored": ("ignored",), "refused": ("refused",)}
+    return {name: sum(status in group for status in given) for name, group in kinds.items()}
