@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from tessera.watch.liveness import Watch
 from tessera.watch.status import Status, read_status
-from tests.support.programs import command_under_way, in_turns, ranks_of, run_program, wait_until
+from tests.support.programs import HANGS, command_under_way, in_turns, ranks_of, run_program, wait_until
 from tests.support.runs import Runs, Settings
 
 SHORT: Settings = {"dynamics.steps": 60, "output.energy_every": 2, "output.trajectory_every": 0}
@@ -76,11 +75,15 @@ def test_stages_share_one_status(runs: Runs, small_water: Path) -> None:
 
 
 def test_a_run_that_fails_says_why(runs: Runs, small_water: Path) -> None:
-    found = runs.run(small_water, {**SHORT, "dynamics.timestep": 40.0, "dynamics.constraints": "none"}, check=False)
-    status = said(found.folder)
-    assert status.state == "failed" and status.exit_status == found.process.returncode != 0
-    assert status.text("end", "message") in found.process.stderr
-    assert not Watch(found.folder).look().is_good
+    run_file = runs.run_file(small_water, {**LONG, "output.checkpoint_every": 50})
+    folder = run_file.parent / "output"
+    with command_under_way([sys.executable, "-m", "tessera", "run", run_file], "tessera-md-serial") as (process, _):
+        wait_until(lambda: (folder / "status.json").exists(), process)
+        (folder / "energy.csv").unlink()
+        _, stderr = process.communicate(timeout=HANGS)
+    status, view = said(folder), Watch(folder).look()
+    assert status.state == "failed" and status.exit_status == process.returncode == 3
+    assert status.text("end", "message") in stderr and "energy.csv was removed" in view.words and not view.is_good
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -140,14 +143,11 @@ def test_a_command_is_told_that_the_run_was_stopped(runs: Runs, small_water: Pat
         process.send_signal(signal.SIGTERM)
         process.communicate()
         assert process.returncode == 143
-    assert [one[:2] for one in events(path)] == [["stopped", "143"]] and "SIGTERM" in events(path)[0][4]
+    assert [one[:2] for one in events(path)] == [["stopped", "143"]] and "by a signal" in events(path)[0][4]
 
 
-def test_a_run_file_starts_no_command(
-    runs: Runs, small_water: Path, command: Callable[..., tuple[int, str]], tmp_path: Path
-) -> None:
+def test_a_run_file_starts_no_command(runs: Runs, small_water: Path, tmp_path: Path) -> None:
     run_file = runs.run_file(small_water, {**SHORT, "output.on_event": f"touch {tmp_path / 'made'}"})
-    status, text = command("run", run_file)
-    assert status == 2 and "on_event" in text and not (tmp_path / "made").exists()
-    status, text = command("run", run_file, "--on-event", "'open")
-    assert status == 2 and "No closing quotation" in text
+    words = [sys.executable, "-m", "tessera", "run", run_file]
+    assert "on_event" in run_program(words, status=2).stderr and not (tmp_path / "made").exists()
+    assert "No closing quotation" in run_program([*words, "--on-event", "'open"], status=2).stderr

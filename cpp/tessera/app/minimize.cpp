@@ -251,20 +251,18 @@ RunEnd minimize_stage(const RunConfig& config, const RunRequest& request, TimeLi
   const auto start = std::chrono::steady_clock::now();
   constexpr std::int64_t ask_every = 5;  // steps
   RunEnd end;
-  const auto result = simulation.minimize({config.minimize.max_force, config.minimize.steps},
-                                          [&](const md::minimize::Progress& progress) {
-                                            const double seconds = seconds_since(start);
-                                            if (line && line->is_due(seconds))
-                                              line->show(progress_text(progress), seconds);
-                                            if (progress.steps > 0 && request.status && request.status->is_due())
-                                              request.status->update(
-                                                  [&] { return status_of(progress, simulation, seconds); });
-                                            if (progress.steps % ask_every != 0) return false;
-                                            end.signal = comm::agreed_stop_signal(comm);
-                                            const double a_step = seconds / static_cast<double>(progress.steps + 1);
-                                            end.is_out_of_time = limit.is_over(comm, 2 * ask_every * a_step);
-                                            return end.was_stopped();
-                                          });
+  const auto result = simulation.minimize(
+      {config.minimize.max_force, config.minimize.steps}, [&](const md::minimize::Progress& progress) {
+        const double seconds = seconds_since(start);
+        if (line && line->is_due(seconds)) line->show(progress_text(progress), seconds);
+        if (progress.steps > 0 && request.status && request.status->is_due())
+          request.status->update([&] { return status_of(progress, simulation, seconds); });
+        if (progress.steps % ask_every != 0) return false;
+        end.signal = comm::agreed_stop_signal(comm);
+        const double a_step = seconds / static_cast<double>(progress.steps + 1);
+        end.is_out_of_time = limit.is_over(comm, 2 * ask_every * a_step);
+        return end.was_stopped();
+      });
   const double seconds = seconds_since(start);
   if (line) line->show(progress_text(result), seconds), line->finish();
   if (request.status && request.status->is_writer())

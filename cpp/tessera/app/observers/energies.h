@@ -44,8 +44,7 @@ class EnergyRecorder final : public Observer {
  private:
   void record(const Simulation& simulation) {
     const auto& e = simulation.energies();
-    const Sample sample{simulation.time(), e.potential(), e.kinetic,  e.temperature,
-                        e.pressure,        e.density,     e.conserved};
+    const Sample sample{simulation.time(), e.potential(), e.kinetic, e.temperature, e.pressure, e.density, e.conserved};
     averages_->add(sample);
     last_sample_.emplace(simulation.current_step(), sample);
     on_root(simulation.comm(), [&] {

@@ -13,7 +13,7 @@ namespace tessera::app {
 inline constexpr std::string_view files_of_a_run[] = {
     "energy.csv",         "trajectory.dcd", "trajectory.h5md",     "trajectory.xtc",
     "trajectory.history", "checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck",
-    "report.json",        "settings.toml",  "selections.json",    "status.json"};
+    "report.json",        "settings.toml",  "selections.json",     "status.json"};
 
 /// Returns the message where a file was removed or replaced by others while the run wrote to it.
 std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint);

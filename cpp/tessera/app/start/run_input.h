@@ -20,10 +20,10 @@ struct RunRequest {
   std::string run_file;                // path
   std::vector<std::string> overrides;  // "section.key=value"
   bool restart = false;
-  bool tune = false;       // choose the pair scheme by trial
-  std::string selections;  // path of what selections came to; empty: that of the folder in a restart, or none
-  int threads = 0;         // 0: as configured
-  double max_hours = 0;    // of wall-clock time; 0: any
+  bool tune = false;             // choose the pair scheme by trial
+  std::string selections;        // path of what selections came to; empty: that of the folder in a restart, or none
+  int threads = 0;               // 0: as configured
+  double max_hours = 0;          // of wall-clock time; 0: any
   StatusFile* status = nullptr;  // says how far the run is; none where null
 };
 
