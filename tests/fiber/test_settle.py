@@ -68,12 +68,20 @@ def test_tails_turn_out_of_the_way_of_what_they_meet() -> None:
 
 
 def test_tails_with_hydrogen_bonds_in_themselves_turn_too() -> None:
-    """What has no room as a template has it, as hydrogens in these bonds, may have none in a pose."""
+    """What has no room as a template has it, as hydrogens in these bonds, may have none in a pose; but as much."""
     proteins, none = tail(20), np.zeros((0, 3))
     amide, carbonyl = (proteins.position[NAMES.index(name) : 20 * len(NAMES) : len(NAMES)] for name in ("HN", "O"))
     amide[2:] = carbonyl[:-2] - np.array([1.5, 0.0, 0.0])
     moves = [Frames(np.zeros(3), np.eye(3)), Frames(np.array([300.0, 0, 0]), np.eye(3))]
-    assert Tails(proteins, none, moves).posed(proteins.position[:1] + 0.5)[1] == 1
+    tails = Tails(proteins, none, moves)
+    assert tails.posed(proteins.position[:1] + 0.5)[1] == 1
+    (found,) = tails._tails
+    assert len(found.poses) == poses._POSES
+    residue = np.arange(found.poses.shape[1]) // len(NAMES)
+    for pose in found.poses[1:]:
+        distance, before = (np.linalg.norm(at[:, None] - at, axis=-1) for at in (pose, found.poses[0]))
+        is_apart = residue[:, None] != residue
+        assert (distance[is_apart] >= np.minimum(poses._OWN_ROOM, before[is_apart]) - poses._NEARER).all()
 
 
 def test_tails_that_keep_dna_from_closing_turn_away() -> None:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tessera/md/minimize/product_sum.h"
@@ -82,36 +83,48 @@ TEST(Lbfgs, DirectionsAreThoseOfTwoLoopsOnVectors) {
   }
 }
 
-TEST(ProductSum, OrderChangesNothing) {
+TEST(ProductSums, OrderChangesNothing) {
+  using Sums = ProductSums<2>;
   std::mt19937_64 random(4);
   std::uniform_real_distribution<double> exponent(-16, 12);
   std::vector<double> values(10000);
   for (double& v : values) v = (random() % 2 == 0 ? 1 : -1) * std::pow(10, exponent(random));
   const auto sum = [&](std::size_t parts) {
-    std::vector<ProductSum> of_part(parts);
-    for (std::size_t i = 0; i < values.size(); ++i) of_part[i % parts].add(values[i]);
+    std::vector<Sums> of_part(parts);
+    for (std::size_t i = 0; i < values.size(); ++i) of_part[i % parts].add({values[i], -2 * values[i]});
     for (std::size_t p = 1; p < parts; ++p) of_part[0].merge(of_part[p]);
-    return of_part[0];
+    const auto digits = of_part[0].digits();
+    return std::pair(of_part[0], std::vector(digits.begin(), digits.end()));
   };
-  const auto forwards = sum(1);
+  auto [forwards, digits] = sum(1);
   std::shuffle(values.begin(), values.end(), random);
-  EXPECT_EQ(sum(1).digit, forwards.digit);
-  EXPECT_EQ(sum(3).digit, forwards.digit);
+  EXPECT_EQ(sum(1).second, digits);
+  EXPECT_EQ(sum(3).second, digits);
   long double exact = 0;
   for (const double v : values) exact += v;
-  EXPECT_NEAR(forwards.value(), static_cast<double>(exact), 1e-3);  // long double has 64 bits of 1e15
+  EXPECT_NEAR(forwards.value(0), static_cast<double>(exact), 1e-3);  // long double has 64 bits of 1e15
+  EXPECT_NEAR(forwards.value(1), static_cast<double>(-2 * exact), 2e-3);
 }
 
-TEST(ProductSum, SmallAndLargeProductsCount) {
-  ProductSum sum;
-  sum.add(1e-12);
-  sum.add(-3e-12);
-  EXPECT_NEAR(sum.value(), -2e-12, 2e-18);
-  sum.add(5e14);
-  sum.add(5e14);
-  EXPECT_EQ(sum.value(), 1e15);
-  sum.add(std::nan(""));
-  EXPECT_EQ(sum.value(), 2e15);  // a limit, so that it shows
+TEST(ProductSums, SmallAndLargeProductsCount) {
+  ProductSums<1> sum;
+  sum.add({1e-12});
+  sum.add({-3e-12});
+  EXPECT_NEAR(sum.value(0), -2e-12, 2e-18);
+  sum.add({5e14});
+  sum.add({5e14});
+  EXPECT_EQ(sum.value(0), 1e15);
+  sum.add({std::nan("")});
+  EXPECT_EQ(sum.value(0), 1e15 + 0x1p49);  // a limit, so that it shows
+}
+
+TEST(ProductSums, ManyOfTheLargestAreExact) {
+  ProductSums<1> sum;
+  for (int i = 0; i < 1000; ++i) sum.add({1e300});
+  for (int i = 0; i < 999; ++i) sum.add({-1e300});
+  sum.add({0x1p-60});
+  EXPECT_EQ(sum.digits()[0], std::int64_t{1} << 49);
+  EXPECT_EQ(sum.digits()[2], 1);
 }
 
 }  // namespace

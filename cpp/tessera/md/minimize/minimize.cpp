@@ -29,8 +29,10 @@ constexpr double first_step = 0.05, most_step = 0.2, least_step = 1e-6;  // Å
 constexpr double step_after_lbfgs = 0.01;                                // Å
 constexpr double growth = 1.2, shrinkage = 0.5;
 constexpr double strong_force = 100;  // kcal/mol/Å
-/// L-BFGS takes over below this force, or after so many successful moves.
+/// L-BFGS takes over below this force, once a move leaves more than this share of it, or after so many successful moves.
+/// It lowers the energy of all atoms faster, but not the strongest forces, which may even rise.
 constexpr double calm_force = 1000;  // kcal/mol/Å
+constexpr double much_less = 0.9;
 constexpr std::int64_t enough_moves = 200;
 
 // Line search of L-BFGS.
@@ -38,12 +40,12 @@ constexpr double most_move = 0.2;  // Å, of any atom
 constexpr double sufficient_decrease = 1e-4;
 constexpr int most_trials = 8;
 
-/// What the minimisation keeps of each atom, as doubles side by side; positions are whole numbers.
+/// What the minimisation keeps of each atom, as doubles side by side; positions are whole numbers. The pairs of L-BFGS
+/// are by component, all x first, so that a processor multiplies several at once.
 namespace kept {
 constexpr std::size_t position = 0, force = 3, direction = 6, pairs = 9;  // of the lowest energy so far
-constexpr std::size_t width = pairs + 6 * Lbfgs::memory;
-/// Returns where a vector of the basis is; that of g is −force.
-constexpr std::size_t basis(std::size_t i) { return i == Lbfgs::g ? force : pairs + 3 * i; }
+constexpr std::size_t n_pairs = 2 * Lbfgs::memory;
+constexpr std::size_t width = pairs + 3 * n_pairs;
 }  // namespace kept
 
 /// Returns a kept position in the present box, of which the first box is `scale` times as large: kept ones are fractions
@@ -53,8 +55,40 @@ Fraction place_of(const double* values, const std::array<double, 3>& scale) {
   return {component(0), component(1), component(2)};
 }
 
+/// Asks for what is kept of an atom. Atoms of a kind of group don't follow each other, so that no processor foresees it.
+void fetch(const double* values) {
+  constexpr std::size_t line = 8;  // doubles of a cache line
+  for (std::size_t i = 0; i < kept::width; i += line) __builtin_prefetch(values + i);
+}
+constexpr std::int64_t ahead = 6;  // groups
+
 Vec3 get(const double* values) { return {values[0], values[1], values[2]}; }
 void put(double* values, const Vec3& v) { values[0] = v.x, values[1] = v.y, values[2] = v.z; }
+
+/// Returns vector i of an atom's basis, in which that of g is −force.
+Vec3 get_basis(const double* values, std::size_t i) {
+  if (i == Lbfgs::g) return get(values + kept::force);
+  const double* x = values + kept::pairs + i;
+  return {x[0], x[kept::n_pairs], x[2 * kept::n_pairs]};
+}
+
+void put_basis(double* values, std::size_t i, const Vec3& v) {
+  double* x = values + kept::pairs + i;
+  x[0] = v.x, x[kept::n_pairs] = v.y, x[2 * kept::n_pairs] = v.z;
+}
+
+/// Returns the sum of coefficients times the pairs of an atom.
+Vec3 combine(const double* values, const Lbfgs::Row& coefficients) {
+  constexpr std::size_t at_once = 4;  // partial sums, which a processor adds to at once
+  std::array<std::array<double, at_once>, 3> sums{};
+  for (std::size_t d = 0; d < 3; ++d) {
+    const double* pairs = values + kept::pairs + d * kept::n_pairs;
+    for (std::size_t i = 0; i < kept::n_pairs; i += at_once)
+      for (std::size_t k = 0; k < at_once; ++k) sums[d][k] += coefficients[i + k] * pairs[i + k];
+  }
+  const auto whole = [](const auto& parts) { return (parts[0] + parts[1]) + (parts[2] + parts[3]); };
+  return {whole(sums[0]), whole(sums[1]), whole(sums[2])};
+}
 
 /// The strongest force, of equal ones that on the atom with the lowest id.
 struct Strongest {
@@ -102,7 +136,9 @@ class Minimizer {
   bool search_line();
   bool descend();
   bool is_stopped() { return watch_ && watch_(result_); }
-  bool is_calm() const { return result_.max_force < calm_force || result_.accepted >= enough_moves; }
+  bool is_calm() const {
+    return (result_.max_force < calm_force && !has_become_much_less_) || result_.accepted >= enough_moves;
+  }
   bool has_ended();
   void go_back();
 
@@ -115,7 +151,8 @@ class Minimizer {
   std::size_t field_ = 0;
   const Box first_box_;
   Lbfgs lbfgs_;
-  double step_ = first_step;  // Å
+  double step_ = first_step;           // Å
+  bool has_become_much_less_ = false;  // the strongest force, by the last move of steepest descent
   bool is_at_lowest_ = true;  // atoms stand where the energy was the lowest
   Result result_;
 };
@@ -133,8 +170,12 @@ void Minimizer::for_groups(Work&& work) {
     for (std::size_t l = 0; l < lists.size(); ++l) {
       const auto n_atoms = at(groups_[l].n_atoms);
       const auto n = static_cast<std::int64_t>(lists[l].size());
-      for (auto g = n * thread / threads_.size(); g < n * (thread + 1) / threads_.size(); ++g)
-        work(thread, groups_[l], Slots(lists[l].slots).subspan(at(g) * n_atoms, n_atoms));
+      const auto slots_of = [&](std::int64_t g) { return Slots(lists[l].slots).subspan(at(g) * n_atoms, n_atoms); };
+      for (auto g = n * thread / threads_.size(); g < n * (thread + 1) / threads_.size(); ++g) {
+        if (g + ahead < n)
+          for (const auto slot : slots_of(g + ahead)) fetch(kept_of(slot));
+        work(thread, groups_[l], slots_of(g));
+      }
     }
   });
 }
@@ -220,7 +261,7 @@ void Minimizer::accept(double energy, bool with_pair) {
 Strongest Minimizer::project_forces(bool with_pair) {
   const auto& state = engine_.state();
   const auto scale = vacuum::scale_between(first_box_, state.box);
-  const auto s = kept::basis(lbfgs_.next_place()), y = kept::basis(Lbfgs::y_of(lbfgs_.next_place()));
+  const auto s = lbfgs_.next_place(), y = Lbfgs::y_of(s);
   std::vector<Strongest> strongest(at(threads_.size()));
   for_groups([&](int thread, const ConstraintGroup& group, Slots slots) {
     GroupVectors place{}, force{};
@@ -233,8 +274,8 @@ Strongest Minimizer::project_forces(bool with_pair) {
       const auto& now = state.position[at(slots[k])];
       double* values = kept_of(slots[k]);
       if (with_pair) {
-        put(values + s, state.box.displacement(place_of(values + kept::position, scale), now));
-        put(values + y, get(values + kept::force) - force[k]);  // the gradient is −force
+        put_basis(values, s, state.box.displacement(place_of(values + kept::position, scale), now));
+        put_basis(values, y, get(values + kept::force) - force[k]);  // the gradient is −force
       }
       keep_place(values + kept::position, now);
       put(values + kept::force, force[k]);
@@ -254,33 +295,34 @@ Lbfgs::Row Minimizer::share(Lbfgs::Row row) const {
 
 /// Adds the pair that project_forces() has stored to L-BFGS, by its scalar products.
 void Minimizer::add_pair() {
-  using Sums = std::array<std::array<ProductSum, Lbfgs::n_basis>, 3>;
+  constexpr auto n = Lbfgs::n_basis;
   const auto place = lbfgs_.next_place();
   const std::array<std::size_t, 3> rows = {place, Lbfgs::y_of(place), Lbfgs::g};
-  std::vector<Sums> of_thread(at(threads_.size()));
+  std::vector<ProductSums<3 * n>> of_thread(at(threads_.size()));
   for_groups([&](int thread, const ConstraintGroup&, Slots slots) {
     // Atoms of a group are the same on any ranks, so that their products are summed as they are.
-    std::array<Lbfgs::Row, 3> of_group{};
+    std::array<double, 3 * n> of_group{};
     for (const auto slot : slots) {
       const double* values = kept_of(slot);
+      const double *x = values + kept::pairs, *y = x + kept::n_pairs, *z = y + kept::n_pairs;
+      const Vec3 force = get(values + kept::force);
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        const Vec3 left = get(values + kept::basis(rows[r]));
-        for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) of_group[r][i] += dot(left, get(values + kept::basis(i)));
+        const Vec3 left = get_basis(values, rows[r]);
+        for (std::size_t i = 0; i < kept::n_pairs; ++i)
+          of_group[r * n + i] += left.x * x[i] + left.y * y[i] + left.z * z[i];
+        of_group[r * n + Lbfgs::g] += dot(left, force);
       }
     }
-    auto& sums = of_thread[at(thread)];
-    for (std::size_t r = 0; r < rows.size(); ++r)
-      for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) sums[r][i].add(of_group[r][i]);
+    of_thread[at(thread)].add(of_group);
   });
-  for (std::size_t t = 1; t < of_thread.size(); ++t)
-    for (std::size_t r = 0; r < rows.size(); ++r)
-      for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) of_thread[0][r][i].merge(of_thread[t][r][i]);
-  comm_.all_reduce_sum(std::span(&of_thread[0][0][0].digit[0], sizeof(Sums) / sizeof(std::int64_t)));
+  auto& sums = of_thread[0];
+  for (std::size_t t = 1; t < of_thread.size(); ++t) sums.merge(of_thread[t]);
+  comm_.all_reduce_sum(sums.digits());
   std::array<Lbfgs::Row, 3> products{};
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) {
+    for (std::size_t i = 0; i < n; ++i) {
       const bool is_negative = (rows[r] == Lbfgs::g) != (i == Lbfgs::g);  // g is −force
-      products[r][i] = (is_negative ? -1 : 1) * of_thread[0][r][i].value();
+      products[r][i] = (is_negative ? -1 : 1) * sums.value(r * n + i);
     }
     products[r] = share(products[r]);
   }
@@ -292,16 +334,13 @@ void Minimizer::add_pair() {
 double Minimizer::find_direction() {
   const auto coefficients = share(lbfgs_.direction());
   const auto& state = engine_.state();
-  std::vector<ProductSum> slopes(at(threads_.size()));
+  std::vector<ProductSums<1>> slopes(at(threads_.size()));
   for_groups([&](int thread, const ConstraintGroup& group, Slots slots) {
     GroupVectors place{}, direction{};
     for (std::size_t k = 0; k < slots.size(); ++k) {
       place[k] = state.box.displacement(state.position[at(slots[0])], state.position[at(slots[k])]);
       const double* values = kept_of(slots[k]);
-      for (std::size_t i = 0; i < Lbfgs::n_basis; ++i) {
-        const double c = i == Lbfgs::g ? -coefficients[i] : coefficients[i];
-        if (c != 0) direction[k] += c * get(values + kept::basis(i));
-      }
+      direction[k] = combine(values, coefficients) - coefficients[Lbfgs::g] * get(values + kept::force);
     }
     project(group, std::span(place).first(slots.size()), std::span(direction).first(slots.size()));
     double furthest2 = 0;
@@ -311,12 +350,12 @@ double Minimizer::find_direction() {
     for (std::size_t k = 0; k < slots.size(); ++k) {
       double* values = kept_of(slots[k]);
       put(values + kept::direction, scale * direction[k]);
-      slopes[at(thread)].add(-scale * dot(direction[k], get(values + kept::force)));
+      slopes[at(thread)].add({-scale * dot(direction[k], get(values + kept::force))});
     }
   });
   for (std::size_t t = 1; t < slopes.size(); ++t) slopes[0].merge(slopes[t]);
-  comm_.all_reduce_sum(slopes[0].digit);
-  return slopes[0].value();
+  comm_.all_reduce_sum(slopes[0].digits());
+  return slopes[0].value(0);
 }
 
 /// Moves along the direction of L-BFGS as far as lowers the energy enough. Returns false where nothing does.
@@ -361,7 +400,9 @@ bool Minimizer::descend() {
   if (energy < result_.energy || (energy == result_.energy && energy >= 0.5 * energy_limit)) {
     ++result_.accepted;
     step_ = std::min(most_step, growth * step_);
+    const double before = result_.max_force;
     accept(energy, is_calm());
+    has_become_much_less_ = result_.max_force < much_less * before;
     return true;
   }
   step_ *= shrinkage;
@@ -395,6 +436,7 @@ Result Minimizer::run() {
       if (search_line()) continue;
       lbfgs_.clear();
       step_ = step_after_lbfgs;
+      has_become_much_less_ = false;
     } else if (!descend()) {
       result_.ending = Ending::no_lower_energy;
     }

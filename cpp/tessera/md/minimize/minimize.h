@@ -1,4 +1,5 @@
-// Minimises the potential energy of an engine's system: steepest descent as long as atoms clash, then L-BFGS.
+// Minimises the potential energy of an engine's system: steepest descent as long as that takes away much of the
+// greatest force, then L-BFGS.
 //
 // Steepest descent moves each constraint group along its projected forces, by at most a length that grows after success
 // and is halved after failure. So atoms that overlap part without throwing others, whatever the size of their forces.

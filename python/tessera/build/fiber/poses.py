@@ -29,6 +29,7 @@ _TURNED, _SPREAD = 0.3, 50.0  # of residues beyond a hinge, and degrees
 _ROOM = 3.0  # Å between heavy atoms of a tail and others
 _CLOSE = 2.2  # Å between any atoms of a tail that has to turn and of others
 _OWN_ROOM = 1.6  # Å between any atoms of a pose and of its nucleosome: no less than in hydrogen bonds
+_NEARER = 0.1  # Å: what is nearer as it is may come nearer by this in a pose
 
 
 @dataclass(frozen=True)
@@ -242,9 +243,9 @@ def _poses(
 ) -> FloatArray:
     """Returns poses (k,m,3) Å of the atoms of a tail beside others, the first of them as it is."""
     found = [position]
-    # What touches as it is, as at the residue behind the tail or in bonds, of hydrogen too, may touch in a pose, too.
-    meeting = _meeting(position, residue)
-    touches = np.isfinite(tree.query(position, distance_upper_bound=_OWN_ROOM)[0])
+    # What is near as it is, as at the residue behind the tail or in bonds, of hydrogen too, may be as near in a pose.
+    pairs = _near_pairs(position, residue)
+    least = np.minimum(tree.query(position, distance_upper_bound=_OWN_ROOM)[0] - _NEARER, _OWN_ROOM)
     for _ in range(_TRIES):
         if len(found) == _POSES:
             break
@@ -255,19 +256,20 @@ def _poses(
             for turn in own:
                 if random.random() < _TURNED:
                     _rotate(places, turn, float(np.radians(random.normal(0.0, _SPREAD))))
-        is_near = np.isfinite(tree.query(places, distance_upper_bound=_OWN_ROOM)[0])
-        if (is_near & ~touches).any():
+        if (tree.query(places, distance_upper_bound=_OWN_ROOM)[0] < least).any():
             continue
-        if not _meeting(places, residue) <= meeting:
-            continue
-        found.append(places)
+        now = _near_pairs(places, residue)
+        if all(distance > pairs.get(pair, np.inf) - _NEARER for pair, distance in now.items()):
+            found.append(places)
     return np.stack(found)
 
 
-def _meeting(places: FloatArray, residue: IdArray) -> set[tuple[int, int]]:
-    """Returns the pairs of atoms of two residues of a tail that have no room, or a bond."""
+def _near_pairs(places: FloatArray, residue: IdArray) -> dict[tuple[int, int], float]:
+    """Returns the pairs of atoms of two residues of a tail that have no room, or a bond, and their distances, Å."""
     pairs = cKDTree(places).query_pairs(_OWN_ROOM, output_type="ndarray").reshape(-1, 2)
-    return {(one, other) for one, other in pairs[np.diff(residue[pairs], axis=1)[:, 0] != 0].tolist()}
+    pairs = pairs[np.diff(residue[pairs], axis=1)[:, 0] != 0]
+    distance = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1)
+    return {(one, other): apart for (one, other), apart in zip(pairs.tolist(), distance.tolist())}
 
 
 def _rotate(places: FloatArray, turn: _Turn, angle: float) -> None:
