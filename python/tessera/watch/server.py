@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answers a request, unless it is refused."""
-        if self.headers.get_all("Host") not in ([f"{host}:{self.server.port}"] for host in (LOOPBACK, "localhost")):
+        if self.headers.get_all("Host") not in [[f"{host}:{self.server.port}"] for host in (LOOPBACK, "localhost")]:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
             return
         address = urlsplit(self.path)
@@ -178,8 +178,8 @@ def _is_same(given: str, secret: str) -> bool:
 
 
 def serve(watching: Watch, limit: float, port: int = 0) -> None:
-    """Serves the page until this process is asked to end; its address is printed first. Raises `InputError` where the
-    port can't be had."""
+    """Shows the page to browsers until this process is asked to end; its address is printed first. Raises `InputError`
+    where the port can't be had."""
     try:
         server = Server(Source(watching, limit), port)
     except OSError as error:

@@ -56,8 +56,8 @@ TEST(Averages, FewSamples) {
   EXPECT_NEAR(averages.drift(), 0.5, 0.01);
 }
 
-/// Returns of how many of 1000 series of n samples, whose noise is that of the sample before by half, the interval holds
-/// the drift.
+/// Returns in how many of 1000 series of n samples the interval holds the drift. The noise is half that of the sample
+/// before.
 int count_holding(int n, double drift, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise;

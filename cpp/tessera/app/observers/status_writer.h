@@ -15,12 +15,12 @@ namespace tessera::app {
 /// Asks no other rank for anything. References must outlive it.
 class StatusWriter final : public Observer {
  public:
-  /// `file`: none where null. `balancer`: may be empty.
+  /// Writes no file where it is null, and no imbalance where there is no balancer.
   StatusWriter(StatusFile* file, const EnergyRecorder& energies, const std::optional<CellBalancer>& balancer)
       : file_(file), energies_(energies), balancer_(balancer) {}
 
   void start(Simulation&) override { start_ = std::chrono::steady_clock::now(); }
-  /// Comes after the step's files, which are there when it says the first time that a step is done.
+  /// Writes after the step's files, which are there when it says the first time that a step is done.
   void after_step(Simulation& simulation) override {
     if (file_ && file_->is_due()) file_->update([&] { return compose(simulation); });
   }

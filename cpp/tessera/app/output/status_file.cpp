@@ -59,7 +59,7 @@ void StatusFile::place(const nlohmann::json& content) {
   }
 }
 
-/// A slow file system gets fewer updates, so that they take a thousandth of the time at most.
+/// Finds when the next update is due: a slow file system gets fewer, so that they take a thousandth of the time at most.
 void StatusFile::plan_next(Clock::time_point begin) {
   constexpr double least = 1, most = 60, times_its_cost = 1000;  // s
   const auto now = Clock::now();

@@ -153,7 +153,7 @@ class Minimizer {
   Lbfgs lbfgs_;
   double step_ = first_step;           // Å
   bool has_become_much_less_ = false;  // the strongest force, by the last move of steepest descent
-  bool is_at_lowest_ = true;  // atoms stand where the energy was the lowest
+  bool is_at_lowest_ = true;           // atoms stand where the energy was the lowest
   Result result_;
 };
 
