@@ -405,7 +405,8 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_converters, of_locus, of_physics,
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_converters,
+             of_locus, of_physics,
              of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 

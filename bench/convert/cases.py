@@ -21,8 +21,8 @@ class Case:
     """Files of settings in the data sets, and how their energies are compared.
 
     `system` makes the system of these files, `reference` returns sums of terms that the program printed, and the terms
-    of Tessera that make each up, all where none is named. `by` says which version printed them. Where there is no reference, only
-    lines are counted.
+    of Tessera that make each up, all where none is named. `by` says which version printed them.
+    Without a reference, only lines are counted.
     """
 
     program: str
