@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tessera.commands.options import Make, SeveralValues, bounded_output, box_options, pairing_options
-from tessera.commands.settings import settings_options
+from tessera.convert.option import settings_options
 from tessera.system.model import FloatArray
 
 FILE = click.Path(dir_okay=False, path_type=Path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from tessera.commands.options import SeveralValues
-from tessera.commands.settings import named
+from tessera.convert.option import named
 from tessera.printing import echo
 
 
