@@ -4,7 +4,8 @@
 # Sodium chloride in water, from nothing to radial distribution functions, in one process of Python: OpenMM's force
 # field puts ions and waters into a box, Tessera minimises and runs it, and NumPy counts neighbours.
 #
-# `jupytext --to notebook salt_solution.py` makes a notebook of this file; each `# %%` is a cell. `TESSERA_STUDY=short` is
+# `jupytext --to notebook salt_solution.py` makes a notebook of this file; each `# %%` is a cell.
+# `TESSERA_STUDY=short` is
 # a run of seconds that shows that all of it works; the figures of a study need the lengths below.
 
 # %%
