@@ -38,7 +38,8 @@ class Comparison:
 
 COMPARISONS = (
     Comparison("OpenMM, Reference platform, double precision", "each term of the energy and all forces, with "
-               "every form of Lennard-Jones and electrostatics, in boxes and in vacuum", "tests/forces/test_openmm.py",
+               "every form of Lennard-Jones and electrostatics, in boxes and in vacuum",
+               "tests/forces/test_openmm.py",
                limits=("ENERGY", "FORCE"), limits_of="tests/forces/compare.py"),
     Comparison("GENESIS, logs of its own tests", "terms of the energy of JAC in water, and 20 steps of dynamics",
                "tests/forces/test_files.py", "test_genesis"),
@@ -47,7 +48,7 @@ COMPARISONS = (
                "test_energies_are_those|test_the_figures"),
     Comparison("OpenMM's reader of AMBER files", "terms of the energy of a prmtop that chamber wrote",
                "tests/prepare/test_amber.py", "test_chamber_equals"),
-    Comparison("OpenMM and ParmEd", "terms of the energy of systems in memory, ff19SB and OPLS, prepared here and there",
+    Comparison("OpenMM and ParmEd", "terms of the energy of systems in memory, ff19SB and OPLS, made here and there",
                "tests/prepare/test_interoperability.py", "test_a_|test_opls", limits=("TERM",),
                limits_of="tests/prepare/test_interoperability.py"),
     Comparison("OpenMM's force fields", "terms of the energy of models of PDB files", "tests/prepare/test_pdb.py",

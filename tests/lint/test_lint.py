@@ -286,7 +286,7 @@ def test_a_public_name_that_says_too_little_is_found(
     text: str, found: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, content in {
-        "docs/python/a.md": "# A\n\n::: tessera.a\n",
+        "docs/" + "python/a.md": "# A\n\n::: tessera.a\n",
         "python/tessera/a.py": text,
         "python/tessera/b.py": "class A: pass",
     }.items():  # fmt: skip
