@@ -49,15 +49,15 @@ def restraints_of(topology: Path, defines: Sequence[str], reference: str) -> lis
                     held[k, axes].append(start + atom)
             for atoms, (angle, width, k) in kind.dihedrals:
                 if k:
-                    row = {"kind": "dihedral", "groups": [f"index {start + atom}" for atom in atoms]}
+                    row: dict[str, Any] = {"kind": "dihedral", "groups": [f"index {start + atom}" for atom in atoms]}
                     row |= {"k": _rounded(k * KJ / 2), "target": angle, "flat": width}
                     dihedrals.append(row)
         first += count * kind.n_atoms
         if len(dihedrals) > _MOST_ROWS:
             raise InputError(f"{topology.name}: more than {_MOST_ROWS} restraints of dihedrals")
     rows: list[dict[str, Any]] = []
-    for (k, axes), atoms in held.items():
-        row = {"kind": "position", "select": selection_of(np.array(atoms)), "k": _rounded(k * KJ / NM**2 / 2)}
+    for (k, axes), places in held.items():
+        row = {"kind": "position", "select": selection_of(np.array(places)), "k": _rounded(k * KJ / NM**2 / 2)}
         rows.append(row | ({"axes": axes} if axes != "xyz" else {}) | {"reference": reference})
     return [*rows, *dihedrals]
 

@@ -148,13 +148,13 @@ def _edges(t: Translation) -> None:
     targets, scales = (
         [t.value(f"MonteCarloAnisotropicBarostat.{name}{axis}") for axis in "xyz"] for name in ("pressure", "scale")
     )
-    free = [scale.flag() for scale in scales]
-    coupling = {(True, True, True): "anisotropic", (False, False, True): "constant-area"}.get(tuple(free))  # type: ignore[call-overload]
+    free = "".join(axis for axis, scale in zip("xyz", scales) if scale.flag())
+    coupling = {"xyz": "anisotropic", "z": "constant-area"}.get(free)
     if coupling is None:
         t.refuse(scales[0], "edges of the box that stay: known are all three free, or z alone")
         return
     t.set("dynamics.coupling", coupling, *scales)
-    used = [target for target, moves in zip(targets, free, strict=True) if moves]
+    used = [target for target, axis in zip(targets, "xyz", strict=True) if axis in free]
     if len({target.number() for target in used}) > 1:
         t.refuse(used[1], "different pressures along the edges of the box")
     _pressure(t, *used)
