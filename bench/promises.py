@@ -21,7 +21,7 @@ from bench.cluster.through.__main__ import MOST_CHOOSING, MOST_LEFT
 from bench.cluster.traffic import LEAST as LEAST_IN_TRAFFIC
 from bench.common.records import Table, link_to, measured, table_of, text_of, value
 from bench.common.results import number, table
-from bench.convert.__main__ import MOST as CONVERTED
+from bench.convert.converters import MOST as CONVERTED
 from bench.fft.peers import PROMISE_OF_SMALL_WITH_AVX2, PROMISES
 from bench.grid.poisson import PEERS as SOLVERS
 from bench.grid.poisson import POINTS

@@ -199,4 +199,4 @@ def _first_line(text: str) -> str:
 def tables(schema: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Returns the tables of each page of docs/guide/from, by the page's name. `schema` is the engine's."""
     ours = defaults_of(schema)
-    return {name: of_program(name, ours) for name in PROGRAMS} | {"dl_poly": of_dl_poly(ours), "openmm": of_openmm()}
+    return {name: of_program(name, ours) for name in probes.BASE} | {"dl_poly": of_dl_poly(ours), "openmm": of_openmm()}

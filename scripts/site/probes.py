@@ -58,7 +58,7 @@ CASES: dict[str, list[dict[str, str]]] = {
         {**_NAMD_HEAT, "berendsenpressure": "on", "berendsenpressuretarget": "1.0",
          "berendsenpressurecompressibility": "4.57e-5", "berendsenpressurerelaxationtime": "100",
          "berendsenpressurefreq": "10"},
-        {**_NAMD_HEAT, "montecarlopressure": "on", "montecarlopressuretarget": "1.0", "montecarlopressuretemp": "300"},
+        {**_NAMD_HEAT, "montecarlopressure": "on", "montecarlopressuretarget": "1.0", "montecarlotemp": "300"},
         {**_NAMD_HEAT, "langevinpiston": "on", "langevinpistontarget": "1.01325", "langevinpistontemp": "300",
          "langevinpistonperiod": "100", "langevinpistondecay": "50", "useflexiblecell": "yes",
          "useconstantarea": "yes"},

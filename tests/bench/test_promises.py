@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from bench import promises
 from bench.build import clashes, locus
 from bench.common.results import above
-from bench.convert import __main__ as converters
+from bench.convert import converters
 from bench.grid import stencil
 from bench.io import (
     checkpoint,

@@ -23,6 +23,7 @@ def tessera(*words: str | Path, status: int = 0) -> subprocess.CompletedProcess[
 FLAVOURS = {name: Path(name) for name in ("openmpi", "mpich", "serial")}
 
 
+@pytest.mark.slow(part="cluster")  # half a minute
 @pytest.mark.mpi
 def test_a_protein_runs_on_one_process_and_on_ranks(tmp_path: Path) -> None:
     """Both ways end in the same state, and the folder has what the closing lines name."""

@@ -36,20 +36,10 @@ class Program:
 
 
 def _program(module: object) -> Program:
-    names = (
-        "TITLE",
-        "MANUAL",
-        "VERSIONS",
-        "SUFFIXES",
-        "looks",
-        "options",
-        "DEFAULTS",
-        "translate",
-        "REFUSED",
-        "IGNORED",
-    )
+    names = ("TITLE", "MANUAL", "VERSIONS", "SUFFIXES", "looks", "options", "DEFAULTS", "translate")
     found = [getattr(module, name) for name in names]
-    return Program(*found)  # type: ignore[arg-type]
+    by_name = (getattr(module, name, {}) for name in ("REFUSED", "IGNORED"))
+    return Program(*found, *by_name)  # type: ignore[arg-type]
 
 
 PROGRAMS = {
