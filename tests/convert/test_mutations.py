@@ -16,7 +16,7 @@ from tessera.errors import InputError
 from tests.convert.converted import changes, conversion
 from tests.convert.mutations import FORMATS, Mutant, mutant
 
-_FEW, _MANY = 40, 25_000  # of each of four programs
+_FEW, _MANY = 250, 25_000  # of each of four programs
 
 
 def keys_of(program: str, text: str) -> dict[str, Any] | None:
