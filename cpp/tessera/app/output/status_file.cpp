@@ -25,7 +25,7 @@ std::string time_text() {
 
 }  // namespace
 
-void StatusFile::write(nlohmann::json update) {
+void StatusFile::write(const nlohmann::json& update) {
   if (!is_writer_) return;
   nlohmann::json content = {{"format", "tessera-status"},
                             {"version", 1},

@@ -39,7 +39,7 @@ class StatusFile {
   void end(std::string_view state, int exit_status, const std::string& message);
 
  private:
-  void write(nlohmann::json update);
+  void write(const nlohmann::json& update);
   void place(const nlohmann::json& content);
   void plan_next(Clock::time_point begin);
 
