@@ -2,13 +2,19 @@
 
 #include <array>
 
+#include "tessera/base/error.h"
 #include "tessera/comm/wires_of_ranks.h"
 
 namespace tessera::app {
 
 nlohmann::json network_status(const std::string& machine_file, const comm::Communicator& comm) {
   if (comm.size() == 1) return nullptr;
-  const auto known = comm::wires_of_ranks(comm, machine_file);
+  comm::RankWires known;
+  try {
+    known = comm::wires_of_ranks(comm, machine_file);
+  } catch (const InputError&) {
+    return nullptr;  // of a map that is no use: all ranks agree on it, and a note has said why
+  }
   if (!known.wires) return nullptr;
   const auto& network = known.wires->network();
   constexpr std::array<const char*, 3> media = {"unknown", "bus", "switch"};  // as machine::Medium

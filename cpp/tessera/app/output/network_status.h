@@ -9,7 +9,7 @@
 namespace tessera::app {
 
 /// Returns hosts with their ranks and the subnets that they form, on the root; null elsewhere, and where there is one
-/// rank. `machine_file`: of the map, which is good; may be empty. Collective.
+/// rank or the map is no use. `machine_file`: of the map; may be empty. Collective.
 nlohmann::json network_status(const std::string& machine_file, const comm::Communicator& comm);
 
 }  // namespace tessera::app
