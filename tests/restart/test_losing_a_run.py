@@ -48,7 +48,7 @@ def test_overwrite_moves_the_earlier_run_away(runs: Runs) -> None:
     path = runs.run_file(sample("peptide"), SHORT)
     output = runs.start(path).folder
     first = contents(output)
-    assert len(first) == 6  # two of them of the trajectory
+    assert len(first) == 7  # two of them of the trajectory
     over = ("--set", "output.overwrite=true", "--set", "output.trajectory=h5md")
     runs.start(path, *over)
     assert contents(output / "previous-1") == first

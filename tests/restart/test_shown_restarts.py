@@ -57,7 +57,6 @@ STOPPED = ["--set", "dynamics.steps=8"]  # the runs from which restarts go on
 RESTARTS = {
     "tessera run run.toml --restart": (STOPPED, "output", 16),
     "tessera run run.toml --restart --set dynamics.steps=200": (STOPPED, "output", 200),
-    "tessera run run.toml --mpi openmpi --restart": (STOPPED, "output", 16),
     "tessera-md run.toml --restart": (STOPPED, "output", 16),
     "tessera run run.toml --restart --set dynamics.steps=60 --set output.folder=tuned": (
         [*STOPPED, "--tune", "--set", "output.folder=tuned"], "tuned", 60),
@@ -73,7 +72,8 @@ def shown() -> set[str]:
     found = set()
     for document in (ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")):
         for line in re.findall(r"(?:tessera run|tessera-md) [^`\n]*(?:--|\$)restart\b[^`\n#]*", document.read_text()):
-            found.add(re.sub(r" -n \S+", "", line).replace("$restart", "--restart").strip())
+            line = re.sub(r' -n \S+| "\$@"| &$', "", line.strip())  # scripts take more options
+            found.add(line.replace("$restart", "--restart"))
     return found
 
 
