@@ -69,13 +69,6 @@ def _gromacs_energies(data: Path) -> Terms:
     return {term: found[name] * KJ for term, name in names.items()}
 
 
-def _dlpoly_system(data: Path) -> System:
-    from tessera.prepare.dlpoly import prepare_dlpoly
-
-    folder = data / "dlpoly/nacl27000"
-    return prepare_dlpoly(folder / "FIELD", folder / "CONFIG")
-
-
 def genesis(case: str) -> Case:
     """Returns one of GENESIS' own tests of DHFR."""
     return Case("genesis", (f"{_JAC}/{case}/inp",), "GENESIS 2.0", _genesis_system, _genesis_log(case), {"total": ()})

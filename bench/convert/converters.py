@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,6 @@ def _openmm_row(case: OpenmmCase, data: Path, folder: Path, differences: dict[st
 
 def _energies(found: Conversion, system: Path) -> dict[str, float]:
     """Returns the terms of the energy in kcal/mol, with the interactions and the mesh of the run file."""
-    import tomllib
-
     settings = tomllib.loads(found.text)
     chosen = {
         f"{section}.{key}": value

@@ -19,11 +19,10 @@ class OpenmmCase:
     cutoff: float  # nm
     switch: float | None = None  # nm
     tolerance: float = 5e-4
-    method: str = "PME"
 
     def write(self, data: Path, folder: Path) -> float:
-        """Writes system.xml, integrator.xml and state.xml; returns the potential energy by OpenMM's CPU or Reference
-        platform in kcal/mol."""
+        """Writes system.xml, integrator.xml and state.xml; returns the potential energy by OpenMM's Reference platform
+        in kcal/mol."""
         import openmm
         from openmm import app, unit
 
@@ -31,7 +30,7 @@ class OpenmmCase:
         places = app.AmberInpcrdFile(str(data / self.inpcrd))
         options: dict[str, Any] = {} if self.switch is None else {"switchDistance": self.switch * unit.nanometer}
         system = prmtop.createSystem(
-            nonbondedMethod=getattr(app, self.method),
+            nonbondedMethod=app.PME,
             nonbondedCutoff=self.cutoff * unit.nanometer,
             ewaldErrorTolerance=self.tolerance,
             constraints=app.HBonds,
