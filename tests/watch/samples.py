@@ -53,7 +53,7 @@ NETWORK = {
     ],
     "subnets": [
         {"parent": -1, "medium": "bus", "latency_seconds": 4e-5, "bytes_per_second": 1.2e8},
-        {"parent": 0, "medium": "switch", "latency_seconds": 2e-6, "bytes_per_second": 1.2e10},
+        {"parent": 0, "medium": "fabric", "latency_seconds": 2e-6, "bytes_per_second": 1.2e10},
         {"parent": 0, "medium": "unknown", "latency_seconds": 2e-6, "bytes_per_second": 1.2e10},
     ],
 }

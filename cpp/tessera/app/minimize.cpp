@@ -76,8 +76,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::string progress_text(const md::minimize::Progress& progress) {
   return fmt::format("step {}, {}: energy {:.2f} kcal/mol, greatest force {:.4g} kcal/mol/Å", grouped(progress.steps),
-                     progress.method == md::minimize::Method::lbfgs ? "L-BFGS" : "steepest descent", progress.energy,
-                     progress.max_force);
+                     name_of(progress.method), progress.energy, progress.max_force);
 }
 
 nlohmann::json to_json(const md::minimize::Result& result, const md::Energies& energies, const model::System& system,
@@ -194,7 +193,7 @@ nlohmann::json status_of(const md::minimize::Progress& progress, const Simulatio
            {{"energy", progress.energy},
             {"max_force", progress.max_force},
             {"wanted_max_force", simulation.config().minimize.max_force},
-            {"method", progress.method == md::minimize::Method::lbfgs ? "L-BFGS" : "steepest descent"}}}};
+            {"method", name_of(progress.method)}}}};
 }
 
 nlohmann::json report_of_stage(const Simulation& simulation, const md::minimize::Result& result, double seconds,

@@ -1,9 +1,8 @@
 #include "tessera/app/output/network_status.h"
 
-#include <array>
-
 #include "tessera/base/error.h"
 #include "tessera/comm/wires_of_ranks.h"
+#include "tessera/machine/network_json.h"
 
 namespace tessera::app {
 
@@ -17,7 +16,6 @@ nlohmann::json network_status(const std::string& machine_file, const comm::Commu
   }
   if (!known.wires) return nullptr;
   const auto& network = known.wires->network();
-  constexpr std::array<const char*, 3> media = {"unknown", "bus", "switch"};  // as machine::Medium
   nlohmann::json hosts = nlohmann::json::array(), subnets = nlohmann::json::array();
   for (std::size_t h = 0; h < network.hosts.size(); ++h) {
     const auto ranks = known.wires->ranks_on(static_cast<int>(h));
@@ -29,7 +27,7 @@ nlohmann::json network_status(const std::string& machine_file, const comm::Commu
   }
   for (const auto& subnet : network.subnets)
     subnets.push_back({{"parent", subnet.parent},
-                       {"medium", media.at(static_cast<std::size_t>(subnet.medium))},
+                       {"medium", machine::name_of(subnet.medium)},
                        {"latency_seconds", subnet.link.latency},
                        {"bytes_per_second", subnet.link.bandwidth}});
   return {{"source", known.source},

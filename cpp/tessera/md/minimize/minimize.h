@@ -29,7 +29,9 @@ struct Settings {
   std::int64_t max_steps = 5000;  // trial moves, of which each takes one calculation of the forces
 };
 
-enum class Method { steepest_descent, lbfgs };
+enum class Method : std::size_t { steepest_descent, lbfgs };
+inline constexpr std::array<std::string_view, 2> method_names = {"steepest descent", "L-BFGS"};
+constexpr std::string_view name_of(Method method) { return method_names[static_cast<std::size_t>(method)]; }
 
 /// Says why a minimisation ended.
 enum class Ending : std::size_t { converged, out_of_steps, stopped, no_lower_energy };

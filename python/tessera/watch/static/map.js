@@ -21,7 +21,7 @@ function hostsOf(hosts) {
 
 function linkOf(subnet, what) {
   const latency = numberAt(subnet, "latency_seconds"), bandwidth = numberAt(subnet, "bytes_per_second");
-  const medium = subnet.medium === "unknown" ? "" : ` by a ${subnet.medium}`;
+  const medium = { bus: " by a bus", fabric: " by a switch" }[subnet.medium] ?? "";
   const figures = latency !== null && bandwidth !== null ? `, ${shown(latency * 1e6, 1)} µs, ${rate(bandwidth)}` : "";
   return `${what}${medium}${figures}`;
 }
