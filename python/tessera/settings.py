@@ -100,21 +100,23 @@ def _is_repeated(keys: Any) -> bool:
     return isinstance(keys, list | tuple) and bool(keys) and all(isinstance(row, Mapping) for row in keys)
 
 
-def _toml(sections: Mapping[str, Any]) -> str:
+def _toml(sections: Mapping[str, Any], inside: str = "") -> str:
+    """Returns sections, or the keys of the section `inside` with its lists of tables, as TOML."""
+    said, header = (f"{inside}.", f"{_key(inside)}.") if inside else ("", "")
+    is_table = {name: _is_repeated(keys) or (not inside and isinstance(keys, dict)) for name, keys in sections.items()}
     lines = [
-        f"{_key(name)} = {toml_value(name, keys)}"
-        for name, keys in sections.items()
-        if not isinstance(keys, dict) and not _is_repeated(keys)
+        f"{_key(name)} = {toml_value(f'{said}{name}', value)}\n"
+        for name, value in sections.items()
+        if not is_table[name]
     ]
     for name, keys in sections.items():
         if _is_repeated(keys):
             for number, row in enumerate(keys):
-                lines.append(f"[[{_key(name)}]]")
-                lines += [f"{_key(key)} = {toml_value(f'{name}.{number}.{key}', value)}" for key, value in row.items()]
-        if isinstance(keys, dict):
-            lines.append(f"[{_key(name)}]")
-            lines += [f"{_key(key)} = {toml_value(f'{name}.{key}', value)}" for key, value in keys.items()]
-    return "\n".join(lines) + "\n"
+                values = (f"{_key(key)} = {toml_value(f'{said}{name}.{number}.{key}', row[key])}\n" for key in row)
+                lines += [f"[[{header}{_key(name)}]]\n", *values]
+        elif is_table[name]:
+            lines.append(f"[{_key(name)}]\n{_toml(keys, name)}")
+    return "".join(lines)
 
 
 def _key(name: Any) -> str:

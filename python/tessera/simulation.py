@@ -127,11 +127,11 @@ class Simulation:
 
     `system`: the path of a system file, or a `tessera.system.System`. `settings`: sections of a run file, as in
     `{"dynamics": {"timestep": 2.0}}`, with its keys, units and defaults; a section that may stand several times is a
-    list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`. Paths are relative to the
-    working directory. Or the path of a run file, whose paths are relative to it and whose system is left out. `comm`:
-    an mpi4py communicator; None: this process alone. `threads` of each rank work on it. `start`: a run's folder or a
-    checkpoint, from whose end it starts with these settings, as input.start of a run file; None: from the coordinates
-    of the system. Raises `InputError`.
+    list, as in `{"restraint": [{"kind": "position", "select": "protein", "k": 1.0}]}`, also inside another, as
+    `selection` in `output`. Paths are relative to the working directory. Or the path of a run file, whose paths are
+    relative to it and whose system is left out. `comm`: an mpi4py communicator; None: this process alone. `threads` of
+    each rank work on it. `start`: a run's folder or a checkpoint, from whose end it starts with these settings, as
+    input.start of a run file; None: from the coordinates of the system. Raises `InputError`.
     """
 
     def __init__(

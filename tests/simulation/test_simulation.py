@@ -19,6 +19,7 @@ import pytest
 import tessera
 from tessera import system as systems
 from tessera.system.blocks import to_fraction
+from tessera.traj import Trajectory
 from tests.support.programs import wait_until
 from tests.support.runs import Runs
 from tests.support.samples import sample
@@ -257,6 +258,19 @@ def test_settings_may_be_a_run_file(water: Path, tmp_path: Path, monkeypatch: py
     for settings, words in ((file, "can't be read as a run file"), ("none.toml", "No such file"), (7, "settings is 7")):
         with pytest.raises(tessera.InputError, match=words):
             tessera.Simulation(water, settings)
+
+
+def test_settings_may_have_lists_of_tables(water: Path, tmp_path: Path) -> None:
+    """Sections that stand several times, by themselves or inside another."""
+    springs = [{"kind": "position", "select": f"index {atom}", "k": 1.0} for atom in (0, 3)]
+    written = [{"name": name, "select": "index 0:2", "every": every} for name, every in (("often", 5), ("seldom", 10))]
+    settings = {**SHORT, "restraint": springs, "output": {"folder": str(tmp_path / "run"), "selection": written}}
+    tessera.Simulation(water, settings).run()
+    frames = {one["name"]: len(Trajectory(tmp_path / "run" / f"{one['name']}.segments")) for one in written}
+    assert frames == {"often": 5, "seldom": 3}
+    for wrong in ({"every": {}}, {"every": 2**70}):
+        with pytest.raises(tessera.InputError, match=r"output\.selection\.1\.every"):
+            tessera.Simulation(water, {**SHORT, "output": {"selection": [written[0], {**written[1], **wrong}]}})
 
 
 def test_history(water: Path) -> None:
