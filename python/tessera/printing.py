@@ -18,6 +18,11 @@ def printable(text: str, lines: bool = False) -> str:
     return _ACTS.sub(lambda found: found[0] if lines and found[0] == "\n" else f"\\u{ord(found[0]):04x}", text)
 
 
+def layout(ranks: float, threads: float) -> str:
+    """Returns such as `2 ranks × 1 thread`."""
+    return f"{ranks:.0f} rank{'s' * (ranks != 1)} × {threads:.0f} thread{'s' * (threads != 1)}"
+
+
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
     """Prints a text of one or more lines to standard output, or to standard error."""
     click.echo(printable(text, lines=True), err=err, nl=nl)

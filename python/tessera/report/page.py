@@ -23,6 +23,7 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # what
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #2b3038; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1rem; }
+@media screen { .wide img { min-width: 44rem; } }
 p.facts { color: #5a6270; margin-top: .2rem; } img { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #e3e6ea; vertical-align: top; }
@@ -97,7 +98,8 @@ def _plots(main: Any, folder: Path) -> None:
         return
     source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
     what = "Plots of energies, drift, temperature, pressure and density by time, and of the time of each phase"
-    ElementTree.SubElement(main, "img", src=source, alt=what)
+    frame = ElementTree.SubElement(main, "div", {"class": "wide", "tabindex": "0", "role": "group", "aria-label": "Plots"})
+    ElementTree.SubElement(frame, "img", src=source, alt=what)
 
 
 def _means(main: Any, run: Run) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tessera.errors import InputError
 from tessera.plots import read_report
+from tessera.printing import layout
 from tessera.system import System, read
 from tessera.system.box import describe_box
 from tessera.traj.find import SETTINGS, input_of, protocol, settings_of
@@ -72,7 +73,7 @@ class Run:
         )
 
     def _ranks(self) -> str:
-        return f"{self.report.get('ranks', 1)} rank(s) × {self.report.get('threads', 1)} thread(s)"
+        return layout(self.report.get("ranks", 1), self.report.get("threads", 1))
 
     def versions(self) -> str:
         """Returns with what it was run, and how to run it."""

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from tessera.printing import printable
+from tessera.printing import layout, printable
 from tessera.watch.liveness import View, seconds_text
 from tessera.watch.series import Series
 from tessera.watch.status import Status
@@ -108,7 +108,7 @@ def _facts(status: Status, age: float) -> Iterator[str]:
     if (atoms := status.number("n_atoms")) is not None:
         yield f"{atoms:,.0f} atoms"
     if (ranks := status.number("ranks")) is not None:
-        yield f"{ranks:.0f} rank(s) × {status.number('threads') or 1:.0f} thread(s)"
+        yield layout(ranks, status.number("threads") or 1)
     if (time := status.number("time_ps")) is not None:
         yield f"{time:.6g} ps simulated"
     yield f"said {seconds_text(age)} ago"
