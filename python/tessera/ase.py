@@ -50,7 +50,7 @@ def make_atoms(system: str | os.PathLike[str] | System) -> Atoms:
 class TesseraCalculator(Calculator):  # type: ignore[misc]
     """An ASE calculator; arguments as those of `tessera.Simulation`, whose `simulation` it holds."""
 
-    implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "stress"]
+    implemented_properties: ClassVar[list[str]] = ["energy", "free_energy", "forces", "stress"]  # as ASE calls them
 
     def __init__(
         self, system: str | os.PathLike[str] | System, settings: Settings | str | os.PathLike[str] | None = None,
@@ -63,7 +63,7 @@ class TesseraCalculator(Calculator):  # type: ignore[misc]
         sections.setdefault("dynamics", {}).setdefault("constraints", "none")
         sections["dynamics"].setdefault("velocities", "zero")
         sections.setdefault("parallel", {}).setdefault("precision", "double")
-        self.simulation = Simulation(system, sections, comm, threads)
+        self.simulation = Simulation(system, sections, comm, threads)  # whose positions and box follow ASE's atoms
 
     def calculate(
         self, atoms: Any = None, properties: list[str] | None = None, system_changes: list[str] = all_changes

@@ -118,12 +118,12 @@ class Transform(Settled):
         if complaint:
             raise FftError(complaint)
 
-        self.shape = shape
-        self.kind = kind
-        self.batch = batch
-        self.real_dtype = np.dtype(precision)
-        self.complex_dtype = np.result_type(self.real_dtype, np.complex64)
-        self.input_dtype = self.real_dtype if kind == "r2c" else self.complex_dtype
+        self.shape = shape  # points along each edge
+        self.kind = kind  # "c2c" or "r2c"
+        self.batch = batch  # fields at once; None: one, without an axis of its own
+        self.real_dtype = np.dtype(precision)  # float32 or float64
+        self.complex_dtype = np.result_type(self.real_dtype, np.complex64)  # complex64 or complex128
+        self.input_dtype = self.real_dtype if kind == "r2c" else self.complex_dtype  # of what `forward` takes
         module = _module_of(comm)
         make = module.TransformFloat if precision == "float32" else module.TransformDouble
         try:
@@ -144,8 +144,8 @@ class Transform(Settled):
             raise FftError(f"a transform of shape {shape} does not fit into memory; use more ranks") from None
         self._error = InputError
         self._one_at_a_time = threading.Lock()
-        self.input_slices = slices(self._native.input_bounds)
-        self.output_slices = slices(self._native.output_bounds)
+        self.input_slices = slices(self._native.input_bounds)  # this rank's points, along each edge
+        self.output_slices = slices(self._native.output_bounds)  # this rank's waves, along each edge
         self._settle()
 
     @property

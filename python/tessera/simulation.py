@@ -53,12 +53,12 @@ class Energies(Mapping[str, float]):
 
     def __init__(self, columns: list[str], values: list[float], history: FloatArray, virial: list[float]) -> None:
         self._values = dict(zip(columns, values))
-        self.step_number = int(self._values.pop("step"))
+        self.step_number = int(self._values.pop("step"))  # to which they belong
         self.time = self._values.pop("time")  # ps
         self._values["coulomb"] = sum(value for name, value in self._values.items() if name.startswith("coulomb_"))
-        self.columns = columns
+        self.columns = columns  # names of columns of `history`
         self.history = history  # (rows, columns)
-        self.virial = virial
+        self.virial = virial  # xx, yy, zz, xy, xz, yz, kcal/mol
 
     def __getitem__(self, name: str) -> float:
         return self._values[name]
@@ -85,10 +85,10 @@ class Share:
     `forces` kcal/mol/Å, (n, 3)."""
 
     def __init__(self, native: Any, quantity: Any) -> None:
-        self.ids: NDArray[np.int64]
+        self.ids: NDArray[np.int64]  # (n,)
         self.ids, self.positions = native.own(quantity.position)
-        self.velocities: FloatArray = native.own(quantity.velocity)[1]
-        self.forces: FloatArray = native.own(quantity.force)[1]
+        self.velocities: FloatArray = native.own(quantity.velocity)[1]  # (n,3) Å/ps
+        self.forces: FloatArray = native.own(quantity.force)[1]  # (n,3) kcal/mol/Å
 
 
 class Atoms:
@@ -97,10 +97,10 @@ class Atoms:
     are anywhere."""
 
     def __init__(self, ids: NDArray[np.int64], positions: FloatArray, box: FloatArray, step_number: int) -> None:
-        self.ids = ids
-        self.positions = positions
-        self.box = box
-        self.step_number = step_number
+        self.ids = ids  # (n,)
+        self.positions = positions  # (n,3) Å
+        self.box = box  # (3,3) Å, rows are vectors
+        self.step_number = step_number  # of these positions
 
     def nearest_image(self, vectors: ArrayLike) -> FloatArray:
         """Returns the vectors (…, 3) Å less whole box vectors, so that each is the shortest along every edge of the
@@ -117,8 +117,8 @@ class Minimization:
 
     energy: float  # kcal/mol, potential
     max_force: float  # kcal/mol/Å
-    steps: int
-    converged: bool
+    steps: int  # that were taken
+    converged: bool  # whether `max_force` is as small as was asked for
     ending: str  # "converged", "out of steps" or "no lower energy found"
 
 

@@ -78,6 +78,27 @@ def problems(node: Definition, inside: str = "", inherited: frozenset[str] = fro
                 yield from problems(inner, f"{name}.", inherited)
 
 
+def attributes(node: ast.ClassDef) -> Iterator[tuple[str, ast.stmt]]:
+    """Returns the public attributes of a class: those of its body, and those that its `__init__` sets."""
+    inits = [inner for inner in node.body if isinstance(inner, ast.FunctionDef) and inner.name == "__init__"]
+    for statement in (*node.body, *(inner for init in inits for inner in ast.walk(init))):
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                is_own = isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
+                name = target.attr if is_own else getattr(target, "id", "_") if statement in node.body else "_"
+                if not name.startswith("_"):
+                    yield name, statement
+
+
+def without_comment(node: ast.ClassDef, lines: list[str]) -> Iterator[str]:
+    """Returns the attributes of a class that neither say on their line nor above what they are."""
+    for name, statement in attributes(node):
+        above, own = lines[statement.lineno - 2].lstrip(), lines[(statement.end_lineno or 0) - 1]
+        if not above.startswith("#:") and not re.search(r"  # \S", own):
+            yield f"{node.name}.{name} has no comment on its line, such as `# (n, 3) Å`"
+
+
 def violations() -> list[str]:
     pages = sorted((house.ROOT / "docs" / "python").glob("*.md"))
     shown = dict.fromkeys(name for page in pages for name in SHOWN.findall(page.read_text()))
@@ -88,7 +109,10 @@ def violations() -> list[str]:
     for path, node in every:
         bases = [ast.unparse(base) for base in getattr(node, "bases", [])]
         inherited = frozenset().union(*(by_class.get(base, set()) for base in bases))
-        found += [f"{path}:{node.lineno}: {problem}" for problem in problems(node, inherited=inherited)]
+        missing = list(problems(node, inherited=inherited))
+        if isinstance(node, ast.ClassDef):
+            missing += without_comment(node, (house.ROOT / path).read_text().splitlines())
+        found += [f"{path}:{node.lineno}: {problem}" for problem in missing]
     return list(dict.fromkeys(found))
 
 

@@ -280,6 +280,12 @@ def test_a_docstring_without_a_verb_is_found(
             [],
         ),
         ('__all__ = ["A"]\nfrom tessera.b import A', ["A has no docstring"]),
+        ('class A:\n    """A."""\n    b: int', ["A.b has no comment on its line, such as `# (n, 3) Å`"]),
+        ('class A:\n    """A."""\n    _c: int\n    b: int  # of these\n    #: (n,)\n    d = 1', []),
+        (
+            'class A:\n    """A."""\n    def __init__(self):\n        c, self._d = 1, 2\n        self.b = c',
+            ["A.b has no comment on its line, such as `# (n, 3) Å`"],
+        ),
     ],
 )
 def test_a_public_name_that_says_too_little_is_found(

@@ -56,12 +56,12 @@ PROGRAMS = {
 class Conversion:
     """What came of files: the text of the run file, and a row for each option."""
 
-    program: str
-    version: str
-    text: str
-    rows: list[Row]
-    notes: list[str] = field(default_factory=list)
-    prepare: list[str] = field(default_factory=list)
+    program: str  # whose settings they were
+    version: str  # whose defaults were taken
+    text: str  # of the run file
+    rows: list[Row]  # one for each option that was read
+    notes: list[str] = field(default_factory=list)  # for the user
+    prepare: list[str] = field(default_factory=list)  # options of `tessera prepare` that these settings ask for
 
     @property
     def refused(self) -> list[Row]:

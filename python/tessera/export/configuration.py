@@ -27,13 +27,13 @@ SETTINGS = "settings.toml"
 class Configuration:
     """A system whose coordinates, velocities and box are those of the moment, and where it comes from."""
 
-    system: System
+    system: System  # whose coordinates, velocities and box are those of the moment
     source: Path  # the file that the coordinates come from
     step: int | None = None  # None: the start
     time: float | None = None  # ps
-    frame: int | None = None
+    frame: int | None = None  # its number in the trajectory; None: of no trajectory
     timestep: float | None = None  # ps
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # for the user
 
     @property
     def description(self) -> str:

@@ -90,11 +90,11 @@ class Grid(Settled):
                 complaint = f"ranks 0 and {differs} ask for different grids: {all_ranks[0][1]}, {all_ranks[differs][1]}"
         if complaint:
             raise GridError(complaint)
-        self.shape = shape
-        self.periodic = edges
-        self.steps = steps
-        self.comm = comm
-        self.threads = threads
+        self.shape = shape  # points along each edge
+        self.periodic = edges  # whether it repeats along each edge
+        self.steps = steps  # (3,3) from a point to the next along each edge
+        self.comm = comm  # an mpi4py communicator; None: this process alone
+        self.threads = threads  # of each rank
         self._module = _module_of(comm)
         try:
             self._native = self._module.Grid(
@@ -107,9 +107,9 @@ class Grid(Settled):
             )
         except InputError as error:
             raise GridError(str(error)) from None
-        self.processes: tuple[int, int, int] = tuple(self._native.processes)
-        self.slices = slices(self._native.bounds)
-        self.local_shape = tuple(part.stop - part.start for part in self.slices)
+        self.processes: tuple[int, int, int] = tuple(self._native.processes)  # ranks along each edge
+        self.slices = slices(self._native.bounds)  # this rank's points, along each edge
+        self.local_shape = tuple(part.stop - part.start for part in self.slices)  # this rank's points along each edge
         self._settle()
 
     def empty(self, fields: int | None = None, dtype: DTypeLike = np.float64) -> NDArray[Any]:
@@ -325,7 +325,7 @@ class Operator(Settled):
     ) -> None:
         complaint = ""
         try:
-            self.dtype = _checked_dtype(dtype)
+            self.dtype = _checked_dtype(dtype)  # of fields
             turned = _checked_phases(phases)
             n = 0 if batch is None else checked_number("batch", batch)
             ramp = -1 if slope is None else checked_number("slope", slope, least=0)
@@ -335,7 +335,7 @@ class Operator(Settled):
             complaint = str(error)
         grid.agree(complaint)
         self.grid, self.stencil = grid, stencil
-        self.is_complex = self.dtype.kind == "c"
+        self.is_complex = self.dtype.kind == "c"  # whether fields are
         module = grid._module
         make = module.OperatorFloat if REAL_OF[self.dtype.name] == "float32" else module.OperatorDouble
         try:
@@ -404,8 +404,8 @@ class Transfer(Settled):
     ) -> None:
         complaint = ""
         try:
-            self.dtype = _checked_dtype(dtype)
-            self.is_complex = self.dtype.kind == "c"
+            self.dtype = _checked_dtype(dtype)  # of fields
+            self.is_complex = self.dtype.kind == "c"  # whether fields are
             order = checked_number("order", order)
             turned = _checked_phases(phases)
             if not isinstance(target, Grid) or not _are_alike(source.comm, target.comm):

@@ -51,10 +51,10 @@ class Eigenstates:
     residual² / gap, where a gap separates it from others. `iterations`: how many were made.
     """
 
-    eigenvalues: NDArray[np.float64]
-    fields: NDArray[Any]
-    residuals: NDArray[np.float64]
-    iterations: int
+    eigenvalues: NDArray[np.float64]  # (n,) hartree
+    fields: NDArray[Any]  # (n,nx,ny,nz) bohr^(−3/2), this rank's points
+    residuals: NDArray[np.float64]  # (n,) hartree
+    iterations: int  # that were made
 
 
 def eigenstates(

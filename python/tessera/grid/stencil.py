@@ -19,8 +19,8 @@ class Stencil:
     `offsets` (n, 3), whole numbers of points along the edges of the grid; `coefficients` (n,). Raises `InputError`.
     """
 
-    offsets: NDArray[np.int64]
-    coefficients: NDArray[np.float64]
+    offsets: NDArray[np.int64]  # (n,3) points along the edges of the grid
+    coefficients: NDArray[np.float64]  # (n,)
 
     def __init__(self, offsets: ArrayLike, coefficients: ArrayLike) -> None:
         try:

@@ -23,8 +23,8 @@ class Link:
 class Host:
     """A host: its name, how many ranks it has room for, and the link between two of them."""
 
-    name: str
-    slots: int
+    name: str  # as the launcher calls it
+    slots: int  # ranks that it has room for
     inside: Link | None  # between two ranks of the host
 
 
@@ -33,9 +33,9 @@ class Subnet:
     """A part of the network: the one that it is in, those in it or its hosts, and its link (s, bytes/s)."""
 
     parent: int  # -1: none, this is the whole network
-    subnets: tuple[int, ...]
+    subnets: tuple[int, ...]  # those in it
     hosts: tuple[int, ...]  # the hosts of a leaf
-    link: Link
+    link: Link  # between two of its parts: s, bytes/s
     medium: str  # "bus", "fabric" or "unknown"
     uplink: float | None  # bytes/s
 
@@ -44,8 +44,8 @@ class Subnet:
 class Processors:
     """Processors that hosts share; they are busy for work.time(n) at each end of a message of n bytes."""
 
-    hosts: tuple[int, ...]
-    work: Link
+    hosts: tuple[int, ...]  # that share them
+    work: Link  # s and bytes/s of a message, at each end
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Routes:
     up)."""
 
     kind: str  # "torus" or "tree"
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # hosts along each direction, or ports of a switch down and up
     bandwidth: float  # bytes/s of a link, each direction
 
 
@@ -63,18 +63,18 @@ class Traffic:
     """What others sent at a date: shares (0 to 1) of the rates of wires, by what these are called."""
 
     date: str  # UTC
-    shares: dict[str, float]
+    shares: dict[str, float]  # 0 to 1, of the rates of wires by their names
 
 
 @dataclass(frozen=True)
 class Network:
     """What a map says of the network: hosts, subnets, processors, routes and traffic of others."""
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[Host, ...]  # by number
     subnets: tuple[Subnet, ...]  # [0] is the whole network
-    processors: tuple[Processors, ...] = ()
-    routes: Routes | None = None
-    traffic: Traffic | None = None
+    processors: tuple[Processors, ...] = ()  # that hosts share
+    routes: Routes | None = None  # None: not known
+    traffic: Traffic | None = None  # of others; None: not measured
 
     @staticmethod
     def from_json(json: dict[str, Any]) -> Network:

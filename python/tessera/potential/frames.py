@@ -32,19 +32,19 @@ class Request:
     system file in place of that of the run."""
 
     frames: tuple[int | None, int | None, int] = (None, None, 1)  # first, last, stride
-    select: str | None = None
-    system: Path | None = None
+    select: str | None = None  # a selection of MDAnalysis; None: all atoms
+    system: Path | None = None  # in place of that of the run
 
 
 @dataclass
 class Frames:
     """Positions (n,3) Å and boxes (3,3) Å of frames, and the charges (n,) e that are in all of them."""
 
-    each: Callable[[], Iterator[tuple[NDArray[Any], FloatArray]]]
-    count: int
-    charges: FloatArray
-    coulomb: float
-    notes: list[str]
+    each: Callable[[], Iterator[tuple[NDArray[Any], FloatArray]]]  # positions (n,3), boxes (3,3), Å, from the first on
+    count: int  # frames
+    charges: FloatArray  # (n,) e
+    coulomb: float  # kcal Å mol⁻¹ e⁻²
+    notes: list[str]  # for the user
 
     def __len__(self) -> int:
         return self.count
@@ -64,12 +64,12 @@ class Frames:
 class Mean:
     """The mean potential in kcal/mol/e at this rank's points, `slices` of all, and the mean box (3,3) Å."""
 
-    values: FloatArray
-    slices: Slices
-    shape: tuple[int, int, int]
-    box: FloatArray
+    values: FloatArray  # (nx,ny,nz) kcal/mol/e, of this rank's points
+    slices: Slices  # this rank's points, along each edge
+    shape: tuple[int, int, int]  # points of the mesh along each edge
+    box: FloatArray  # (3,3) Å, the mean
     alpha: float  # Å⁻¹
-    frames: int
+    frames: int  # that were averaged
 
     @property
     def spacing(self) -> float:

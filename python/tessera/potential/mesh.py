@@ -40,14 +40,14 @@ class MeanPotential:
     def __init__(self, shape: tuple[int, int, int], alpha: float, coulomb: float, ranks: Ranks = ALONE) -> None:
         self.shape, self._alpha, self._coulomb = shape, alpha, coulomb
         self._transform = Transform(shape, comm=ranks if ranks.size > 1 else None)
-        self.slices = self._transform.input_slices
+        self.slices = self._transform.input_slices  # this rank's points, along each edge
         margin = ORDER - 1  # what kernels need on every side, so that a spline that touches the points fits
         self._charge = np.zeros([n + 2 * margin for n in self._transform.input_shape], np.int64)
         self._inner = (slice(margin, -margin),) * 3
         self._lower = [own.start - margin for own in self.slices]
         self._sum = np.zeros(self._transform.output_shape, np.complex128)
         self._box: FloatArray | None = None  # of the charges that are on the mesh
-        self.frames = 0
+        self.frames = 0  # that were added
 
     def add(self, positions: NDArray[Any], charges: FloatArray, box: FloatArray) -> None:
         """Adds a frame. `positions`: (n,3) Å, `charges`: (n,) e, `box`: (3,3) Å, whose rows are vectors. Collective."""

@@ -98,7 +98,8 @@ def _plots(main: Any, folder: Path) -> None:
         return
     source = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
     what = "Plots of energies, drift, temperature, pressure and density by time, and of the time of each phase"
-    frame = ElementTree.SubElement(main, "div", {"class": "wide", "tabindex": "0", "role": "group", "aria-label": "Plots"})
+    turns = {"class": "wide", "tabindex": "0", "role": "group", "aria-label": "Plots"}
+    frame = ElementTree.SubElement(main, "div", turns)
     ElementTree.SubElement(frame, "img", src=source, alt=what)
 
 

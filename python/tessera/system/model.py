@@ -89,7 +89,7 @@ class Template:
     """One kind of molecule with n atoms and R residues, or a unit of chains, whose terms and exclusions may name atoms
     of the units before and behind it by their distance in ids from the unit's first atom."""
 
-    name: str
+    name: str  # of the kind
     atom_name: NDArray[Any]  # (n,) text
     type: IndexArray  # (n,) row of `type_lj`
     charge: FloatArray  # (n,) elementary charges
@@ -100,12 +100,12 @@ class Template:
     segment_name: NDArray[Any]  # (R,) text
     residue_number: IndexArray  # (R,)
     group: IndexArray  # (n,) local index of the hydrogen group's key atom
-    terms: dict[str, Terms] = field(default_factory=dict)
-    exclusions: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
-    virtual_sites: VirtualSites = field(default_factory=VirtualSites)
-    rigid_water: bool = False
+    terms: dict[str, Terms] = field(default_factory=dict)  # by kind, such as "bond"
+    exclusions: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))  # (E,2) pairs
+    virtual_sites: VirtualSites = field(default_factory=VirtualSites)  # atoms without mass, and where they stand
+    rigid_water: bool = False  # whether it is rigid whenever there are constraints
     settle: tuple[float, float] | None = None  # Å: O–H, H–H
-    always_rigid: bool = False
+    always_rigid: bool = False  # whether the model has no flexible form
     flexible: bool = False  # flexible in the input: `h-bonds` leaves its bonds with a force alone
     insertion: NDArray[Any] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes (R,) of residues, if any has one
 
@@ -139,17 +139,17 @@ class Template:
 class ForceField:
     """Parameter tables; columns and units as in the reference of the system file."""
 
-    type_name: list[str]
+    type_name: list[str]  # (T,)
     type_lj: FloatArray  # (T,2) σ Å, ε kcal/mol
-    nbfix_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
-    nbfix_lj: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    nbfix_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))  # (F,2) rows of types
+    nbfix_lj: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))  # (F,2) σ Å, ε kcal/mol
     nbfix_ab: FloatArray | None = None  # (F,2) A kcal/mol Å¹², B kcal/mol Å⁶
     #: (P,2) pairs of types with a potential in place of Lennard-Jones; its kind and parameters (P,PAIR_PARAMETERS)
     pair_types: IndexArray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
-    pair_kind: list[str] = field(default_factory=list)
-    pair_parameter: FloatArray = field(default_factory=lambda: np.zeros((0, PAIR_PARAMETERS)))
+    pair_kind: list[str] = field(default_factory=list)  # (P,)
+    pair_parameter: FloatArray = field(default_factory=lambda: np.zeros((0, PAIR_PARAMETERS)))  # by kind
     pair_tables: FloatArray = field(default_factory=lambda: np.zeros((0, 0, 2)))  # energy kcal/mol, −dU/dr kcal/mol/Å
-    tables: dict[str, FloatArray] = field(default_factory=dict)
+    tables: dict[str, FloatArray] = field(default_factory=dict)  # by kind of term, (n,columns)
     cmap: FloatArray = field(default_factory=lambda: np.zeros((0, 24, 24)))  # kcal/mol
 
     def table(self, kind: str) -> FloatArray:
@@ -191,14 +191,14 @@ class System:
     """Force field, templates, runs of instances and coordinates (in id order)."""
 
     box: FloatArray  # (3,3) Å, rows are the box vectors, lower triangular
-    periodic: bool
+    periodic: bool  # whether the box repeats; False: a vacuum
     coulomb_constant: float  # kcal Å mol⁻¹ e⁻²
-    coulomb_source: str
-    lj_rule: str
-    lennard_jones: LennardJones
-    source: str
-    force_field: ForceField
-    templates: list[Template]
+    coulomb_source: str  # program whose constant that is
+    lj_rule: str  # how σ and ε of two types are combined
+    lennard_jones: LennardJones  # how the source ends these interactions
+    source: str  # what it was made from, in words
+    force_field: ForceField  # parameters
+    templates: list[Template]  # kinds of molecules
     runs: IdArray  # (R,2) template, count
     fraction: NDArray[np.int32]  # (N,3), position = fraction·2⁻³²·box
     velocity: FloatArray | None = None  # (N,3) Å/ps
@@ -214,7 +214,7 @@ class System:
     #: (K,3) first, count, row of `segment_name`: the segment that instances first, first + 1, … are in, in place of the
     #: one that their template names; in order, without overlap
     segments: IdArray = field(default_factory=lambda: np.zeros((0, 3), np.int64))
-    segment_name: list[str] = field(default_factory=list)
+    segment_name: list[str] = field(default_factory=list)  # by row
     notes: list[str] = field(default_factory=list)  # for the user who makes the system; not in the file
     warnings: list[str] = field(default_factory=list)  # the same, where a mistake is likely
 

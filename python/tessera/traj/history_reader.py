@@ -85,10 +85,12 @@ class History(Trajectory):
     that goes on or was killed, is left out and counted in `damaged`. Raises `InputError`, which names the line.
     """
 
+    #: what follows the number of those that are damaged
     damage = "frame at the end is not complete, and left out"
 
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
-        self.paths = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+        given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        self.paths = [Path(path) for path in given]  # as they were given
         self.runs, self.manifests = [], []
         self._needed = None
         self._open()

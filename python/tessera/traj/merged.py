@@ -36,8 +36,8 @@ class Merged(Trajectory):
         if not members:
             raise InputError("no trajectory is given: merge those of a run")
         self.__dict__.update(members[0].__dict__)
-        self.paths = [path for member in members for path in member.paths]
-        self.manifests = [manifest for member in members for manifest in member.manifests]
+        self.paths = [path for member in members for path in member.paths]  # of all of them
+        self.manifests = [manifest for member in members for manifest in member.manifests]  # of all of them
         for member in members:
             if member.system_atoms != self.system_atoms:
                 raise InputError(
@@ -60,8 +60,8 @@ class Merged(Trajectory):
         # The trajectory that has a frame at each step gives its time and box.
         exact = np.array([member.steps[index] == steps for member, index in zip(members, self._index)])
         self._leader = np.argmax(exact, axis=0)
-        self.steps = steps
-        self.times = np.array([members[k].times[self._index[k][i]] for i, k in enumerate(self._leader)])
+        self.steps = steps  # (n,)
+        self.times = np.array([members[k].times[self._index[k][i]] for i, k in enumerate(self._leader)])  # (n,) ps
         self._ids = np.unique(np.concatenate([member.ids for member in members]))
         self._places = [np.searchsorted(self._ids, member.ids) for member in members]
 

@@ -35,7 +35,7 @@ Paths = str | os.PathLike[str]
 class Frame:
     """Atoms at one moment."""
 
-    step: int
+    step: int  # of the run
     time: float  # ps
     box: FloatArray | None  # (3,3) Å, rows are vectors; None: no box
     positions: Floats  # (n,3) Å
@@ -59,11 +59,11 @@ class Trajectory(Sequence[Frame]):
 
     def __init__(self, path: Paths | Sequence[Paths], *more: Paths) -> None:
         first = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        self.paths = [Path(one) for one in (*first, *more)]
+        self.paths = [Path(one) for one in (*first, *more)]  # as they were given
         self._files = Descriptors()
         self._needed: tuple[int, int] | None = None
         self._found: list[Found] = []
-        self.runs: list[Segments] = []
+        self.runs: list[Segments] = []  # folders of segments, in their order
         self._read()
         if self.damaged:
             paths = printable(", ".join(map(str, self.paths)))

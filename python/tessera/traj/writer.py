@@ -102,7 +102,7 @@ class SegmentWriter:
             "periodic": periodic,
             "program": f"tessera {__version__}",
         }
-        self.path = folder / manifest_name(number)
+        self.path = folder / manifest_name(number)  # of the manifest
         self._kind = entry_type(parts, len(self.quantities))
         self._moved = [
             [MovedRows(encoding) if encoding["kind"] == "moved" else None for encoding in self._encodings]
