@@ -78,6 +78,7 @@ def test_python_names_are_there_with_their_types(pages: Path) -> None:
     page = (pages / "python" / "tessera" / "index.html").read_text()
     assert 'id="tessera.simulation.Simulation.step"' in page
     assert "Mapping" in page and "communicator" in page
+    assert "kcal/mol, potential" in page.lower(), "the comment behind Minimization.energy"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,24 @@ def test_a_broken_site_is_refused(page: str, said: str, tmp_path: Path, run_prog
     if page == "a":
         (tmp_path / "docs" / "left_out.md").write_text("# B\n")
     assert said in build(tmp_path / "mkdocs.yml", tmp_path / "site", run_program)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("a: int  # (n, 3) Å", "(n, 3) Å"),
+        ('a = "# no"', ""),
+        ('a = "# no"  # yes', "yes"),
+        ("#: of two\n#: lines\na: int  # not this", "of two lines"),
+        ("# why\na: int", ""),
+        ("a: int  # type: ignore", ""),
+        ("a = [\n    1,\n]  # of all", "of all"),
+    ],
+)
+def test_comments_of_attributes_are_found(code: str, said: str) -> None:
+    lines = code.splitlines()
+    first = next(number for number, line in enumerate(lines) if not line.startswith("#"))
+    assert module("attribute_comments").comment_of(lines, first, len(lines) - 1) == said
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,8 @@ def attributes(node: ast.ClassDef) -> Iterator[tuple[str, ast.stmt]]:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
-                is_own = isinstance(target, ast.Attribute) and ast.unparse(target.value) == "self"
-                name = target.attr if is_own else getattr(target, "id", "_") if statement in node.body else "_"
-                if not name.startswith("_"):
+                own, _, name = ast.unparse(target).rpartition(".")
+                if own == ("" if statement in node.body else "self") and re.fullmatch(r"[a-zA-Z]\w*", name):
                     yield name, statement
 
 
