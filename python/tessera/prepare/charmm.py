@@ -49,10 +49,11 @@ def prepare_charmm(
     report: Callable[[str], None] = lambda _: None,
     trust_order: bool = False,
 ) -> System:
-    """Makes the system. `parameters` are in the order in which CHARMM reads them; `report` is called with each step of
-    the work.
+    """Makes the system of a PSF, coordinates and `parameters`, which are in the order in which CHARMM reads them.
 
-    Raises `InputError`.
+    `box`: (3,3) Å, rows are its vectors; None: that of the inputs. `vacuum`: no box, even if they have one.
+    `trust_order`: rows of the coordinates are in the order of the topology, whatever atoms are called. `report` is
+    called with each step of the work. Raises `InputError`.
     """
     if not parameters:
         raise InputError("no parameter files: give --params (and --topology)")

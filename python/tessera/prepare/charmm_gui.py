@@ -67,7 +67,10 @@ def prepare_charmm_gui(
 ) -> System:
     """Prepares the system of an archive; members that are named are taken for those of the archive.
 
-    Raises `InputError` where a member is missing or could be several, and where members say different boxes.
+    `box`: (3,3) Å, rows are its vectors; None: that of the inputs. `vacuum`: no box, even if they have one.
+    `trust_order`: rows of the coordinates are in the order of the topology, whatever atoms are called. `report` is
+    called with each step of the work. Raises `InputError` where a member is missing or could be several, and where
+    members say different boxes.
     """
     report("finding members")
     archive = _Archive.of(Path(folder))

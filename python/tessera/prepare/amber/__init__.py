@@ -50,7 +50,12 @@ def prepare_amber(
     report: Callable[[str], None] = lambda _: None,
     trust_order: bool = False,
 ) -> System:
-    """Makes the system. `report` is called with each step of the work. Raises `InputError`."""
+    """Makes the system of a prmtop and coordinates.
+
+    `box`: (3,3) Å, rows are its vectors; None: that of the inputs. `vacuum`: no box, even if they have one.
+    `trust_order`: rows of the coordinates are in the order of the topology, whatever atoms are called. `report` is
+    called with each step of the work. Raises `InputError`.
+    """
     report("reading the prmtop")
     raw = Prmtop(prmtop)
     tables = Tables()

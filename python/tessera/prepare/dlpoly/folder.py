@@ -25,9 +25,11 @@ def prepare_dlpoly_folder(
     run_file: Path | None,
     report: Callable[[str], None] = lambda _: None,
 ) -> System:
-    """Makes the system that will be written to `output`, and writes the run file where there is a CONTROL.
+    """Makes the system that will be written to `output`, and writes `run_file` (None: beside it) where there is a
+    CONTROL. Files that are not named are those of `folder`.
 
-    Raises `InputError` where a file is missing.
+    `report` is called with each step of the work. Raises `InputError` where a file is missing, and for what has no
+    counterpart, by its line.
     """
     if folder is not None and not folder.is_dir():
         raise InputError(f"no folder {folder}")

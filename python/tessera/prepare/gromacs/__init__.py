@@ -50,10 +50,12 @@ def prepare_gromacs(
     defines: Sequence[str] = (),
     mdp: str | Path | None = None,
 ) -> System:
-    """Makes the system. `defines` are macros, NAME or NAME=VALUE; `mdp` adds its own. `report` is called with each step
-    of the work.
+    """Makes the system of a topology and coordinates. `include` is a folder of files that the topology includes;
+    `defines` are macros, NAME or NAME=VALUE; `mdp` adds its own of both.
 
-    Raises `InputError`.
+    `box`: (3,3) Å, rows are its vectors; None: that of the inputs. `vacuum`: no box, even if they have one.
+    `trust_order`: rows of the coordinates are in the order of the topology, whatever atoms are called. `report` is
+    called with each step of the work. Raises `InputError`.
     """
     report("reading the topology")
     run = RunParameters() if mdp is None else read_mdp(mdp)

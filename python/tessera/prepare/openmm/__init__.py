@@ -70,11 +70,11 @@ def prepare_openmm_files(
     report: Callable[[str], None] = lambda _: None,
     output: Path | None = None,
 ) -> System:
-    """Converts a System serialised to XML, with coordinates of a PDB, an mmCIF or a State serialised to XML. `report`
-    is called with each step of the work.
+    """Converts a System serialised to XML, with coordinates of a PDB, an mmCIF or a State serialised to XML.
 
-    Restraints (CustomExternalForce) are written into a run file beside `output`, where the system will be written.
-    Raises `InputError`.
+    `box`: (3,3) Å, rows are its vectors; None: that of the System. `vacuum`: no box, even if it has one. Restraints
+    (CustomExternalForce) are written into a run file beside `output`, where the system will be written. `report` is
+    called with each step of the work. Raises `InputError`.
     """
     files = require_file(system, "System file"), require_file(coordinates, "coordinate file")
     report("reading the System and the coordinates")

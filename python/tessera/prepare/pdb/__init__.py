@@ -58,8 +58,10 @@ def prepare_pdb(
 ) -> System:
     """Makes the system: `padding` Å from the molecules to the faces of the box, `salt` mol/L, hydrogens for `ph`.
 
-    `water` None takes the force field's usual one; `extra` are more force-field files of OpenMM; `box_shape` is one of
-    `BOX_SHAPES`. Raises `InputError`.
+    `force_field` is "amber19", "amber14" or "charmm36"; `water` None takes its usual one. `keep_water`: waters of the
+    PDB stay. `extra` are more force-field files of OpenMM; `box_shape` is "cube", "dodecahedron" or "octahedron".
+    OpenMM lowers the energy by `relax_steps` steps. `seed` decides which waters become ions. `report` is called with
+    each step of the work. Raises `InputError`.
     """
     choice = FORCE_FIELDS.get(force_field)
     if choice is None:
