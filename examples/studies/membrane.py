@@ -131,7 +131,7 @@ for total in (*electrons.values(), order):
 def with_error(values: list[float]) -> str:
     """Returns the mean of the values (n,) and its standard error by up to five blocks."""
     blocks = np.array([block.mean() for block in np.array_split(values, min(5, len(values)))])
-    return f"{blocks.mean():.1f} ± {blocks.std(ddof=1) / len(blocks) ** 0.5:.1f}"
+    return f"{blocks.mean():.2f} ± {blocks.std(ddof=1) / len(blocks) ** 0.5:.2f}"
 
 
 symmetric = (electrons["all"] + electrons["all"][::-1]) / 2
