@@ -120,7 +120,8 @@ def test_a_missing_package_is_one_message() -> None:
     environment = {**os.environ, "PYTHONPATH": PYTHON}
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert result.returncode == 2, result.stderr
-    assert "openmm, which is not installed: pip install 'tessera-md[" in result.stderr and "should not" not in result.stderr
+    assert "openmm, which is not installed: pip install 'tessera-md[" in result.stderr
+    assert "should not" not in result.stderr
 
 
 def test_bare_tessera_helps() -> None:

@@ -89,7 +89,7 @@ class System:
         """Runs a command in it (a text: by the shell), which must end with this status unless that is None. What it
         mounts and starts is gone afterwards."""
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
-        mounts = "mount -t proc proc $1/proc && mount --rbind /dev $1/dev && mount -t tmpfs tmpfs $1/tmp"
+        mounts = "mount -t proc proc $1/proc && mount -t sysfs sysfs $1/sys && mount --rbind /dev $1/dev && mount -t tmpfs tmpfs $1/tmp"
         within = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c"]
         done = subprocess.run(
             [*within, f'{mounts} && root=$1 && shift && exec chroot $root "$@"', "sh", str(self.folder), *words],
