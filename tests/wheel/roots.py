@@ -91,9 +91,10 @@ class System:
         mounts and starts is gone afterwards."""
         words = ["sh", "-c", command] if isinstance(command, str) else list(command)
         mounts = " && ".join(f"mount -t {kind} {kind} $1/{at}" for kind, at in FILE_SYSTEMS.items())
-        within = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c"]
+        inside = f'{mounts} && mount --rbind /dev $1/dev && root=$1 && shift && exec chroot $root "$@"'
+        namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
         done = subprocess.run(
-            [*within, f'{mounts} && mount --rbind /dev $1/dev && root=$1 && shift && exec chroot $root "$@"', "sh", str(self.folder), *words],
+            [*namespaces, "sh", "-c", inside, "sh", str(self.folder), *words],
             env={**ENVIRONMENT, **environment}, capture_output=True, text=True, timeout=HANGS, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert status in (None, done.returncode), f"{command}\n{done.stdout}\n{done.stderr}"
