@@ -398,7 +398,7 @@ def execute(command: Sequence[str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(command[0], list(command), environment_of_launchers())
+        os.execvpe(command[0], list(command), environment_of_launchers(command[0]))
     except OSError as error:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
 

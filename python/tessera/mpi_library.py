@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def candidates(flavour: str) -> list[str]:
     """Returns what is tried, in order: names for the system's loader, then files of this Python environment."""
     folder = Path(sys.prefix) / "lib"
     return [*NAMES[flavour], *(str(folder / name) for name in NAMES[flavour])]
+
+
+def library_beside(launcher: str) -> str | None:
+    """Returns the MPI library that was installed together with a launcher: PREFIX/lib/libmpi.so.… of PREFIX/bin/mpirun.
+    None where it is in another folder, as that of a distribution is, which the system's loader knows."""
+    path = shutil.which(launcher)
+    prefixes = [] if path is None else [Path(path).parent.parent, Path(path).resolve().parent.parent]
+    found = (prefix / "lib" / name for prefix in prefixes for names in NAMES.values() for name in names)
+    return next((str(library) for library in found if library.exists()), None)
 
 
 def loaded_library(maps: Path = Path("/proc/self/maps")) -> str | None:
