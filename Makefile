@@ -140,6 +140,10 @@ base: ## note in .ci/base the commit that passed CI last, origin/main or BASE=co
 docs: build ## run every code block of README and docs
 	@$(python) -m pytest tests/docs $(ARGS)
 
+.PHONY: wheel
+wheel: setup ## make dist/tessera_md-*.whl, a package for any Linux with glibc 2.34, Python 3.11 and any MPI
+	@INSTRUCTION_SETS="$(INSTRUCTION_SETS)" scripts/wheel
+
 .PHONY: site
 site: setup ## build the site of docs/ in build/site; a broken link is an error
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --strict --quiet

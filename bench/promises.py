@@ -44,6 +44,8 @@ from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
 from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
 from bench.md.phases import MOST_MS
+from bench.wheel import MOST_BYTES as MOST_BYTES_OF_WHEEL
+from bench.wheel import MOST_SECONDS as MOST_SECONDS_OF_WHEEL
 from papers.fft import LEAST_RIGHT
 from papers.write_methods import PAPER_SECONDS
 from papers.write_methods import RATE as TEXT_RATE
@@ -203,6 +205,17 @@ def of_sizes() -> Iterator[Promise]:
             ("MB of memory for that", row[8], SHARE_MEGABYTES),
         ):
             yield each("setup", f"{subject}: {what}", [value(cell)], most=most)
+
+
+def of_wheel() -> Iterator[Promise]:
+    if not measured("wheel"):
+        yield Promise("wheel", "The wheel is small and quick to install", "not measured",
+                      f"≤ {MOST_BYTES_OF_WHEEL / 1e6:g} MB, ≤ {MOST_SECONDS_OF_WHEEL:g} s", 0, 1)  # fmt: skip
+        return
+    size, *_, both = table_of("wheel", "promised")[1:]
+    yield each("wheel", "The wheel, for all instruction sets and both kinds of MPI: MB", [value(size[1])],
+               most=MOST_BYTES_OF_WHEEL / 1e6)  # fmt: skip
+    yield each("wheel", "From an empty machine to a running protein: s", [value(both[1])], most=MOST_SECONDS_OF_WHEEL)
 
 
 def of_builders() -> Iterator[Promise]:
@@ -405,7 +418,7 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_builders, of_converters,
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_wheel, of_builders, of_converters,
              of_locus, of_physics,
              of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]

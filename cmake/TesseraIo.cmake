@@ -1,10 +1,15 @@
 # tessera-io, and programs of their own for methods by libraries that are built for Debian's Open MPI: two builds of HDF5
 # can't be in one program, and libraries can't be mixed with another MPI than theirs.
 set(methods libraries/none.cpp)
-if(TARGET PkgConfig::NETCDF)
+set(netcdf "")
+if(TARGET PkgConfig::NETCDF AND NOT TESSERA_SHARED)
+  set(netcdf PkgConfig::NETCDF)
   set(methods libraries/sncw.cpp)
 endif()
-tessera_mpi_program(tessera-io io ONCE SERIAL SOURCES ${methods} LINK tessera_io $<TARGET_NAME_IF_EXISTS:PkgConfig::NETCDF>)
+tessera_mpi_program(tessera-io io ONCE SERIAL SOURCES ${methods} LINK tessera_io ${netcdf})
+if(TESSERA_SHARED)  # a package for any machine has no library for one MPI
+  return()
+endif()
 
 set(wrapper "")
 if("openmpi" IN_LIST TESSERA_MPI_FLAVOURS)

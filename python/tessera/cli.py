@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 
 from tessera import ranks, stopping
+from tessera.errors import text_of_missing
 from tessera.printing import echo
 from tessera.version import __version__
 
@@ -192,13 +193,23 @@ def _status() -> int:
     except MemoryError as error:
         echo(f"tessera: error: not enough memory: {error or 'none is left'}", err=True)
         return 1
+    except ModuleNotFoundError as error:
+        if (text := text_of_missing(error)) is None:
+            return _unexpected(error)
+        echo(f"tessera: error: {text}", err=True)
+        return 2
     except Exception as error:
-        if os.environ.get("TESSERA_TRACEBACK", "") not in ("", "0"):
-            traceback.print_exc()
-        # Tessera's own exceptions have a message for the user. For others the class of the exception helps to find the
-        # cause.
-        meant = type(error).__module__.startswith("tessera.")
-        echo(f"tessera: error: {error if meant else f'{type(error).__name__}: {error}'}", err=True)
-        if not meant:
-            echo("this should not happen; TESSERA_TRACEBACK=1 shows where it did", err=True)
-        return 2 if meant else 1
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """Prints an exception that no command has turned into a message, and returns the exit status."""
+    if os.environ.get("TESSERA_TRACEBACK", "") not in ("", "0"):
+        traceback.print_exc()
+    # Tessera's own exceptions have a message for the user. For others the class of the exception helps to find the
+    # cause.
+    meant = type(error).__module__.startswith("tessera.")
+    echo(f"tessera: error: {error if meant else f'{type(error).__name__}: {error}'}", err=True)
+    if not meant:
+        echo("this should not happen; TESSERA_TRACEBACK=1 shows where it did", err=True)
+    return 2 if meant else 1

@@ -40,6 +40,21 @@ _GIVES_TO = {"C": 4, "N": 4, "O": 2}
 _GIVEN = (0.9, 3.2)
 _CHARGE = re.compile(r"\d*[+-]+\d*|_.*$")
 
+#: the elements from 1 to 103 and their atomic weights (amu)
+_ATOMIC_WEIGHTS = """
+H 1.0079  He 4.003  Li 6.9412  Be 9.0122  B 10.8117  C 12.0108  N 14.0067  O 15.9994  F 18.9984  Ne 20.1798
+Na 22.9898  Mg 24.3051  Al 26.9815  Si 28.0855  P 30.9738  S 32.0655  Cl 35.4532  Ar 39.9481  K 39.0983
+Ca 40.0784  Sc 44.9559  Ti 47.8671  V 50.9415  Cr 51.9962  Mn 54.938  Fe 55.8452  Co 58.9332  Ni 58.6934
+Cu 63.5463  Zn 65.4094  Ga 69.7231  Ge 72.641  As 74.9216  Se 78.963  Br 79.9041  Kr 83.7982  Rb 85.4678
+Sr 87.621  Y 88.9059  Zr 91.2242  Nb 92.9064  Mo 95.942  Tc 98  Ru 101.072  Rh 102.9055  Pd 106.421  Ag 107.8682
+Cd 112.4118  In 114.8183  Sn 118.7107  Sb 121.7601  Te 127.603  I 126.9045  Xe 131.2936  Cs 132.9055
+Ba 137.3277  La 138.9055  Ce 140.1161  Pr 140.9077  Nd 144.2423  Pm 145  Sm 150.362  Eu 151.9641  Gd 157.253
+Tb 158.9254  Dy 162.5001  Ho 164.9303  Er 167.2593  Tm 168.9342  Yb 173.043  Lu 174.9671  Hf 178.492
+Ta 180.9479  W 183.841  Re 186.2071  Os 190.233  Ir 192.2173  Pt 195.0849  Au 196.9666  Hg 200.592  Tl 204.3833
+Pb 207.21  Bi 208.9804  Po 209  At 210  Rn 222.018  Fr 223  Ra 226  Ac 227  Th 232.0381  Pa 231.0359  U 238.0289
+Np 237  Pu 244  Am 243  Cm 247  Bk 247  Cf 251  Es 252  Fm 257  Md 258  No 259  Lr 262
+"""
+
 
 def atomic_numbers(mass: NDArray[np.float64], name: NDArray[np.bytes_]) -> NDArray[np.int32]:
     """Guesses atomic numbers (n,) from masses (amu) and names of at most eight characters, 0 where no element fits.
@@ -92,7 +107,6 @@ def _is_hydrogen(mass: float, name: str, letters: str) -> bool:
 @functools.cache
 def _elements() -> dict[str, tuple[int, float]]:
     """Returns number and mass (amu) by symbol in capital letters."""
-    from openmm.app import Element
-
-    known = [e for e in Element._elements_by_atomic_number.values() if e.atomic_number <= 103]
-    return {e.symbol.upper(): (e.atomic_number, float(e.mass._value)) for e in known}
+    words = _ATOMIC_WEIGHTS.split()
+    pairs = enumerate(zip(words[::2], words[1::2]), 1)
+    return {symbol.upper(): (number, float(weight)) for number, (symbol, weight) in pairs}

@@ -11,6 +11,19 @@ from tessera.printing import Told
 #: What making sense of damaged content may raise: it is not what it should be, too deep, or beyond numbers.
 SENSELESS = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 
+#: package → the option with which Tessera's own is installed together with it
+EXTRAS = dict.fromkeys(("openmm", "parmed", "MDAnalysis", "mdtraj", "tables"), "formats") | {
+    "pdbfixer": "pdb", "mpi4py": "mpi", "pyvista": "view", "vtk": "view", "ase": "ase",
+}  # fmt: skip
+
+
+def text_of_missing(error: ImportError) -> str | None:
+    """Says how to install the package that an import has not found; None if it is none that Tessera may need."""
+    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    if extra is None:
+        return None
+    return f"this needs {error.name}, which is not installed: pip install 'tessera-md[{extra}]'"
+
 
 class InputError(Told, ValueError):
     """Input can't be used: arguments, settings, files. Says what was found, what was expected and how to mend it. On

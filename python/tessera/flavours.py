@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from types import ModuleType
 from typing import Any
+
+from tessera import mpi_library
 
 
 def load(part: str, flavour: str) -> ModuleType:
     """Imports `tessera._<part>_<flavour>`. Raises `ImportError` that says how to mend it."""
+    name = f"tessera._{part}_{flavour}"
     try:
-        return importlib.import_module(f"tessera._{part}_{flavour}")
+        if name not in sys.modules and mpi_library.needs_library(flavour):
+            mpi_library.load_library(flavour)
+        return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
             f"the compiled part of tessera.{part} for {flavour} can't be loaded ({error}); build it"

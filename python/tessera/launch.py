@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -126,15 +127,20 @@ def engines(program: str = "tessera-md") -> dict[str, Path]:
 
 
 @functools.cache
-def flavour_of(words: tuple[str, ...]) -> str | None:
-    """Returns the MPI of a launcher, from its output with `--version`."""
+def _version_text(words: tuple[str, ...]) -> str:
+    """Returns what a launcher prints with `--version`, in small letters."""
     try:
         result = subprocess.run(
             [*words, "--version"], capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError):
-        return None
-    text = (result.stdout + result.stderr).lower()
+        return ""
+    return (result.stdout + result.stderr).lower()
+
+
+def flavour_of(words: tuple[str, ...]) -> str | None:
+    """Returns the MPI of a launcher, from its output with `--version`."""
+    text = _version_text(words)
     if "open mpi" in text or "openrte" in text or "prrte" in text:
         return "openmpi"
     if "hydra" in text or "mpich" in text:
@@ -213,7 +219,7 @@ def engine_command(
             )
         options = options_of_srun(launcher.words, ranks, threads or 1)
     else:
-        options = _options(flavour, ranks, threads or 1)
+        options = _options(launcher, flavour, ranks, threads or 1)
     if hostfile is not None:
         options += ["--hostfile" if flavour == "openmpi" else "-f", str(hostfile)]
     return [*launcher.words, *options, str(_built(built, flavour)), *tail]
@@ -370,10 +376,11 @@ def _flavour_asked_for(launcher: Launcher) -> str | None:
     return flavour_of_srun(launcher.words) if is_srun(launcher.words) else None
 
 
-def _options(flavour: str, ranks: int, threads: int) -> list[str]:
+def _options(launcher: Launcher, flavour: str, ranks: int, threads: int) -> list[str]:
     options = ["-n", str(ranks)]
     if flavour == "openmpi":
-        options.append("-q")  # the engine has printed its message, so Open MPI's banner is not needed
+        if not re.search(r"\(open mpi\) [5-9]|prrte", _version_text(launcher.words)):
+            options.append("-q")  # the engine has printed its message, so Open MPI's banner is not needed
         if not any(name in os.environ for name in BATCH_JOBS):
             options.append("--oversubscribe")  # Open MPI's slots are cores, not hardware threads
         if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -391,7 +398,7 @@ def execute(command: Sequence[str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     try:
-        os.execvpe(command[0], list(command), environment_of_launchers())
+        os.execvpe(command[0], list(command), environment_of_launchers(command[0]))
     except OSError as error:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
 

@@ -28,6 +28,7 @@ from typing import IO, Any
 import click
 
 from tessera.errors import InputError
+from tessera.mpi_library import library_beside
 from tessera.printing import echo
 from tessera.stopping import SAME_REQUEST, STOP_SIGNALS
 
@@ -46,12 +47,15 @@ class LaunchError(click.ClickException, InputError):
     exit_code = 2
 
 
-def environment_of_launchers() -> dict[str, str]:
-    """Returns this process's environment with hwloc's plugin for OpenCL left out, unless the user asked for it."""
+def environment_of_launchers(launcher: str) -> dict[str, str]:
+    """Returns this process's environment for a launcher: with hwloc's plugin for OpenCL left out, and the MPI library
+    that belongs to the launcher named to what looks for one, unless the user asked for others."""
     components = [name for name in os.environ.get("HWLOC_COMPONENTS", "").split(",") if name]
     if not {"opencl", "-opencl"} & set(components):
         components.append("-opencl")
-    return {**os.environ, "HWLOC_COMPONENTS": ",".join(components)}
+    library = library_beside(launcher)
+    found = {"TESSERA_LIBMPI": library} if library else {}
+    return {**found, **os.environ, "HWLOC_COMPONENTS": ",".join(components)}
 
 
 def supervise(command: Sequence[str], after_loss: str = GO_ON) -> int:
@@ -89,7 +93,7 @@ def supervise(command: Sequence[str], after_loss: str = GO_ON) -> int:
                 stdout=subprocess.PIPE if _may_be_full(1) else None,
                 start_new_session=True,
                 preexec_fn=in_child,
-                env=environment_of_launchers(),
+                env=environment_of_launchers(command[0]),
             )
         except OSError as error:
             _handle(before)
@@ -256,7 +260,9 @@ def output_of(command: Sequence[str], **environment: str) -> subprocess.Complete
     launcher is: it then ends its ranks and removes its files. Raises LaunchError."""
     streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     try:
-        launcher = subprocess.Popen(command, text=True, env=environment_of_launchers() | environment, **streams)
+        launcher = subprocess.Popen(
+            command, text=True, env=environment_of_launchers(command[0]) | environment, **streams
+        )
     except OSError as error:
         raise LaunchError(f"can't start {command[0]}: {error.strerror}") from None
     try:

@@ -75,6 +75,7 @@ def sources_to_tidy() -> tuple[Command, ...]:
 
 
 DATA, ROOT_RIGHTS = "reference data (TESSERA_DATA)", "root and iproute2"
+BARE = "root, debootstrap and the archives of Debian and Ubuntu"
 SLURM, SITE = "Slurm and munge, which are installed", "namespaces"
 
 _all = (
@@ -163,6 +164,13 @@ _all = (
         "launching, signals, job scripts",
         prepare=(("make", "build"), ("scripts/slurm",)),
     ),
+    Part(
+        "wheel",
+        "the wheel on older and newer systems without a compiler: its bits, MPI libraries of others, the demonstration",
+        (BARE,),
+        "the build, `packages.txt`, dependencies, what a package brings along",
+        prepare=(("make", "build"), ("make", "wheel")),
+    ),
 )
 PARTS = {part.name: part for part in _all}
 
@@ -198,9 +206,15 @@ def _without_cluster() -> str | None:
     return namespaces.why_not()
 
 
+def _without_roots() -> str | None:
+    from tests.wheel import roots
+
+    return roots.why_not()
+
+
 #: What can be asked for before a run. Anything else that is missing makes a command fail, or a test skip, which is a
 #: failure, too.
-_ASK: dict[str, Callable[[], str | None]] = {DATA: _without_data, ROOT_RIGHTS: _without_cluster}
+_ASK: dict[str, Callable[[], str | None]] = {DATA: _without_data, ROOT_RIGHTS: _without_cluster, BARE: _without_roots}
 
 
 def missing(part: Part) -> list[str]:

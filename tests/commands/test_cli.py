@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from click.testing import CliRunner
 
 import tessera
 from tessera.cli import COMMANDS, cli
+from tessera.errors import EXTRAS, text_of_missing
 from tests.support.programs import HANGS
 
-PYTHON = str(Path(__file__).parents[2] / "python")
+ROOT = Path(__file__).parents[2]
+PYTHON = str(ROOT / "python")
 
 
 def tessera_command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -97,6 +100,31 @@ def test_surprises_are_one_line_and_a_hint(traceback: str) -> None:
     assert "tessera: error: ModuleNotFoundError: No module named 'tessera.no_such_module'" in result.stderr
     assert "TESSERA_TRACEBACK=1" in result.stderr
     assert ("Traceback" in result.stderr) == bool(traceback)
+
+
+@pytest.mark.parametrize(("package", "extra"), EXTRAS.items())
+def test_packages_that_some_commands_need(package: str, extra: str) -> None:
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert any(requirement.startswith(package) for requirement in options[extra])
+    text = text_of_missing(ModuleNotFoundError(name=f"{package}.app"))
+    assert text == f"this needs {package}.app, which is not installed: pip install 'tessera-md[{extra}]'"
+    assert text_of_missing(ModuleNotFoundError(name="tessera.no_such_module")) is None
+
+
+def test_a_missing_package_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "a_command.py").write_text("import openmm.app\n")
+    code = (
+        "import sys, tessera.cli as c\n"
+        "sys.modules['openmm'] = None\n"
+        "c.COMMANDS['run'] = ('a_command:run', '')\n"
+        "sys.argv = ['tessera', 'run']\n"
+        "c.main()"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert result.returncode == 2
+    wanted = "tessera: error: this needs openmm, which is not installed: pip install 'tessera-md[formats]'"
+    assert result.stderr.splitlines() == [wanted]
 
 
 def test_bare_tessera_helps() -> None:

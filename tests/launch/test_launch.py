@@ -37,9 +37,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(launch, "usable_cores", lambda: 4)
-    launch.flavour_of.cache_clear()
+    launch._version_text.cache_clear()
     yield tmp_path
-    launch.flavour_of.cache_clear()
+    launch._version_text.cache_clear()
 
 
 def test_one_rank_needs_no_mpi(place: Path) -> None:
@@ -72,6 +72,11 @@ def test_open_mpi_from_the_path(place: Path) -> None:
         str(place / "bin" / "tessera-md-openmpi"),
         "run.toml",
     ]
+
+
+def test_open_mpi_5_has_no_quiet_start(place: Path) -> None:
+    script(place / "path" / "mpirun", OPEN_MPI.replace("4.1.4", "5.0.11"))
+    assert "-q" not in launch.engine_command(["run.toml"], ranks=4)
 
 
 def test_mpich_from_beside_python(place: Path) -> None:

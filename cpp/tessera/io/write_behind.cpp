@@ -32,7 +32,7 @@ void WriteBehind::check() const {
 
 void WriteBehind::hand_over(std::int64_t bytes, std::function<void()> task) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return waiting_.empty() || held_ + bytes <= most_held_ || !problem_.empty(); });
+  wait_until(lock, [&] { return waiting_.empty() || held_ + bytes <= most_held_ || !problem_.empty(); });
   check();
   held_ += bytes;
   waiting_.push_back({bytes, std::move(task)});
@@ -47,17 +47,17 @@ bool WriteBehind::is_idle() {
 
 void WriteBehind::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return waiting_.empty() || !problem_.empty(); });
+  wait_until(lock, [&] { return waiting_.empty() || !problem_.empty(); });
   check();
 }
 
 void WriteBehind::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return is_ending_ || !waiting_.empty(); });
+    wait_until(lock, [&] { return is_ending_ || !waiting_.empty(); });
     if (waiting_.empty() || !problem_.empty()) {
       if (is_ending_) return;
-      changed_.wait(lock, [&] { return is_ending_; });
+      wait_until(lock, [&] { return is_ending_; });
       return;
     }
     auto& next = waiting_.front();  // a deque's members stay where they are

@@ -1,6 +1,7 @@
 // Writes on a helper thread, so that the caller goes on meanwhile.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -36,6 +37,12 @@ class WriteBehind {
 
   void work();
   void check() const;
+  /// Waits with the lock until it holds. Waits of an hour, one after the other: the endless one is a function of the
+  /// standard library of GCC 12, which machines with an older one lack.
+  template <class Predicate>
+  void wait_until(std::unique_lock<std::mutex>& lock, const Predicate& holds) {
+    while (!holds()) changed_.wait_for(lock, std::chrono::hours(1));
+  }
 
   std::int64_t most_held_;
   std::mutex mutex_;

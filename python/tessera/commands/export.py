@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from tessera.commands.options import progress, way_options
-from tessera.errors import InputError
+from tessera.errors import InputError, text_of_missing
 from tessera.machine.quantities import whole_of
 from tessera.printing import echo, end
 from tessera.ranks import of_launcher
@@ -141,9 +141,9 @@ def libraries() -> Any:
     try:
         yield
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"this needs {error.name}, which is not installed: pip install 'tessera-md[formats]'"
-        ) from None
+        if (text := text_of_missing(error)) is None:
+            raise
+        raise InputError(text) from None
 
 
 if __name__ == "__main__":

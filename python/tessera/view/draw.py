@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from tessera.errors import InputError
+from tessera.errors import InputError, text_of_missing
 from tessera.files import replaced
 from tessera.system.model import FloatArray
 from tessera.view.scene import Backbone, Scene
@@ -73,8 +73,7 @@ def _pyvista() -> Any:
         import pyvista
         import vtk
     except ImportError as error:
-        missing = error.name or "VTK"
-        raise InputError(f"this needs {missing}, which is not installed: pip install 'tessera-md[view]'") from None
+        raise InputError(text_of_missing(error) or str(error)) from None
     vtk.vtkLogger.SetStderrVerbosity(vtk.vtkLogger.VERBOSITY_OFF)  # it tells of a screen that is not needed
     return pyvista
 

@@ -1,0 +1,65 @@
+"""From an empty machine to a running protein: the size of the wheel, its installation and `tessera demo`."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from bench.common.options import Common, script
+from bench.common.results import ROOT, table
+from tests.wheel import roots
+
+MOST_BYTES = 25_000_000
+MOST_SECONDS = 120.0  # of the installation and the demonstration together
+
+
+@script(check="the wheel is larger, or slower to install and try, than is promised")
+def wheel(common: Common) -> None:
+    """Install the wheel in a bare Debian 12 and run the demonstration.
+
+    `make wheel` makes the wheel first. Needs root, debootstrap and the archives of Debian and PyPI; the system is made
+    once and its time does not count.
+
+    \b
+    Examples:
+      python -m bench.wheel
+      python -m bench.wheel --check --docs
+    """
+    made = sorted((ROOT / "dist").glob("tessera_md-*.whl"))
+    if not made:
+        raise click.ClickException("there is no wheel in dist: make wheel")
+    if (why := roots.why_not()) is not None:
+        raise click.ClickException(why)
+    file, release = made[-1], roots.RELEASES["bookworm"]
+    figure = common.figure("wheel", "The wheel")
+    with tempfile.TemporaryDirectory(dir=roots.make(release).parent) as folder:
+        system = roots.System.copy_of(release, Path(folder) / "root")
+        (system.folder / file.name).write_bytes(file.read_bytes())
+        seconds = {}
+        started = time.monotonic()
+        system.install(f"/{file.name}", python=release.python)
+        seconds["installing it and what it needs"] = time.monotonic() - started
+        started = time.monotonic()
+        said = system.run("tessera demo /demo").stdout
+        seconds["`tessera demo`"] = time.monotonic() - started
+    rows: list[list[object]] = [["size, MB", file.stat().st_size / 1e6, f"≤ {MOST_BYTES / 1e6:g}"]]
+    rows += [[f"{what}, s", one, None] for what, one in seconds.items()]
+    total = sum(seconds.values())
+    rows.append(["both, s", total, f"≤ {MOST_SECONDS:g}"])
+    figure.tables.append(table([f"`{file.name}`", "measured", "promised"], rows))
+    if speed := re.search(r"([\d.]+) ns/day", said):
+        figure.notes.append(f"The demonstration ran at {speed[1]} ns/day on one process.")
+    figure.data = {"bytes": file.stat().st_size, "seconds": seconds}
+    if file.stat().st_size > MOST_BYTES:
+        figure.failures.append(f"the wheel has {file.stat().st_size / 1e6:.1f} MB, promised ≤ {MOST_BYTES / 1e6:g}")
+    if total > MOST_SECONDS:
+        figure.failures.append(f"installation and demonstration take {total:.0f} s, promised ≤ {MOST_SECONDS:g}")
+    figure.finish(common)
+
+
+if __name__ == "__main__":
+    wheel()

