@@ -19,10 +19,11 @@ EXTRAS = dict.fromkeys(("openmm", "parmed", "MDAnalysis", "mdtraj", "tables"), "
 
 def text_of_missing(error: ImportError) -> str | None:
     """Says how to install the package that an import has not found; None if it is none that Tessera may need."""
-    extra = EXTRAS.get((error.name or "").partition(".")[0])
+    package = (error.name or "").partition(".")[0]
+    extra = EXTRAS.get(package)
     if extra is None:
         return None
-    return f"this needs {error.name}, which is not installed: pip install 'tessera-md[{extra}]'"
+    return f"this needs {package}, which is not installed: pip install 'tessera-md[{extra}]'"
 
 
 class InputError(Told, ValueError):

@@ -107,7 +107,7 @@ def test_packages_that_some_commands_need(package: str, extra: str) -> None:
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert any(requirement.startswith(package) for requirement in options[extra])
     text = text_of_missing(ModuleNotFoundError(name=f"{package}.app"))
-    assert text == f"this needs {package}.app, which is not installed: pip install 'tessera-md[{extra}]'"
+    assert text == f"this needs {package}, which is not installed: pip install 'tessera-md[{extra}]'"
     assert text_of_missing(ModuleNotFoundError(name="tessera.no_such_module")) is None
 
 
