@@ -1,5 +1,6 @@
-# What `cmake --install` puts where, besides libraries, programs and the Python package, which say so themselves: headers,
-# and a CMake package, so that find_package(tessera) gives tessera::fft, tessera::comm_openmpi and the other libraries.
+# What `cmake --install` puts where, besides libraries, programs and the Python package, which say so themselves: headers, a
+# module file, and a CMake package, so that find_package(tessera) gives tessera::fft, tessera::comm_openmpi and the other
+# libraries.
 include(CMakePackageConfigHelpers)
 install(DIRECTORY cpp/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "*-inl.h" EXCLUDE
@@ -33,3 +34,5 @@ write_basic_package_version_file(${folder}/tesseraConfigVersion.cmake COMPATIBIL
 install(FILES ${folder}/tesseraConfig.cmake ${folder}/tesseraConfigVersion.cmake cmake/TesseraDependencies.cmake
         DESTINATION ${package})
 install(EXPORT tessera NAMESPACE tessera:: FILE tesseraTargets.cmake DESTINATION ${package})
+configure_file(cmake/modulefile.in ${folder}/modulefile @ONLY)
+install(FILES ${folder}/modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/tessera RENAME ${PROJECT_VERSION})

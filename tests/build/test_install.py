@@ -117,6 +117,8 @@ def test_headers_need_no_others_than_are_installed(installed: Path, tmp_path: Pa
 
 
 def test_the_man_page_and_the_completion_are_there(installed: Path, run_program: Callable) -> None:
+    (module,) = (installed / "share" / "modulefiles" / "tessera").iterdir()
+    assert "prepend-path PATH $root/bin\n" in module.read_text()
     page = (installed / "share" / "man" / "man1" / "tessera.1").read_text()
     assert ".SH NAME" in page and '.SH "TESSERA RUN"' in page and "\\-\\-system" in page
     script = installed / "share" / "bash-completion" / "completions" / "tessera"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 
 import pytest
 
@@ -78,3 +79,20 @@ def test_mpi_of_the_distribution(system: roots.System, package: str, mpi: str) -
 def test_the_demonstration(system: roots.System) -> None:
     system.install("mpich")
     assert "They ended in the same state, bit for bit" in system.run("tessera demo /demo").stdout
+
+
+@pytest.mark.parametrize("package", ["environment-modules", "lmod"])
+def test_the_module_of_an_installation(system: roots.System, package: str) -> None:
+    """The file that `cmake --install` installs, read by both programs that sites have."""
+    prefix = system.folder / "opt" / "moved"
+    module = prefix / "share" / "modulefiles" / "tessera" / "0.1.0"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(roots.ROOT / "build" / "release" / "package" / "modulefile", module)
+    system.get(package)
+    start = {"environment-modules": "/usr/share/modules/init/sh", "lmod": "/usr/share/lmod/lmod/init/bash"}[package]
+    words = (
+        f". {start}; module use /opt/moved/share/modulefiles; module load tessera; echo $PATH; echo $CMAKE_PREFIX_PATH"
+    )
+    path, cmake = system.run(["bash", "-c", words]).stdout.splitlines()
+    assert path.startswith("/opt/moved/bin:") and cmake == "/opt/moved"
+    system.run(f"apt-get remove -y -qq {package}")
