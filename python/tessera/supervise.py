@@ -35,6 +35,7 @@ ENDS_WITHIN = 5.0  # seconds that a launcher has to end its ranks
 ASK_AGAIN = 2.0  # seconds; a launcher that has not started its ranks yet may lose a signal
 FAILURES = (2, 3, 70)  # exit status of an engine that failed
 GO_ON = "--restart goes on from the last checkpoint"
+SPARE_PROCESSES = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}  # never what ended a rank
 NOT_CONVERGED = 75  # of a minimisation; as in cpp/tessera/app/minimize.h
 
 
@@ -240,7 +241,7 @@ def _status_of_run(status: int, asked: int, after_loss: str) -> int:
     if status < 0:
         return 128 - status
     number = status - 128 if status > 128 else status
-    if number == 1 or number not in signal.valid_signals():
+    if number == 1 or number not in signal.valid_signals() or number in SPARE_PROCESSES:
         return status
     echo(
         f"tessera: error: a rank was ended by {signal.Signals(number).name}, and the launcher ended the others; "

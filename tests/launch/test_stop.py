@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from itertools import product
 from pathlib import Path
 from signal import SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1
@@ -133,6 +134,26 @@ def test_a_rank_that_is_killed_takes_the_others_along(runs: Runs, mpi: str, star
     if start == "tessera run":
         assert process.returncode == 128 + SIGKILL
         assert "a rank was ended by SIGKILL" in err and "--restart" in err
+
+
+@pytest.mark.slow(part="faults")
+@pytest.mark.parametrize("_", range(24))
+def test_others_that_miss_a_killed_rank_before_the_launcher_does_wait_for_it(runs: Runs, _: int) -> None:
+    """MPICH's ranks copy long messages out of each other's memory, so in one of some twenty cases a copy fails."""
+    run_file = runs.run_file(sample("water"), ENDLESS)
+    start = command("mpich", "tessera run", run_file)
+    with command_under_way(start, ENGINE, {"TESSERA_BIN": str(ENGINES)}) as (process, mark):
+        wait_for(process, run_file.parent / "output" / "energy.csv", 4)
+        launchers = ranks_of(mark, "hydra")
+        for launcher in launchers:
+            os.kill(launcher, SIGSTOP)
+        send(process, mark, SIGKILL, "one rank")
+        time.sleep(2)
+        for launcher in launchers:
+            os.kill(launcher, SIGCONT)
+        _, err = process.communicate(timeout=HANGS)
+    assert process.returncode == 128 + SIGKILL
+    assert "a rank was ended by SIGKILL" in err
 
 
 def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mpi: str) -> None:

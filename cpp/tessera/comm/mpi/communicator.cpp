@@ -5,11 +5,15 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/mpi/launcher.h"
 #include "tessera/comm/mpi/placement/hosts.h"
 #include "tessera/comm/pieces.h"
@@ -40,6 +44,21 @@ std::string library_text() {
   return {text, static_cast<std::size_t>(length)};
 }
 
+/// Ends the job because of an error in MPI, of which the usual cause is that another rank has died. The launcher is given
+/// time to learn of the death and end the job itself: it knows by which signal, and its exit status says so.
+void end_after_error(MPI_Comm* comm, int* code, ...) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0, rank = 0, size = 1;
+  MPI_Error_string(*code, text, &length);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(*comm, &size);
+  if (size > 1) std::this_thread::sleep_for(std::chrono::seconds(5));
+  fmt::print(stderr, "tessera: error: rank {}: a message failed, as another rank or the network is gone: {}\n", rank,
+             printable({text, static_cast<std::size_t>(length)}));
+  std::fflush(stderr);
+  Communicator::abort(70);
+}
+
 /// Refuses a launch by another MPI's launcher, which started several processes, each of which is alone by this library:
 /// the launcher's first process says so and the others end, as there is no other means to say it once.
 void refuse_launch() {
@@ -65,6 +84,9 @@ Communicator Communicator::world() {
     if (mpi::can_not_start(library_text())) refuse_launch();
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Comm_create_errhandler(end_after_error, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
   }
   auto implementation = std::make_unique<Implementation>(MPI_COMM_WORLD, false);
   if (implementation->size == 1) refuse_launch();
