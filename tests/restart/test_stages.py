@@ -437,6 +437,7 @@ def test_threads_of_the_planned_machine(runs: Runs) -> None:
         ('[[stage]]\nname = "a"\n[[stage]]\nname = "a"', 'stage.name = "a" for the second time'),
         ('[[stage]]\nname = "a/b"', 'stage.name = "a/b", expected 1 to 60 letters, digits, - and _'),
         ('[[stage]]\nname = "previous-1"', "expected another name"),
+        ('[[stage]]\nname = "black_box"', "expected another name: a run that blows up leaves a folder of this name"),
         ('[[stage]]\nname = "a"\noutput.folder = "b"', "stage a: output.folder is set"),
         ('[[stage]]\nname = "a"\ninput.start = "b"', "stage a: [stage.input] is set"),
         ('[[stage]]\nname = "a"\nkind = "relax"', 'stage.kind = \'relax\', expected one of "dynamics", "minimize"'),

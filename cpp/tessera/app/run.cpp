@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "tessera/app/black_box/black_box.h"
 #include "tessera/app/config/baths.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/restraints.h"
@@ -77,15 +78,12 @@ void follow_map(const md::EngineSettings& settings, comm::Communicator& comm) {
   if (comm.is_root() && !warning.empty()) comm::print_note("tessera-md", warning);
 }
 
-RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
-  auto input = read_run_input(config, request, comm);
-  ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
-  RunOutputs outputs(config, input.system, request.restart, comm, &limit);
-  std::optional<Checkpoint> checkpoint;
-  if (request.restart) checkpoint = read_unfinished(config, input, comm);
-  std::vector<SplitTrial> trials;
-  if (request.tune) trials = tune(config, input, comm, threads);
+namespace {
 
+/// Runs from the start or a checkpoint; whatever belongs to the simulation is gone when this returns or throws.
+RunEnd run_to_end(const RunConfig& config, const RunRequest& request, RunInput& input,
+                  std::optional<Checkpoint>& checkpoint, RunOutputs& outputs, LastStates& states,
+                  comm::Communicator& comm, ThreadPool& threads) {
   Simulation simulation(input.system, config, input.settings, comm, threads);
   follow_map(input.settings, comm);
   tell_what_runs(simulation, input.start.note);
@@ -95,6 +93,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   } else {
     simulation.start(std::move(input.start.block), std::move(input.start.origin));
   }
+  if (config.output.black_box) simulation.attach(states);
   StopListener stop;
   simulation.attach(stop);
   BoxGuard box_guard;
@@ -108,15 +107,44 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
   StatusWriter status(request.status, outputs.energies(), balancer);
   simulation.attach(status);
   simulation.run();
-
-  RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time()};
-  auto& report = end.report;
-  for (const auto& [split, ms_a_step] : trials)
-    report.results["split_trials"].push_back(
-        {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
-  on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
-  if (!box_guard.problem().empty()) throw RunError(box_guard.problem());
+  RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time(),
+             box_guard.problem()};
+  if (config.output.black_box)
+    end.report.memory.owners.push_back(
+        {std::string(memory_of_last_states), comm::all_reduce_sum(comm, states.bytes())});
   return end;
+}
+
+}  // namespace
+
+RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit, comm::Communicator& comm) {
+  auto input = read_run_input(config, request, comm);
+  ThreadPool threads(request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads));
+  RunOutputs outputs(config, input.system, request.restart, comm, &limit);
+  std::optional<Checkpoint> checkpoint;
+  if (request.restart) checkpoint = read_unfinished(config, input, comm);
+  std::vector<SplitTrial> trials;
+  if (request.tune) trials = tune(config, input, comm, threads);
+
+  LastStates states;
+  FailedRun failed{config, input.system, input.settings, states, false, {}};
+  try {
+    auto end = run_to_end(config, request, input, checkpoint, outputs, states, comm, threads);
+    auto& report = end.report;
+    for (const auto& [split, ms_a_step] : trials)
+      report.results["split_trials"].push_back(
+          {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
+    on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
+    if (end.box_problem.empty()) return end;
+    if (input.system.is_periodic) throw md::BoxFailure(end.box_problem);
+    failed.message = end.box_problem;  // an atom that has left the frame of a vacuum
+  } catch (const md::BoxFailure& error) {
+    failed.is_box_too_small = true;
+    failed.message = error.what();
+  } catch (const md::BlowUp& error) {
+    failed.message = error.what();
+  }
+  throw RunError(states.is_empty() ? failed.message : write_black_box(failed, comm, threads));
 }
 
 std::string describe_stop(const RunEnd& end, const RunRequest& request) {

@@ -15,6 +15,7 @@
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/checksum.h"
+#include "tessera/md/blow_up.h"
 
 namespace tessera::app {
 
@@ -96,6 +97,8 @@ void Simulation::set_box(const Box& box) {
   engine_->measure();
 }
 
+md::StrongestForce Simulation::find_strongest_force(std::int64_t atom) { return engine_->find_strongest_force(atom); }
+
 void Simulation::detach(const Observer& observer) { std::erase(observers_, &observer); }
 
 void Simulation::run() {
@@ -108,13 +111,24 @@ void Simulation::run() {
   for (auto* observer : observers_) observer->finish(*this);
 }
 
+/// Does a step; whatever ends it is of the atoms and the box, and no fault of files.
+void Simulation::step_engine(bool with_energies) {
+  try {
+    engine_->step(with_energies);
+  } catch (const md::BlowUp&) {
+    throw;
+  } catch (const RunError& error) {
+    throw md::BlowUp(error.what());
+  }
+}
+
 void Simulation::advance(std::int64_t last_step, bool with_energies) {
   is_stopped_ = false;
   while (current_step() < last_step && !is_stopped_) {
     const auto step = current_step() + 1;
-    engine_->step((with_energies && step == last_step) ||
-                  std::any_of(observers_.begin(), observers_.end(),
-                              [&](const auto* observer) { return observer->needs_energies(step); }));
+    step_engine((with_energies && step == last_step) ||
+                std::any_of(observers_.begin(), observers_.end(),
+                            [&](const auto* observer) { return observer->needs_energies(step); }));
     engine_->timers().time(md::Phase::observers, [&] {
       for (auto* observer : observers_) observer->after_step(*this);
     });

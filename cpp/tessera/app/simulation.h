@@ -51,7 +51,7 @@ class Simulation {
   void attach(Observer& observer) { observers_.push_back(&observer); }
   void detach(const Observer& observer);
   /// Advances so many steps; the energies of the last are those of energies() unless they are not wanted. Throws
-  /// RunError on blow-up.
+  /// md::BlowUp, and RunError where an observer fails.
   void step(std::int64_t n, bool with_energies = true) { advance(current_step() + n, with_energies); }
   /// Starts the observers, advances to dynamics.steps and finishes the observers.
   void run();
@@ -63,7 +63,8 @@ class Simulation {
   std::int64_t first_step() const { return first_step_; }  // of run()
   std::int64_t last_step() const { return config_.dynamics.steps; }
   double time() const { return static_cast<double>(current_step()) * config_.dynamics.timestep; }  // ps
-  double seconds() const { return seconds_; }                           // that the steps of run() took
+  double seconds() const { return seconds_; }  // that the steps of run() took
+  const std::optional<Origin>& origin() const { return origin_; }
   const md::Energies& energies() const { return engine_->energies(); }  // of the last step that summed them
   const md::Engine& engine() const { return *engine_; }
   const model::System& system() const { return system_; }
@@ -71,6 +72,8 @@ class Simulation {
   const md::EngineSettings& settings() const { return settings_; }
   const comm::Communicator& comm() const { return comm_; }
   const ThreadPool& threads() const { return threads_; }
+  /// Finds the strongest force on an atom, among those of all ranks.
+  md::StrongestForce find_strongest_force(std::int64_t atom);
   md::Timers& timers() { return engine_->timers(); }
 
   /// Returns the SHA-256 of positions and velocities by atom id, and of the box where it is not that of the system any
@@ -86,6 +89,7 @@ class Simulation {
   void move_cells(md::domain::Decomposition decomposition);
 
  private:
+  void step_engine(bool with_energies);
   void advance(std::int64_t last_step, bool with_energies);
   /// Adds all but the atoms to a checkpoint. On the root alone.
   void complete(Checkpoint& checkpoint);

@@ -10,6 +10,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
 #include "tessera/base/units.h"
+#include "tessera/md/blow_up.h"
 #include "tessera/md/constraint/whole_groups.h"
 
 namespace tessera::md {
@@ -182,7 +183,7 @@ void Engine::follow_box() {
     try {
       return plan();
     } catch (const InputError& error) {
-      throw RunError(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
+      throw BoxFailure(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
     }
   };
   const auto cells = in_this_box([&] { return plan_cells(summary_of(system_), settings_, state_.box); });
@@ -321,6 +322,16 @@ bool Engine::expects_search() const {
   return is_search_due() || (steps > 1 && moved * (steps + 0.5) / (steps - 1) >= allowed_displacement());
 }
 
+void Engine::check() const {
+  try {
+    comm::agree_on_run(comm_, blow_up_);
+  } catch (const RunError& error) {
+    throw BlowUp(error.what());
+  }
+}
+
+StrongestForce Engine::find_strongest_force(std::int64_t atom) { return layout_->forces.find_strongest(atom); }
+
 void Engine::start_check() {
   // Squares of lengths are not negative, and such doubles compare like the integers of their bits.
   check_ = {std::bit_cast<std::int64_t>(layout_->domain.greatest_displacement2()), !blow_up_.empty(),
@@ -328,11 +339,11 @@ void Engine::start_check() {
   check_request_ = comm_.start_all_reduce_max(check_);
 }
 
-/// Returns whether cells may miss a pair, or a search is due: the same answer on all ranks. Throws RunError where the
-/// run has blown up on a rank.
+/// Returns whether cells may miss a pair, or a search is due: the same answer on all ranks. Throws BlowUp where the run
+/// has blown up on a rank.
 bool Engine::must_search() {
   comm::Communicator::wait_all(std::span(&check_request_, 1));
-  if (check_[has_blown_up] != 0) comm::agree_on_run(comm_, blow_up_);
+  if (check_[has_blown_up] != 0) check();
   const double moved2 = std::bit_cast<double>(check_[displacement2]), allowed = allowed_displacement();
   return is_search_due() || allowed <= 0 || !(moved2 < allowed * allowed);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/md/failures.h"
 #include "tessera/md/integrate/integrator.h"
 #include "tessera/md/integrate/motion.h"
 
@@ -72,11 +73,13 @@ class Engine {
   /// Computes forces and energies of a configuration that no step led to: the start of a run. Brings velocities of
   /// whole steps to the times of the integrator. Collective.
   void measure();
-  /// Does one step of the integrator; energies are summed where asked for. Collective. Throws RunError on blow-up.
+  /// Does one step of the integrator; energies are summed where asked for. Collective. Throws BlowUp.
   void step(bool with_energies);
 
-  /// Throws RunError where any rank has found the run blown up since the last step's check. Collective.
-  void check() const { comm::agree_on_run(comm_, blow_up_); }
+  /// Throws BlowUp where any rank has found the run blown up since the last step's check. Collective.
+  void check() const;
+  /// Finds the strongest force on any atom, among those of all ranks. Collective.
+  StrongestForce find_strongest_force(std::int64_t atom);
 
   const Energies& energies() const { return layout_->motion.energies(); }
   std::int64_t energies_step() const { return energies_step_; }

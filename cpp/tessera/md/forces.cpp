@@ -258,7 +258,35 @@ Clashes Forces::find_clashes() const {
 }
 
 std::string Forces::describe_strongest(std::int32_t slot) const {
-  return find_strongest_force(domain_, topology_.terms(), tables_, pair_, slot, external_.latest_on(slot));
+  auto parts = parts_of_force({domain_, topology_.terms(), tables_, pair_}, in_question(slot), false);
+  parts.push_back(part_of(OtherSource::external, external_.latest_on(slot)));
+  return strongest_of(parts).describe(system_);
+}
+
+AtomInQuestion Forces::in_question(std::int32_t slot) const {
+  return {domain_.state().id[at(slot)], domain_.state().position[at(slot)], pair_.type()[at(slot)],
+          static_cast<double>(pair_.charge()[at(slot)])};
+}
+
+StrongestForce Forces::find_strongest(std::int64_t atom) {
+  const auto slot = domain_.slot_of(atom);
+  const bool is_owned = slot >= 0 && slot < domain_.n_owned_slots();
+  std::vector<AtomInQuestion> found;
+  if (is_owned) found.push_back(in_question(slot));
+  for (const auto& block : comm_.all_gather(comm::bytes_of(found)))
+    for (const auto& one : comm::values_of<AtomInQuestion>(block)) found = {one};
+  auto own = parts_of_force({domain_, topology_.terms(), tables_, pair_}, found.at(0), true);
+  if (is_owned) own.push_back(part_of(OtherSource::external, external_.latest_on(slot)));
+
+  std::vector<std::int64_t> force(3 * at(domain_.n_slots()));
+  std::vector<Accumulator> accumulators(at(threads_.size()), Accumulator{force, nullptr});  // an atom is of one thread
+  if (has_restraints()) restraints_.add(accumulators);
+  if (is_owned) own.push_back(part_of(OtherSource::restraint, value_of(force, slot)));
+
+  std::vector<PartOfForce> parts;
+  for (const auto& block : comm_.all_gather(comm::bytes_of(own)))
+    for (const auto& part : comm::values_of<PartOfForce>(block)) parts.push_back(part);
+  return strongest_of(parts);
 }
 
 std::vector<MemoryUse> Forces::memory() const {

@@ -21,6 +21,9 @@
 
 namespace tessera::md {
 
+struct AtomInQuestion;  // of blow_up.h
+struct StrongestForce;
+
 class Forces {
  public:
   /// Keeps references, which must outlive this. Collective.
@@ -97,8 +100,10 @@ class Forces {
   static std::int64_t n_summed(std::size_t n_groups);
   /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
   Clashes find_clashes() const;
-  /// Describes which force acts most on an owned atom, for messages.
+  /// Describes which force acts most on an owned atom, of those that this rank knows.
   std::string describe_strongest(std::int32_t slot) const;
+  /// Finds the same of any atom among the forces of all ranks, with restraints. Collective.
+  StrongestForce find_strongest(std::int64_t atom);
 
   /// Forces as they were last computed, to be put back where the atoms return to where they were.
   struct Kept {
@@ -121,6 +126,7 @@ class Forces {
   Group& group_of(ForceSource source) { return groups_[settings_.force_groups[source]]; }
   bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
   std::size_t last_due_group() const;
+  AtomInQuestion in_question(std::int32_t slot) const;
   static Vec3 value_of(const std::vector<std::int64_t>& force, std::int32_t slot);
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
   void sum_groups();

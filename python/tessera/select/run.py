@@ -91,11 +91,11 @@ def _target(place: Path, key: str, restart: bool) -> Path:
         found.append(place / f"{key}-{len(found) + 1}.tsr")
     if not restart:
         return found[-1]
-    from tessera.traj.find import SETTINGS
+    from tessera.traj.find import SETTINGS, is_aside
 
     texts = []
     for settings in (place / SETTINGS, *place.glob(f"*/{SETTINGS}")):
-        if not settings.parent.name.startswith("previous-"):
+        if settings.parent == place or not is_aside(settings.parent):
             with contextlib.suppress(OSError):
                 texts.append(settings.read_text(errors="replace"))
     there = found[:-1]

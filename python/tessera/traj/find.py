@@ -44,16 +44,17 @@ def find(path: Path) -> list[Found]:
     return found
 
 
+def is_aside(folder: Path) -> bool:
+    """Returns whether a folder in that of a run is no stage: an earlier run's, or the black box of one that blew up."""
+    return folder.name == "black_box" or folder.name.startswith("previous-")
+
+
 def stages(folder: Path) -> list[Path]:
     """Returns the folders of a protocol's stages in the order in which they run.
 
     Each stage starts from the folder of the one above, as `input.start` in its settings says. Raises `OSError`.
     """
-    found = {
-        path.parent.resolve(): path.parent
-        for path in folder.glob(f"*/{SETTINGS}")
-        if not path.parent.name.startswith("previous-")
-    }
+    found = {path.parent.resolve(): path.parent for path in folder.glob(f"*/{SETTINGS}") if not is_aside(path.parent)}
     by_name = {place.name: place for place in found}
     above = {place: _start(place, by_name) for place in found}
 

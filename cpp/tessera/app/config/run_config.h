@@ -189,6 +189,7 @@ struct OutputConfig : FrameContents {
   std::int64_t checkpoint_every = 10000;
   double checkpoint_minutes = 0;
   bool wrap = true;
+  bool black_box = true;
   Progress progress = Progress::automatic;
   std::vector<SelectionConfig> selections;
 };

@@ -416,6 +416,10 @@ Schema make_run_schema() {
            "a checkpoint is written where none has been for so long, too; 0: by steps alone")
       .unit("min")
       .range(0, 1e6);
+  output.key(
+      "black_box", &OutputConfig::black_box,
+      "true: the last good states stay in memory (64 bytes an atom), and a run that blows up leaves its last steps "
+      "in folder/black_box and says what to try");
   output.key("wrap", &OutputConfig::wrap,
              "true: frames hold whole molecules, first atoms in the box; false: every atom in the box");
   output.key("progress", &OutputConfig::progress,

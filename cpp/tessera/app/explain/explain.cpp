@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tessera/app/black_box/last_states.h"
 #include "tessera/app/config/interactions.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
@@ -346,6 +347,10 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
   auto layout = plan_layout(config, system, settings, map, request.ranks, threads);
   if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
     layout.memory.owners.push_back({"frames to be written", bytes});
+  if (config.output.black_box)  // of stages that minimise, too, so that stages of one layout have one plan
+    layout.memory.owners.push_back(
+        {std::string(memory_of_last_states),
+         LastStates::most_kept * PackedState::planned_bytes(std::llround(layout.atoms_of_largest))});
   const auto choices = list_choices(config, system, settings, layout);
   const auto machine = machine::describe_this_host();
   const double atoms = static_cast<double>(system.n_atoms());

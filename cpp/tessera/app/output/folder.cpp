@@ -53,7 +53,7 @@ std::string text_of_lost_file(const std::string& path, std::int64_t step_of_chec
 
 void refuse_earlier_run(const std::string& path) {
   for (const auto& name : names_of_a_run(path))
-    if (name != "settings.toml")
+    if (name != "settings.toml" && name != black_box_folder)  // a run that failed in its first steps leaves no other
       throw InputError(
           fmt::format("{} already holds a run ({}): choose another output.folder, set output.overwrite = true, or "
                       "go on from its checkpoint (--restart, in Python restore)",

@@ -9,11 +9,15 @@
 
 namespace tessera::app {
 
+/// What a run that blew up leaves (app/black_box).
+inline constexpr std::string_view black_box_folder = "black_box";
+
 /// What a run writes, by its name in output.folder, beside the trajectories *.segments.
 inline constexpr std::string_view files_of_a_run[] = {
     "energy.csv",         "trajectory.dcd", "trajectory.h5md",     "trajectory.xtc",
     "trajectory.history", "checkpoint.tck", "checkpoint.next.tck", "checkpoint.previous.tck",
-    "report.json",        "settings.toml",  "selections.json",     "status.json"};
+    "report.json",        "settings.toml",  "selections.json",     "status.json",
+    "failure.json",       black_box_folder};
 
 /// Returns the message where a file was removed or replaced by others while the run wrote to it.
 std::string text_of_lost_file(const std::string& path, std::int64_t step_of_checkpoint);

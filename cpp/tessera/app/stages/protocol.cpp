@@ -25,6 +25,7 @@ std::string find_fault(const std::string& name) {
   if (name.empty() || name.size() > most || !std::all_of(name.begin(), name.end(), is_good) || name.front() == '-')
     return fmt::format("expected 1 to {} letters, digits, - and _, as it is the name of a folder", most);
   if (name.starts_with("previous-")) return "expected another name: earlier runs are moved into folders of such names";
+  if (name == black_box_folder) return "expected another name: a run that blows up leaves a folder of this name";
   return "";
 }
 

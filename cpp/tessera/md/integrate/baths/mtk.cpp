@@ -32,6 +32,7 @@
 #include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
+#include "tessera/md/failures.h"
 #include "tessera/md/integrate/baths/bath.h"
 #include "tessera/md/integrate/baths/chain.h"
 #include "tessera/md/integrate/baths/edges.h"
@@ -217,7 +218,7 @@ class Mtk final : public Bath {
     for (std::size_t d = 0; d < 3; ++d) {
       const double change = time * rate_of(bath, d);
       if (!(std::abs(change) < most_change))
-        throw RunError(fmt::format(
+        throw BoxFailure(fmt::format(
             "step {}: barostat \"mtk\" would change an edge of the box by {:.1f} % at once: the system is far from "
             "equilibrium; equilibrate with barostat = \"c-rescale\", or use a longer dynamics.tau_p",
             motion.step(), 100 * change));
