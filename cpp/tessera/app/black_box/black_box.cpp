@@ -241,7 +241,7 @@ std::string write_black_box(const FailedRun& failed, const comm::Communicator& c
                              note_of_time_step(failed.settings, failed.system)};
   const auto cause = find_cause(found.trouble, around, failed.system);
   const bool is_of_atom = found.trouble && !failed.is_box_too_small;
-  const auto message = is_of_atom ? found.trouble->describe(failed.system) : failed.message;
+  auto message = is_of_atom ? found.trouble->describe(failed.system) : failed.message;
   auto problem = found.problem;
   if (!comm.is_root()) return message;
 
