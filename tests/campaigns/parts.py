@@ -75,7 +75,7 @@ def sources_to_tidy() -> tuple[Command, ...]:
 
 
 DATA, ROOT_RIGHTS = "reference data (TESSERA_DATA)", "root and iproute2"
-BARE = "root, debootstrap and the archives of Debian and Ubuntu"
+BARE = "root, debootstrap, buildah and the archives of Debian and Ubuntu"
 SLURM, SITE = "Slurm and munge, which are installed", "namespaces"
 
 _all = (

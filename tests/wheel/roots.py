@@ -115,5 +115,5 @@ def why_not() -> str | None:
     """Says why no system can be made here; None: it can."""
     if os.geteuid() != 0:
         return "bare systems need root"
-    missing = [name for name in ("debootstrap", "unshare", "chroot") if shutil.which(name) is None]
+    missing = [name for name in ("debootstrap", "buildah", "unshare", "chroot") if shutil.which(name) is None]
     return f"there is no {' or '.join(missing)}" if missing else None

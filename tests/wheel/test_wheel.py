@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -61,6 +63,7 @@ def test_mpi_of_pypi(system: roots.System, mpi: str) -> None:
     system.install(mpi, "mpi4py", "MDAnalysis")
     try:
         assert "the right bits" in findings(system)[f"simulation, 2 ranks of {NAMES[mpi]}"][0]
+        assert NAMES[mpi] in system.run("mpirun -n 2 tessera-md --version").stdout
         for order in itertools.permutations(IMPORTS):
             said = system.run(["python", "-c", "\n".join(f"import {one}" for one in order) + USE])
             assert said.stdout.strip() == f"tessera._fft_{mpi}", order
@@ -79,6 +82,27 @@ def test_mpi_of_the_distribution(system: roots.System, package: str, mpi: str) -
 def test_the_demonstration(system: roots.System) -> None:
     system.install("mpich")
     assert "They ended in the same state, bit for bit" in system.run("tessera demo /demo").stdout
+
+
+def test_the_image_of_a_container(tmp_path: Path) -> None:
+    """Debian's own image is not fetched: a bare system takes its place."""
+    store = ["buildah", f"--root={tmp_path}/images", f"--runroot={tmp_path}/state", "--storage-driver=vfs"]
+
+    def buildah(*words: str | Path) -> str:
+        done = subprocess.run([*store, *words], cwd=roots.ROOT, capture_output=True, text=True, timeout=roots.HANGS)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    empty = buildah("from", "scratch")
+    buildah("add", empty, roots.make(roots.RELEASES["bookworm"]), "/")
+    buildah("commit", "--rm", empty, "bare")
+    file = roots.ROOT / "examples" / "containers" / "Containerfile"
+    words = ("--isolation=chroot", "--build-arg", "BASE=localhost/bare", "-t", "tessera", "-f", file)
+    buildah("build", *words, ".")
+    said = buildah("run", "--isolation=chroot", buildah("from", "localhost/tessera"), "--", "tessera", "doctor")
+    for mpi in ("openmpi", "mpich"):
+        assert f"simulation, 2 ranks of {NAMES[mpi]}" in said
+    assert "the right bits" in said and "FAULT" not in said
 
 
 @pytest.mark.parametrize("package", ["environment-modules", "lmod"])
