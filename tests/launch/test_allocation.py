@@ -106,11 +106,12 @@ def test_ranks_are_bound_where_all_hosts_of_a_job_have_cores_for_them(
     job: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "usable_cores", lambda: 4)
+    launcher = launch.Launcher(("mpirun",), "openmpi")
     job(NTASKS="8", JOB_NUM_NODES="2")
-    assert "--bind-to" not in launch._options("openmpi", 8, 1)
-    assert "--bind-to" in launch._options("openmpi", 9, 1)
+    assert "--bind-to" not in launch._options(launcher, "openmpi", 8, 1)
+    assert "--bind-to" in launch._options(launcher, "openmpi", 9, 1)
     job(NTASKS="8", JOB_NUM_NODES="2", JOB_CPUS_PER_NODE="16(x2),1")  # this host has nothing to say of others
-    assert "--bind-to" not in launch._options("openmpi", 33, 1)
+    assert "--bind-to" not in launch._options(launcher, "openmpi", 33, 1)
     assert launch.threads_of_a_rank("auto", 8) == 4
 
 

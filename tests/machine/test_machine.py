@@ -364,7 +364,7 @@ def test_measure_starts_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(launch, "engine_folders", lambda: [tmp_path / "bin"])
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    launch.flavour_of.cache_clear()
+    launch._version_text.cache_clear()
     for flavour, version, option in (("openmpi", OPEN_MPI, "--hostfile"), ("mpich", MPICH, "-f")):
         mpirun = script(tmp_path / flavour / "mpirun", version)
         monkeypatch.setenv("TESSERA_MPIRUN", str(mpirun))
