@@ -13,9 +13,9 @@ from tessera import mpi_library
 def load(part: str, flavour: str) -> ModuleType:
     """Imports `tessera._<part>_<flavour>`. Raises `ImportError` that says how to mend it."""
     name = f"tessera._{part}_{flavour}"
+    if name not in sys.modules and mpi_library.needs_library(flavour):
+        mpi_library.load_library(flavour)
     try:
-        if name not in sys.modules and mpi_library.needs_library(flavour):
-            mpi_library.load_library(flavour)
         return importlib.import_module(name)
     except ImportError as error:
         raise ImportError(
