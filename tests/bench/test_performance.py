@@ -53,6 +53,7 @@ def test_a_section_that_was_never_measured_or_beside_a_load_says_so(monkeypatch:
     ("limit", "value", "row"),
     [
         ("MOST_DRIFT", 1e-9, "| ≤ 1e-09 | **no** | [conservation]"),
+        ("MOST_SECONDS_OF_WHEEL", 9.0, "| ≤ 9 | **no** | [wheel]"),
         ("PROMISED_SHARE", 1.5, "| ≥ 1.5 in each | **no** | [stencil]"),
     ],
 )

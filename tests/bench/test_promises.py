@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bench import promises
+from bench import promises, wheel
 from bench.build import clashes, locus
 from bench.common.results import above
 from bench.convert import converters
@@ -36,7 +36,8 @@ from bench.physics.liquids import Liquid, Mean
 from papers import write_methods
 from tests.support.programs import ROOT
 
-SCRIPTS = sorted([*(ROOT / "bench").glob("*/*.py"), *(ROOT / "papers").glob("*.py")])
+BENCH = ROOT / "bench"
+SCRIPTS = sorted([*BENCH.glob("*.py"), *BENCH.glob("*/*.py"), *(ROOT / "papers").glob("*.py")])
 SYSTEM = {"seconds": 1.0, "peak_bytes": 1e9, "share_seconds": 0.01, "share_peak_megabytes": 10.0}
 FRAMES = dict.fromkeys(frames.KINDS, 1.01)
 READ = {"kind": "segments", "ranks": 2, "ratio": 0.95, "rate": 1e8}
@@ -80,6 +81,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
         locus.missed({"build": BUILT, "minimize": MINIMIZED, "solvate": SOLVATED, "plan": PLAN})
         + locus.missed({"build": BUILT | {"seconds": 9e9}}, 12)
     ),
+    "wheel": lambda: wheel.missed(24_900_000, 119.0),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
@@ -135,6 +137,8 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         lambda: costs.missed("apoa1", dict.fromkeys(costs.restraints_of(9), 1.2), costs.PROMISED_OF_RESTRAINTS),
         "ApoA1, positions",
     ),
+    ("wheel", lambda: wheel.missed(25_100_000, 1.0), "size of the wheel, MB: 25.1"),
+    ("wheel", lambda: wheel.missed(1, 121.0), "installation and demonstration, s: 121"),
     ("converters", lambda: converters.missed({"a": 2.1e-5}), "a: energies differ by 2.1e-05"),
     ("clashes", lambda: clashes.missed({10**5: 0.3, 10**7: 31.0}, 9.0, 1.0), "finding clashes, s: 31"),
     ("clashes", lambda: clashes.missed({10**5: 0.1, 10**7: 20.0}, 9.0, 1.0), "growth of the time an atom: 2"),

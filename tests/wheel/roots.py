@@ -104,11 +104,20 @@ class System:
         """Installs packages of the distribution."""
         self.run(f"apt-get update -qq && apt-get install -y -qq --no-install-recommends {' '.join(packages)}")
 
-    def install(self, *packages: str, python: str = "") -> None:
-        """Installs packages of PyPI, or wheels, into the environment /venv, which is made with this Python first."""
-        if python:
-            self.run([python, "-m", "venv", "/venv"])
+    def install_wheel(self, file: Path, python: str) -> None:
+        """Makes the environment /venv with this Python, and installs a wheel of this machine into it."""
+        shutil.copy(file, self.folder)
+        self.run([python, "-m", "venv", "/venv"])
+        self.install(f"/{file.name}")
+
+    def install(self, *packages: str) -> None:
+        """Installs packages of PyPI into the environment /venv."""
         self.run(["/venv/bin/pip", "install", "--quiet", *packages])
+
+
+def wheel() -> Path | None:
+    """Returns the wheel that `make wheel` has made; None: there is none."""
+    return max((ROOT / "dist").glob("tessera_md-*.whl"), default=None)
 
 
 def why_not() -> str | None:

@@ -15,7 +15,6 @@ from tests.wheel import roots
 
 pytestmark = pytest.mark.slow(part="wheel")
 
-FOUND = sorted((roots.ROOT / "dist").glob("tessera_md-*.whl"))
 PROGRAM = "$(python -c 'import tessera; print(tessera.__path__[0])')/bin/tessera-md"
 
 #: each in its order, and afterwards all are used
@@ -33,10 +32,10 @@ print(flavours.module_for("fft", MPI.Get_library_version(), "mpi4py").__name__)
 @pytest.fixture(scope="module", params=roots.RELEASES.values(), ids=roots.RELEASES)
 def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> roots.System:
     """Returns a system with the wheel, in which nothing else was installed."""
-    wheel = FOUND[-1]
+    wheel = roots.wheel()
+    assert wheel is not None, "make wheel"
     made = roots.System.copy_of(request.param, tmp_path_factory.mktemp(request.param.name) / "root")
-    (made.folder / wheel.name).write_bytes(wheel.read_bytes())
-    made.install(f"/{wheel.name}", python=request.param.python)
+    made.install_wheel(wheel, request.param.python)
     return made
 
 
