@@ -2,12 +2,12 @@
 # can't be in one program, and libraries can't be mixed with another MPI than theirs.
 set(methods libraries/none.cpp)
 set(netcdf "")
-if(TARGET PkgConfig::NETCDF AND NOT TESSERA_SHARED)
+if(TARGET PkgConfig::NETCDF AND NOT SKBUILD)
   set(netcdf PkgConfig::NETCDF)
   set(methods libraries/sncw.cpp)
 endif()
 tessera_mpi_program(tessera-io io ONCE SERIAL SOURCES ${methods} LINK tessera_io ${netcdf})
-if(TESSERA_SHARED)  # a package for any machine has no library for one MPI
+if(SKBUILD)  # a package for any machine has no library for one MPI
   return()
 endif()
 

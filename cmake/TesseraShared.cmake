@@ -2,15 +2,11 @@
 # for each MPI libtessera-<flavour>.so, all else with that backend of comm. Programs and modules are thin and use them.
 # None of them names an MPI library: a program is a module that a starter loads when it has found the machine's MPI
 # (cpp/tessera/programs/wheel), and Python looks for it in tessera/mpi_library.py (docs/design/launch.md#the-wheel).
-set(TESSERA_SHARED OFF)
-if(SKBUILD)
-  set(TESSERA_SHARED ON)
-endif()
 set(TESSERA_MPI_FOLDERS_OF_BUILD ON CACHE BOOL "installed programs look for MPI also where it was when they were built")
 
 # tessera_flavour(target flavour links…): links a program or a module with libraries of Tessera and the backend of one MPI.
 function(tessera_flavour target flavour)
-  if(NOT TESSERA_SHARED)
+  if(NOT SKBUILD)
     target_link_libraries(${target} PRIVATE ${ARGN} tessera_comm_${flavour})
     return()
   endif()
@@ -61,7 +57,7 @@ endfunction()
 # tessera_program(name flavour sources…): the program <name>, or in a package that shares a library and knows no MPI
 # library the module <name>.so and its starter <name>.
 function(tessera_program name flavour)
-  if(NOT TESSERA_SHARED OR flavour STREQUAL "serial")
+  if(NOT SKBUILD OR flavour STREQUAL "serial")
     add_executable(${name} ${ARGN})
     tessera_executable(${name})
     return()
