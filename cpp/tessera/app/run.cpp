@@ -136,12 +136,12 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
           {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
     on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
     if (end.box_problem.empty()) return end;
-    if (input.system.is_periodic) throw md::BoxFailure(end.box_problem);
+    if (input.system.is_periodic) throw md::integrate::BoxFailure(end.box_problem);
     failed.message = end.box_problem;  // an atom that has left the frame of a vacuum
-  } catch (const md::BoxFailure& error) {
+  } catch (const md::integrate::BoxFailure& error) {
     failed.is_box_too_small = true;
     failed.message = error.what();
-  } catch (const md::BlowUp& error) {
+  } catch (const md::integrate::BlowUp& error) {
     failed.message = error.what();
   }
   throw RunError(states.is_empty() ? failed.message : write_black_box(failed, comm, threads));

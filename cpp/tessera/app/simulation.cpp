@@ -115,10 +115,10 @@ void Simulation::run() {
 void Simulation::step_engine(bool with_energies) {
   try {
     engine_->step(with_energies);
-  } catch (const md::BlowUp&) {
+  } catch (const md::integrate::BlowUp&) {
     throw;
   } catch (const RunError& error) {
-    throw md::BlowUp(error.what());
+    throw md::integrate::BlowUp(error.what());
   }
 }
 

@@ -51,7 +51,7 @@ class Simulation {
   void attach(Observer& observer) { observers_.push_back(&observer); }
   void detach(const Observer& observer);
   /// Advances so many steps; the energies of the last are those of energies() unless they are not wanted. Throws
-  /// md::BlowUp, and RunError where an observer fails.
+  /// md::integrate::BlowUp, and RunError where an observer fails.
   void step(std::int64_t n, bool with_energies = true) { advance(current_step() + n, with_energies); }
   /// Starts the observers, advances to dynamics.steps and finishes the observers.
   void run();

@@ -183,7 +183,8 @@ void Engine::follow_box() {
     try {
       return plan();
     } catch (const InputError& error) {
-      throw BoxFailure(fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
+      throw integrate::BoxFailure(
+          fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
     }
   };
   const auto cells = in_this_box([&] { return plan_cells(summary_of(system_), settings_, state_.box); });
@@ -326,7 +327,7 @@ void Engine::check() const {
   try {
     comm::agree_on_run(comm_, blow_up_);
   } catch (const RunError& error) {
-    throw BlowUp(error.what());
+    throw integrate::BlowUp(error.what());
   }
 }
 

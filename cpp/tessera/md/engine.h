@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/md/failures.h"
+#include "tessera/md/integrate/failures.h"
 #include "tessera/md/integrate/integrator.h"
 #include "tessera/md/integrate/motion.h"
 

@@ -174,7 +174,7 @@ void replay(const FailedRun& failed, const RunConfig& config, const comm::Commun
     try {
       work();
       return true;
-    } catch (const md::BlowUp&) {
+    } catch (const md::integrate::BlowUp&) {
       return true;
     } catch (const RunError& error) {
       result.problem = error.what();

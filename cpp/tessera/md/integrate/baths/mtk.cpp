@@ -32,10 +32,10 @@
 #include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/units.h"
-#include "tessera/md/failures.h"
 #include "tessera/md/integrate/baths/bath.h"
 #include "tessera/md/integrate/baths/chain.h"
 #include "tessera/md/integrate/baths/edges.h"
+#include "tessera/md/integrate/failures.h"
 
 namespace tessera::md::integrate {
 

@@ -3,7 +3,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera::md {
+namespace tessera::md::integrate {
 
 /// The atoms have become such that no step is possible any more.
 class BlowUp : public RunError {
@@ -17,4 +17,4 @@ class BoxFailure : public BlowUp {
   using BlowUp::BlowUp;
 };
 
-}  // namespace tessera::md
+}  // namespace tessera::md::integrate
