@@ -17,11 +17,13 @@ help: ## this list
 
 # INSTRUCTION_SETS=host leaves out kernels that this machine's processor can't run, as CI does.
 INSTRUCTION_SETS ?= all
+# UNITY=ON compiles the files of each folder as one, as CI does.
+UNITY ?= OFF
 # Those that have unit tests, of the libraries that changed; asked once set-up has installed what asking needs.
 changed_libraries = $(filter-out programs drop_in,$(shell scripts/changed libraries))
 empty :=
 release_options = -DTESSERA_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(python) \
-  -DTESSERA_INSTRUCTION_SETS=$(INSTRUCTION_SETS) '-DTESSERA_ASAN=$(subst $(empty) ,;,$(changed_libraries))'
+  -DTESSERA_INSTRUCTION_SETS=$(INSTRUCTION_SETS) -DTESSERA_UNITY=$(UNITY) '-DTESSERA_ASAN=$(subst $(empty) ,;,$(changed_libraries))'
 
 # Where nothing has been built, the engine for this machine alone is enough, in a fraction of the time.
 demo_preset = $(if $(wildcard build/release/build.ninja),release,demo)

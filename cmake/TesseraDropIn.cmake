@@ -27,6 +27,7 @@ function(tessera_drop_in flavour)
 
   set(plans tessera_plans_${flavour})
   add_library(${plans} MODULE ${sources})
+  tessera_unite_if_asked(${plans})
   target_link_libraries(${plans} PRIVATE tessera_comm)
   target_compile_options(${plans} PRIVATE -include ${profiling})
   target_compile_definitions(${plans} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)

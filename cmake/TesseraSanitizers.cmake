@@ -25,30 +25,12 @@ function(tessera_below name out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# Folders whose files have the same names in unnamed namespaces, as entries of registries and formats do.
-set(TESSERA_APART app/explain collectives/classical comm/mpi io io/text io/write io/write/methods)
-list(TRANSFORM TESSERA_APART PREPEND cpp/tessera/)
-
-# tessera_unite(sources…): lets the files of a folder be compiled as one by targets with unity builds, which takes half
-# of the time. Kernels, which Highway compiles several times, stay alone.
-function(tessera_unite)
-  foreach(source IN LISTS ARGN)
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${source})
-    get_filename_component(folder ${folder} DIRECTORY)
-    file(STRINGS ${source} kernels REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
-    if(NOT kernels AND NOT folder IN_LIST TESSERA_APART)
-      string(MAKE_C_IDENTIFIER ${folder} group)
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
-    endif()
-  endforeach()
-endfunction()
-
 # tessera_instrumented_library(kind target like): the sources of the target `like` again, for one instruction set.
 function(tessera_instrumented_library kind target like)
   get_target_property(sources ${like} SOURCES)
-  tessera_unite(${sources})
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
-  set_target_properties(${target} PROPERTIES TESSERA_INSTRUMENTED ON UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_target_properties(${target} PROPERTIES TESSERA_INSTRUMENTED ON)
+  tessera_unite(${target})
   target_link_libraries(${target} PRIVATE ${like})
   target_compile_options(${target} PRIVATE -O1 -g1 -UNDEBUG ${TESSERA_${kind}_COMPILE})
   if(NOT TESSERA_ARM)

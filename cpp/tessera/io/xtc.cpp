@@ -28,7 +28,7 @@ namespace {
 constexpr std::int32_t mark = 1995, mark_of_many = 2023;  // of many atoms: the size of their bits is a 64-bit number
 constexpr std::int64_t most_atoms_of_first_mark = 298261617;
 constexpr std::int64_t most_plain_atoms = 9;
-constexpr std::int64_t header_bytes = 4 * (4 + 9);
+constexpr std::int64_t head_bytes = 4 * (4 + 9);
 constexpr double nanometre = 10;  // Å
 constexpr double units_a_nm = nanometre / xtc_resolution;
 
@@ -229,15 +229,15 @@ std::vector<std::uint8_t> pack(std::vector<Place>& places, const Whole& whole, i
 
 /// Returns the bytes of the frame that begins at an offset, or −1 if it is not whole or has other atoms.
 std::int64_t frame_bytes(const Descriptor& file, std::int64_t offset, std::int64_t n_atoms) {
-  std::array<char, header_bytes + 4 * 11> head{};  // up to the size of the bits
+  std::array<char, head_bytes + 4 * 11> head{};  // up to the size of the bits
   const auto found = static_cast<std::int64_t>(file.read_at(head.data(), head.size(), offset));
   const bool is_plain = n_atoms <= most_plain_atoms, is_large = n_atoms > most_atoms_of_first_mark;
-  const std::int64_t least = header_bytes + (is_plain ? 4 + 12 * n_atoms : 4 * 9 + (is_large ? 8 : 4));
+  const std::int64_t least = head_bytes + (is_plain ? 4 + 12 * n_atoms : 4 * 9 + (is_large ? 8 : 4));
   if (file.size() - offset < least || found < std::min<std::int64_t>(least, std::ssize(head))) return -1;
   if (read<std::int32_t>(head.data()) != (is_large ? mark_of_many : mark)) return -1;
   if (read<std::int32_t>(head.data() + 4) != n_atoms) return -1;
   if (is_plain) return least;
-  const auto* size = head.data() + header_bytes + 4 * 9;
+  const auto* size = head.data() + head_bytes + 4 * 9;
   const std::int64_t bytes = is_large ? read<std::int64_t>(size) : read<std::int32_t>(size);
   const std::int64_t all = least + (bytes + 3) / 4 * 4;
   return bytes < 0 || offset + all > file.size() ? -1 : all;

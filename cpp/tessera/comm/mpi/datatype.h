@@ -29,6 +29,9 @@ struct Element {
   bool has_holes() const { return size != extent || true_lower != 0 || true_extent != extent; }
 };
 
+/// Returns the bytes at an address of MPI's functions, which say const also where a plan's ranges are read alone.
+inline std::byte* bytes_at(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
+
 /// Describes a valid datatype.
 Element element_of(MPI_Datatype type);
 Element no_element();

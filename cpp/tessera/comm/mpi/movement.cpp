@@ -33,8 +33,6 @@ struct Collectives::BlocksByRank {
 
 namespace {
 
-std::byte* bytes_at(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
-
 /// Takes storage for a range that a schedule touches and for `also`, and returns the address of byte 0.
 std::byte* own_storage(Storage& storage, ElementRange range, const ElementRange& also) {
   range.include(also);

@@ -7,8 +7,6 @@
 namespace tessera::comm::mpi {
 namespace {
 
-std::byte* bytes_at(const void* address) { return static_cast<std::byte*>(const_cast<void*>(address)); }
-
 bool is_commutative(MPI_Op op) {
   int commutes = 0;
   MPI_Op_commutative(op, &commutes);

@@ -56,14 +56,14 @@ TEST(SortCell, CutsBetweenWholeClustersAlongTheWidestExtent) {
     sort_cell(atoms);
     const std::size_t clusters = (n + 3) / 4, left = clusters / 2 * 4;
     ASSERT_EQ(left % 4, 0u);
-    float greatest = std::numeric_limits<float>::lowest(), least = std::numeric_limits<float>::max();
+    float greatest = std::numeric_limits<float>::lowest(), lowest_after = std::numeric_limits<float>::max();
     for (std::size_t i = 0; i < n; ++i) {
       if (i < left)
         greatest = std::max(greatest, atoms[i].place[1]);
       else
-        least = std::min(least, atoms[i].place[1]);
+        lowest_after = std::min(lowest_after, atoms[i].place[1]);
     }
-    EXPECT_LE(greatest, least) << n;
+    EXPECT_LE(greatest, lowest_after) << n;
   }
 }
 
