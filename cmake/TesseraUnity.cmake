@@ -26,6 +26,8 @@ function(tessera_unite target)
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # What one file names for itself is seen by the next; builds file by file warn of what is wrong.
+  target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
 # tessera_unite_if_asked(target): does so where TESSERA_UNITY is on.

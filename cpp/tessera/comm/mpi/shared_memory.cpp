@@ -22,10 +22,6 @@
 
 namespace tessera::comm {
 
-namespace {
-
-constexpr std::size_t page = 4096;
-
 /// Memory that is mapped into this process; nullptr where that failed.
 class Mapping {
  public:
@@ -49,6 +45,10 @@ class Mapping {
   std::byte* begin_ = nullptr;
   std::size_t size_ = 0;
 };
+
+namespace {
+
+constexpr std::size_t page = 4096;
 
 /// A rank's memory as other ranks find it. The name is random, so that ranks which do not share a file system, as in
 /// containers, never take another's memory for it.

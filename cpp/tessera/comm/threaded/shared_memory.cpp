@@ -7,31 +7,28 @@
 
 namespace tessera::comm {
 
-namespace {
-
-struct alignas(64) Line {
+struct alignas(64) SharedLine {
   std::byte bytes[64] = {};
 };
-using Lines = std::shared_ptr<std::vector<Line>>;  // of all who see it, so that each may set it free when it likes
-
-}  // namespace
+/// Of all who see it, so that each may set it free when it likes.
+using SharedLines = std::shared_ptr<std::vector<SharedLine>>;
 
 struct SharedMemory::Implementation {
   std::shared_ptr<Job> job;
-  Lines mine;
-  std::vector<Lines> of;  // by rank
+  SharedLines mine;
+  std::vector<SharedLines> of;  // by rank
 };
 
 SharedMemory::SharedMemory(const Communicator& comm, std::size_t bytes, bool is_alone)
-    : implementation_(
-          new Implementation{comm.implementation_->job, std::make_shared<std::vector<Line>>((bytes + 64) / 64), {}}) {
-  const Lines* own = &implementation_->mine;
+    : implementation_(new Implementation{
+          comm.implementation_->job, std::make_shared<std::vector<SharedLine>>((bytes + 64) / 64), {}}) {
+  const SharedLines* own = &implementation_->mine;
   const auto all = comm.all_gather(std::as_bytes(std::span(&own, 1)));
   const auto& hosts = implementation_->job->hosts;
   const auto rank = static_cast<std::size_t>(comm.rank());
   for (std::size_t other = 0; other < all.size(); ++other) {
     const bool is_seen = other == rank || (!is_alone && hosts[other] == hosts[rank]);
-    implementation_->of.push_back(is_seen ? *values_of<const Lines*>(all[other])[0] : nullptr);
+    implementation_->of.push_back(is_seen ? *values_of<const SharedLines*>(all[other])[0] : nullptr);
   }
   comm.barrier();
 }
