@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -41,6 +42,7 @@
 #include "tessera/app/start/resume.h"
 #include "tessera/app/start/start.h"
 #include "tessera/app/system/references.h"
+#include "tessera/app/watching.h"
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/threads.h"
@@ -95,6 +97,20 @@ std::vector<std::pair<std::string, std::string>> list_selections(const std::stri
   } catch (const InputError&) {
   }
   return found;
+}
+
+/// Does a part of a run; where it throws, status.json says so.
+template <class Function>
+void tell_where_it_throws(app::StatusFile& status, std::string_view state, Function&& function) {
+  try {
+    function();
+  } catch (const nb::python_error& error) {
+    status.end(state, 1, text_of(error));
+    throw;
+  } catch (const std::exception& error) {
+    status.end(state, 1, error.what());
+    throw;
+  }
 }
 
 /// A simulation and all that it refers to.
@@ -170,19 +186,27 @@ class Session {
     const bool goes_on = continued_ && continued_step_ == simulation_->current_step();
     app::RunOutputs outputs(config_, system_, goes_on, comm_);
     if (goes_on) outputs.go_on_from(*continued_);
+    app::StatusFile status(config_.output.folder, comm_.is_root());
+    app::Watching watching(config_.output, &status, outputs.energies(), balancer_);
     outputs.attach_to(*simulation_);
+    watching.attach_to(*simulation_);
     raised_.begin_run();
-    try {
-      advance([&] { simulation_->run(); });
-    } catch (...) {
-      outputs.detach_from(*simulation_);
-      raised_.end_run();
-      throw;
-    }
+    tell_where_it_throws(status, "failed", [&] {
+      try {
+        advance([&] { simulation_->run(); });
+      } catch (...) {
+        watching.detach_from(*simulation_);
+        outputs.detach_from(*simulation_);
+        raised_.end_run();
+        throw;
+      }
+    });
+    watching.detach_from(*simulation_);
     outputs.detach_from(*simulation_);
     const auto report = outputs.report(*simulation_, balancer_ ? &*balancer_ : nullptr);
     comm::on_root(comm_, [&] { app::write_report(config_.output.folder + "/report.json", report); });
-    raised_.end_run();
+    tell_where_it_throws(status, "stopped", [&] { raised_.end_run(); });
+    status.end("finished", 0, "");
   }
 
   void add_hook(std::int64_t every, bool with_energies, Call function) {

@@ -24,6 +24,12 @@ namespace nb = nanobind;
 
 using Call = std::function<void()>;
 
+/// Returns the type of what Python raised and its message.
+inline std::string text_of(const nb::python_error& error) {
+  const nb::gil_scoped_acquire python;
+  return fmt::format("{}: {}", nb::str(error.type().attr("__name__")).c_str(), nb::str(error.value()).c_str());
+}
+
 /// Calls Python on every rank. What one of them raises is raised there again, and ends the step on the others.
 inline void call_on_all(const comm::Communicator& comm, const Call& function) {
   std::exception_ptr raised;
@@ -34,8 +40,7 @@ inline void call_on_all(const comm::Communicator& comm, const Call& function) {
       function();
     } catch (const nb::python_error& error) {
       raised = std::current_exception();
-      text = fmt::format("rank {}: {}: {}", comm.rank(), nb::str(error.type().attr("__name__")).c_str(),
-                         nb::str(error.value()).c_str());
+      text = fmt::format("rank {}: {}", comm.rank(), text_of(error));
     }
   }
   try {

@@ -145,7 +145,9 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("nosuchoption", "1", "refused"),
     ("velDCDfreq", "100", "refused"),
     ("binvelocities", "old.vel", "refused"),
-    ("IMDon", "on", "refused"),
+    ("IMDon", "on\nIMDport 3000\nIMDfreq 20\nIMDwait on",
+     {"output.imd": 3000, "output.imd_every": 20, "output.imd_version": 2}),
+    ("IMDon", "off\nIMDport 3000", {}),
     ("useFlexibleCell", "yes", {}),
 ]  # fmt: skip
 
@@ -157,7 +159,7 @@ def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> No
     if effect == "refused":
         assert any(row.option == name.lower() for row in found.refused), found.text
         lenient = conversion(tmp_path, "other.conf", changed(name, value), source="namd", lenient=True)
-        assert bool(lenient.refused) == (name not in ("velDCDfreq", "binvelocities", "IMDon"))
+        assert bool(lenient.refused) == (name not in ("velDCDfreq", "binvelocities"))
     else:
         assert changes(before, settings(found)) == effect
 

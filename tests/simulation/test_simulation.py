@@ -63,6 +63,8 @@ def test_a_run_writes_what_the_engine_writes(runs: Runs, water: Path, tmp_path: 
     engine = runs.run(water, {**SAME_RUN, "output.energy_every": 10, "output.trajectory_every": 10})
     assert (tmp_path / "out/energy.csv").read_bytes() == (engine.folder / "energy.csv").read_bytes()
     assert json.loads((tmp_path / "out/report.json").read_text())["state_hash"] == engine.hash
+    status = json.loads((tmp_path / "out/status.json").read_text())
+    assert (status["state"], status["step"], status["last_step"], status["kind"]) == ("finished", 20, 20, "dynamics")
     frames = "trajectory.segments/segment-0000.part-0000"
     assert (tmp_path / "out" / frames).read_bytes() == (engine.folder / frames).read_bytes()
 
@@ -223,6 +225,8 @@ def test_control_c_ends_a_run_with_a_checkpoint(water: Path, tmp_path: Path) -> 
         sim.run()
     stopped = sim.step_number
     assert 12 <= stopped < 20
+    status = json.loads((tmp_path / "run/status.json").read_text())
+    assert (status["state"], status["end"]["message"]) == ("stopped", "KeyboardInterrupt: ")
     again = tessera.Simulation(water, {**settings, "dynamics": {**settings["dynamics"], "steps": 24}})
     again.restore(tmp_path / "run")
     assert again.step_number == stopped

@@ -14,13 +14,12 @@
 #include "tessera/app/config/time_step.h"
 #include "tessera/app/cores.h"
 #include "tessera/app/observers/box_guard.h"
-#include "tessera/app/observers/status_writer.h"
 #include "tessera/app/observers/stop_signals.h"
-#include "tessera/app/output/network_status.h"
 #include "tessera/app/run_outputs.h"
 #include "tessera/app/start/coordinates.h"
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trial.h"
+#include "tessera/app/watching.h"
 #include "tessera/base/error.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
@@ -103,9 +102,8 @@ RunEnd run_to_end(const RunConfig& config, const RunRequest& request, RunInput& 
   // Pairs of replicated data are shared evenly whatever cells a rank owns.
   if (config.parallel.balance && config.parallel.mode == DataMode::cells && comm.size() > 1)
     simulation.attach(balancer.emplace(simulation));
-  if (request.status) request.status->set("network", network_status(input.settings.machine_file, comm));
-  StatusWriter status(request.status, outputs.energies(), balancer);
-  simulation.attach(status);
+  Watching watching(config.output, request.status, outputs.energies(), balancer);
+  watching.attach_to(simulation);
   simulation.run();
   RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time(),
              box_guard.problem()};

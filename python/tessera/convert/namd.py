@@ -30,7 +30,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "berendsenpressuretarget": "", "berendsenpressurecompressibility": "", "berendsenpressurerelaxationtime": "",
     "berendsenpressurefreq": "", "montecarlopressure": "off", "montecarlopressuretarget": "",
     "montecarlotemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
-    "useconstantarea": "no", "surfacetensiontarget": "0",
+    "useconstantarea": "no", "surfacetensiontarget": "0", "imdon": "off", "imdport": "", "imdfreq": "",
 }  # fmt: skip
 IGNORED = {
     "the engine searches pairs in its own way": "pairlistdist stepspercycle pairlistspercycle margin hgroupcutoff "
@@ -55,8 +55,9 @@ IGNORED = {
     "belongs to the piston, which is replaced": "langevinpistonperiod langevinpistondecay langevinpistonbarrier "
     "strainrate "
     "excludefrompressure",
+    "programs that watch a run can neither hold it up nor steer it": "imdwait imdignore imdignoreforces",
     "belongs to an option that is off": "constraintscaling consexp consref conskfile conskcol selectconstraints "
-    "fixedatomsfile fixedatomscol fixedatomsforces imdport imdfreq imdwait colvarsconfig efield extrabondsfile "
+    "fixedatomsfile fixedatomscol fixedatomsforces colvarsconfig efield extrabondsfile "
     "tclforcesscript stochrescaleheat",
 }
 #: features that change the physics, and the values with which they are off
@@ -107,7 +108,7 @@ _FEATURES = {
 _COUNTS = {"rescalefreq": "rescaled velocities", "reassignfreq": "reassigned velocities"}  # off where 0
 REFUSED = {**_FEATURES, **_COUNTS}
 _COMMANDS = ("run", "minimize", "reinitvels")
-_NOT_PHYSICS = {"imdon": "watching a run through IMD", "pressureprofile": "pressure profiles"}
+_NOT_PHYSICS = {"pressureprofile": "pressure profiles"}
 
 
 def looks(text: str) -> bool:
@@ -132,6 +133,7 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _steps(t)
     namd_baths.translate(t)
     _output(t)
+    _watching(t)
     reasons = {name.lower(): why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
         if not t.is_known(option) and option.name in reasons:
@@ -370,6 +372,24 @@ def _output(t: Translation) -> None:
             )
         elif value.is_given:
             t.agree(value)
+
+
+def _watching(t: Translation) -> None:
+    on, port, every = t.value("imdon"), t.value("imdport"), t.value("imdfreq")
+    if not on.flag():
+        if on.is_given:
+            t.agree(on)
+        for value in (port, every):
+            if value.is_given:
+                t.ignore(value, "IMDon is off")
+        return
+    if not 0 < port.count() < 65536:
+        raise port.wrong("a port, 1 to 65535")
+    if not every.count():
+        raise every.wrong("a number of steps, at least 1")
+    t.set("output.imd", port.count(), on, port)
+    t.set("output.imd_every", every.count(), every)
+    t.set("output.imd_version", 2, on)
 
 
 def _prepare(t: Translation) -> None:

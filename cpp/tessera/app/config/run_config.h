@@ -190,6 +190,10 @@ struct OutputConfig : FrameContents {
   double checkpoint_minutes = 0;
   bool wrap = true;
   bool black_box = true;
+  std::int64_t imd = 0;                // port; 0: none
+  std::string imd_host = "127.0.0.1";  // address of this host
+  std::int64_t imd_every = 10;         // steps
+  std::int64_t imd_version = 3;        // of the protocol
   Progress progress = Progress::automatic;
   std::vector<SelectionConfig> selections;
 };

@@ -420,6 +420,15 @@ Schema make_run_schema() {
       "black_box", &OutputConfig::black_box,
       "true: the last good states stay in memory (64 bytes an atom), and a run that blows up leaves its last steps "
       "in folder/black_box and says what to try");
+  output
+      .key("imd", &OutputConfig::imd,
+           "port at which programs may watch the run by the protocol IMD (docs/guide/watching.md); 0: none")
+      .range(0, 65535);
+  output.key("imd_host", &OutputConfig::imd_host,
+             "address at which rank 0 listens for them; 0.0.0.0: whoever reaches the host may watch");
+  output.key("imd_every", &OutputConfig::imd_every, "steps between their frames, unless they ask for another number")
+      .range(1, any_count);
+  output.key("imd_version", &OutputConfig::imd_version, "version of the protocol: 3, or 2 for VMD").range(2, 3);
   output.key("wrap", &OutputConfig::wrap,
              "true: frames hold whole molecules, first atoms in the box; false: every atom in the box");
   output.key("progress", &OutputConfig::progress,
