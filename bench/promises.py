@@ -44,6 +44,7 @@ from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
 from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
 from bench.md.phases import MOST_MS
+from bench.md.watching import MOST_WATCHED
 from bench.wheel import MOST_BYTES as MOST_BYTES_OF_WHEEL
 from bench.wheel import MOST_SECONDS as MOST_SECONDS_OF_WHEEL
 from papers.fft import LEAST_RIGHT
@@ -183,6 +184,15 @@ def of_steps() -> Iterator[Promise]:
     for part, (limit, names) in MOST_MS.items():
         yield each("phases", f"ApoA1 on two threads: ms a step in the {part}", [sum(parts[name] for name in names)],
                    most=limit)  # fmt: skip
+
+
+def of_watching() -> Iterator[Promise]:
+    claim = "Time of a step of a run that a page and a program follow over that of one that nobody does"
+    if measured("watching"):
+        *_, over_others, _ = table_of("watching", "promised")[-1]
+        yield each("watching", claim, [value(over_others)], most=MOST_WATCHED)
+    else:
+        yield Promise("watching", claim, "not measured", f"≤ {MOST_WATCHED:g}", 0, 1)
 
 
 def of_sizes() -> Iterator[Promise]:
@@ -418,9 +428,8 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_sizes, of_wheel, of_builders, of_converters,
-             of_locus, of_physics,
-             of_files, of_grids, of_clusters)  # fmt: skip
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_watching, of_sizes, of_wheel, of_builders,
+             of_converters, of_locus, of_physics, of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 
 

@@ -1,7 +1,7 @@
 """`python -m bench.md QUESTION`: what a step costs, by its parts, by what is added to it and by the number of atoms."""
 
 from bench.common.options import questions
-from bench.md import costs, growth, largest, memory, phases
+from bench.md import costs, growth, largest, memory, phases, watching
 
 main = questions(
     __doc__,
@@ -13,6 +13,7 @@ main = questions(
     growth.growth,
     memory.memory,
     largest.largest,
+    watching.watching,
 )
 
 if __name__ == "__main__":

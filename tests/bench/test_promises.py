@@ -30,7 +30,7 @@ from bench.io import (
     setup,
     trajectory,
 )
-from bench.md import conservation, costs, growth, largest, memory
+from bench.md import conservation, costs, growth, largest, memory, watching
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
 from papers import write_methods
@@ -85,6 +85,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
+    "watching": lambda: watching.missed({"neither": 100.0, "black box": 103.0, "black box, watched": 103.5}),
     "conservation": lambda: conservation.missed("dhfr", -0.009, 0.001),
     "drifts": lambda: drifts.missed("Bussi", -0.011, 0.001) + drifts.missed("leapfrog", 9.0, 1.0),
     "bilayer": lambda: bilayer.wrong(*LAYER),
@@ -136,6 +137,11 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         "costs",
         lambda: costs.missed("apoa1", dict.fromkeys(costs.restraints_of(9), 1.2), costs.PROMISED_OF_RESTRAINTS),
         "ApoA1, positions",
+    ),
+    (
+        "watching",
+        lambda: watching.missed({"neither": 100.0, "black box": 100.0, "black box, watched": 100.6}),
+        "black box, watched: 1.006",
     ),
     ("wheel", lambda: wheel.missed(25_100_000, 1.0), "size of the wheel, MB: 25.1"),
     ("wheel", lambda: wheel.missed(1, 121.0), "installation and demonstration, s: 121"),
