@@ -9,7 +9,6 @@ from spack.package import (
     extends,
     join_path,
     license,
-    mkdirp,
     requires,
     run_before,
     variant,
@@ -110,7 +109,7 @@ class TesseraMd(CMakePackage):
         return "AVX2" if "avx2" in target else "EMU128"
 
     def mpi_args(self):
-        """Returns the options that name the one MPI of this build; others on the path are not taken."""
+        """Returns the options that name the one MPI of this build, whatever the path has."""
         if self.spec.satisfies("~mpi"):
             return [self.define("TESSERA_MPI", "none")]
         mpi = self.spec["mpi"]
@@ -143,6 +142,7 @@ class TesseraMd(CMakePackage):
     def describe_tomlplusplus(self):
         """Writes the file of pkg-config that toml++ installs by Meson, but not by CMake."""
         toml = self.spec["tomlplusplus"]
-        mkdirp(self.pkg_config_folder())
-        with open(join_path(self.pkg_config_folder(), "tomlplusplus.pc"), "w", encoding="utf-8") as file:
-            file.write(TOMLPLUSPLUS.format(version=toml.version, include=toml.prefix.include))
+        file = pathlib.Path(self.pkg_config_folder(), "tomlplusplus.pc")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = TOMLPLUSPLUS.format(version=toml.version, include=toml.prefix.include)
+        file.write_text(text, encoding="utf-8")
