@@ -106,12 +106,12 @@ def faults(examples: Path) -> list[str]:
             continue
         found += [f"{kind} lacks {name} ({package})" for kind, name in zip(needed, names) if name not in needed[kind]]
     passed = {"Spack": spack_options(spack), "EasyBuild": set(re.findall(r"-D(TESSERA_\w+)=", easybuild))}
-    for kind, names in passed.items():
-        found += [f"{kind} sets {name}, which is no option" for name in sorted(names - options())]
-        found += [] if names else [f"{kind} sets no option"]
+    for kind, those in passed.items():
+        found += [f"{kind} sets {name}, which is no option" for name in sorted(those - options())]
+        found += [] if those else [f"{kind} sets no option"]
     versions = {"Spack": re.findall(r'^    version\("([^"]+)"', spack, re.MULTILINE)}
     versions["EasyBuild"] = re.findall(r"^version = '([^']+)'", easybuild, re.MULTILINE)
-    found += [f"{kind} is for {those}" for kind, those in versions.items() if those != [version()]]
+    found += [f"{kind} is for {named}" for kind, named in versions.items() if named != [version()]]
     return found
 
 
