@@ -52,7 +52,8 @@ def followed(folder: Path, port: int, n_atoms: int, counts: dict[str, int]) -> I
     where nothing did."""
     environment = {**os.environ, **ENVIRONMENT}
     words = [sys.executable, "-m", "tessera", "watch", str(folder), "--web"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as page:
+    quiet = {"stderr": subprocess.DEVNULL}  # that it is ended, it would say
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment, **quiet) as page:
         assert page.stdout is not None
         address = page.stdout.readline().strip()
         words = [sys.executable, "-m", "bench.md.follower", address, str(port), str(n_atoms)]
@@ -104,7 +105,12 @@ def watching(common: Common, name: str, layout: str, mpi: str, cutoff: float, st
             common.say(f"{turn + 1}/{repeats} {kind}: {turns[kind][-1]:.4g} ms/step")
     times = {kind: median(found) for kind, found in turns.items()}
     rows: list[list[Any]] = [
-        [kind, times[kind], f"{ratio:.4f}" if (ratio := ratios(times).get(kind)) else None, most]
+        [
+            kind,
+            times[kind],
+            f"{ratio:.4f}" if (ratio := ratios(times).get(kind)) else None,
+            f"{most:g}" if most else None,
+        ]
         for kind, most in KINDS.items()
     ]
     figure.tables.append(table([systems.TITLES[name], "ms/step", "over the row above", "promised"], rows))
