@@ -52,8 +52,8 @@ def followed(folder: Path, port: int, n_atoms: int, counts: dict[str, int]) -> I
     where nothing did."""
     environment = {**os.environ, **ENVIRONMENT}
     words = [sys.executable, "-m", "tessera", "watch", str(folder), "--web"]
-    quiet = {"stderr": subprocess.DEVNULL}  # that it is ended, it would say
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment, **quiet) as page:
+    # That it is ended, the page would say to standard error.
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment) as page:
         assert page.stdout is not None
         address = page.stdout.readline().strip()
         words = [sys.executable, "-m", "bench.md.follower", address, str(port), str(n_atoms)]
