@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from bench.common.options import Common, script
 from bench.common.process import ENVIRONMENT
 from bench.common.results import above, table
 from tessera.system import read
+from tests.support.programs import free_port
 
 MOST_WATCHED = 1.005
 #: what a run has beside the one before it, and what is promised of the time of a step over that one's
@@ -38,12 +38,6 @@ def ratios(times: Mapping[str, float]) -> dict[str, float]:
     """Returns the time of each kind over that of the kind before it."""
     kinds = list(times)
     return {kind: times[kind] / times[before] for before, kind in pairwise(kinds)}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -141,6 +142,13 @@ def run_program(
     if check and process.returncode != status:
         pytest.fail(f"exit status {process.returncode}: {command}\n{out[-4000:]}\n{err[-4000:]}")
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def free_port() -> int:
+    """Returns a port of the loopback that nobody listens at now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def mpirun(flavour: str, ranks: int) -> list[str]:

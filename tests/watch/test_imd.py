@@ -20,7 +20,7 @@ import pytest
 from tessera.system import read
 from tessera.traj import Frame, Trajectory
 from tessera.watch.status import read_status
-from tests.support.programs import ENGINES, HANGS, mpirun, wait_until
+from tests.support.programs import ENGINES, HANGS, free_port, mpirun, wait_until
 from tests.support.runs import Runs, Settings, read_table
 from tests.support.samples import sample
 
@@ -89,12 +89,6 @@ class Client:
             else:
                 seen.rows[kind] = np.frombuffer(self.take(12 * number), np.float32).reshape(-1, 3)
         return seen
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @dataclass

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <hwy/cache_control.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include <system_error>
 
@@ -42,6 +43,15 @@ void count_forks() {
 }
 
 }  // namespace
+
+std::thread start_without_signals(std::function<void()> work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(work));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
 
 ThreadPool::ThreadPool(int size) {
   count_forks();

@@ -14,6 +14,9 @@
 
 namespace tessera {
 
+/// Starts a thread that gets no signals: they are for the thread that steps. Throws std::system_error.
+std::thread start_without_signals(std::function<void()> work);
+
 class ThreadPool {
  public:
   /// Throws std::system_error where the system has no more threads.

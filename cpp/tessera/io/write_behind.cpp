@@ -1,20 +1,14 @@
 #include "tessera/io/write_behind.h"
 
-#include <signal.h>
-
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/base/threads.h"
 
 namespace tessera::io {
 
 WriteBehind::WriteBehind(std::int64_t most_bytes_held) : most_held_(most_bytes_held) {
-  // Signals are for the thread that steps.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_without_signals([this] { work(); });
 }
 
 WriteBehind::~WriteBehind() {

@@ -13,11 +13,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <utility>
 
 #include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/threads.h"
 
 namespace tessera::app::imd {
 
@@ -66,12 +66,7 @@ Server::Server(const std::string& host, std::int64_t port, const Contents& conte
     ::close(listening_);
     throw RunError(fmt::format("a pipe for output.imd can't be made: {}", system_error_text(errno)));
   }
-  // Signals are for the run's own thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { serve_all(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = start_without_signals([this] { serve_all(); });
 }
 
 Server::~Server() {
