@@ -90,9 +90,9 @@ std::vector<PartOfForce> parts_of_force(const ForceSources& sources, const AtomI
   const auto& settings = pair.settings();
   Vec3 lj_sum, coulomb_sum;
   auto lj = part_of(OtherSource::lj, {}), coulomb = part_of(OtherSource::coulomb_real, {});
-  const auto offer = [](PartOfForce& part, const Vec3& force, std::int64_t partner, double r2) {
-    if (!(norm(force) <= part.strongest))
-      part.strongest = norm(force), part.partner = partner, part.partner_distance2 = r2;
+  const auto offer = [](PartOfForce& part, const Vec3& exerted, std::int64_t partner, double r2) {
+    if (!(norm(exerted) <= part.strongest))
+      part.strongest = norm(exerted), part.partner = partner, part.partner_distance2 = r2;
   };
   double nearest2 = 1e30;
   std::int64_t nearest = -1;
