@@ -19,12 +19,22 @@ GIVES_UP = 120.0  # s without a run
 
 
 def ask(address: str, ended: threading.Event, answers: list[int]) -> None:
-    """Asks for what the page shows, and notes the size of each answer."""
+    """Asks as the page does: how the run is, and for its series where energies have been added. Notes the size of each
+    answer."""
     browser = build_opener(HTTPCookieProcessor(CookieJar()))
     browser.open(address).read()
+
+    def answer(path: str) -> bytes:
+        found: bytes = browser.open(urljoin(address, path)).read()
+        answers.append(len(found))
+        return found
+
+    drawn = None
     while not ended.wait(EVERY):
-        for path in ("/status", "/series"):
-            answers.append(len(browser.open(urljoin(address, path)).read()))
+        status = json.loads(answer("/status")).get("status") or {}
+        if (step := (status.get("energies") or {}).get("step")) != drawn:
+            answer("/series")
+            drawn = step
 
 
 def connect(port: int, n_atoms: int) -> IMDClient:
