@@ -7,10 +7,8 @@ from spack_repo.builtin.build_systems.cmake import CMakePackage
 from spack.package import (
     depends_on,
     extends,
-    join_path,
     license,
     requires,
-    run_before,
     variant,
     version,
 )
@@ -22,12 +20,6 @@ KINDS = {
     "openmpi": ("openmpi",),
     "mpich": ("mpich", "mvapich", "mvapich2", "intel-oneapi-mpi", "cray-mpich"),
 }
-
-TOMLPLUSPLUS = """Name: tomlplusplus
-Description: TOML
-Version: {version}
-Cflags: -I{include}
-"""
 
 
 class TesseraMd(CMakePackage):
@@ -131,18 +123,3 @@ class TesseraMd(CMakePackage):
             args.append(self.define("Python_EXECUTABLE", self["python"].command.path))
         return args
 
-    def pkg_config_folder(self):
-        """Returns where the description of toml++ is written."""
-        return join_path(self.stage.path, "pkgconfig")
-
-    def setup_build_environment(self, env):
-        env.prepend_path("PKG_CONFIG_PATH", self.pkg_config_folder())
-
-    @run_before("cmake")
-    def describe_tomlplusplus(self):
-        """Writes the file of pkg-config that toml++ installs by Meson, but not by CMake."""
-        toml = self.spec["tomlplusplus"]
-        file = pathlib.Path(self.pkg_config_folder(), "tomlplusplus.pc")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = TOMLPLUSPLUS.format(version=toml.version, include=toml.prefix.include)
-        file.write_text(text, encoding="utf-8")
