@@ -13,10 +13,12 @@ import click
 from bench.common.options import Common, script
 from bench.common.results import table
 from bench.convert.cases import CASES, Case, option_counts
+from bench.convert.dlpoly_cases import CASES as DLPOLY_CASES
+from bench.convert.dlpoly_cases import DlpolyCase
 from bench.convert.openmm_cases import CASES as OPENMM_CASES
 from bench.convert.openmm_cases import OpenmmCase
 from tessera import launch
-from tessera.convert import PROGRAMS, Conversion, convert
+from tessera.convert import PROGRAMS, convert
 from tessera.settings import toml_value
 from tessera.system import write
 
@@ -41,7 +43,8 @@ def missed(differences: dict[str, float]) -> list[str]:
 
 @script(check="energies of a converted input differ from those of its program")
 def converters(common: Common) -> None:
-    """Convert real inputs of GROMACS, GENESIS, NAMD and OpenMM, and compare energies with what these programs printed.
+    """Convert real inputs of GROMACS, GENESIS, NAMD, DL_POLY and OpenMM, and compare energies with what these programs
+    printed.
 
     OpenMM calculates its own here, where it is installed; the others are in the data sets. Inputs without such a
     reference say so, and inputs that are refused have no energies.
@@ -61,6 +64,9 @@ def converters(common: Common) -> None:
     for case in CASES:
         common.say(" ".join(case.files))
         rows.append(_row(case, common.data, folder, differences))
+    for dlpoly in DLPOLY_CASES:
+        common.say(dlpoly.control)
+        rows.append(_dlpoly_row(dlpoly, common.data, folder, differences))
     for own in OPENMM_CASES:
         common.say(own.title)
         rows.append(_openmm_row(own, common.data, folder, differences))
@@ -81,11 +87,19 @@ def _row(case: Case, data: Path, folder: Path, differences: dict[str, float]) ->
     system = folder / f"{case.program}.tsr"
     if not system.is_file():
         write(case.system(data), system)
-    terms = _energies(found, system)
+    terms = _energies(found.text, system)
     wanted = case.reference(data)
     sums = {term: sum(terms[part] for part in parts or terms) for term, parts in case.parts.items()}
     differences[name] = max(abs(sums[term] - value) / abs(value) for term, value in wanted.items())
     return [*start, f"{', '.join(wanted)}: {case.by}", differences[name]]
+
+
+def _dlpoly_row(case: DlpolyCase, data: Path, folder: Path, differences: dict[str, float]) -> list[Any]:
+    system, wanted = folder / "dlpoly.tsr", case.energy(data)
+    total = sum(_energies(case.write(data, system), system).values())
+    differences[case.control] = abs(total - wanted) / abs(wanted)
+    by = "total: DL_POLY"
+    return ["DL_POLY", f"`{case.control}`", *case.counts(data).values(), by, differences[case.control]]
 
 
 def _openmm_row(case: OpenmmCase, data: Path, folder: Path, differences: dict[str, float]) -> list[Any]:
@@ -100,16 +114,16 @@ def _openmm_row(case: OpenmmCase, data: Path, folder: Path, differences: dict[st
     found = convert(files, "system.tsr")
     system = folder / "openmm.tsr"
     write(prepare_openmm_files(files[0], files[2]), system)
-    total = sum(_energies(found, system).values())
+    total = sum(_energies(found.text, system).values())
     differences[case.title] = abs(total - energy) / abs(energy)
     version = openmm.__version__
     counts = option_counts(found.rows).values()
     return ["OpenMM", case.title, *counts, f"total: OpenMM {version}, Reference", differences[case.title]]
 
 
-def _energies(found: Conversion, system: Path) -> dict[str, float]:
-    """Returns the terms of the energy in kcal/mol, with the interactions and the mesh of the run file."""
-    settings = tomllib.loads(found.text)
+def _energies(run_file: str, system: Path) -> dict[str, float]:
+    """Returns the terms of the energy in kcal/mol, with the interactions and the mesh of a run file."""
+    settings = tomllib.loads(run_file)
     chosen = {
         f"{section}.{key}": value
         for section in ("interactions", "pme")
