@@ -9,9 +9,10 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -242,6 +243,45 @@ def test_clients_change_nothing(runs: Runs) -> None:
     np.testing.assert_array_equal(last.positions, frame_of(run, 60).positions)
 
 
+@pytest.mark.parametrize("mpi", ["serial", "mpich"])
+def test_frames_have_the_atoms_that_are_chosen(runs: Runs, mpi: str) -> None:
+    with watched(runs, "peptide", {"output.imd_select": "index 3:7 100:1001"}, mpi) as run:
+        client = run.connect()
+        client.send(GO)
+        seen = client.frame()
+    atoms, expected = [*range(3, 8), *range(100, 1002)], frame_of(run, seen.step)
+    assert seen.kinds == [TIME, ENERGIES, BOX, COORDINATES, VELOCITIES, FORCES]
+    np.testing.assert_array_equal(seen.rows[COORDINATES], expected.positions[atoms])
+    np.testing.assert_array_equal(seen.rows[VELOCITIES], expected.velocities[atoms])
+    assert expected.forces is not None
+    np.testing.assert_allclose(seen.rows[FORCES], KILOJOULES * expected.forces[atoms], rtol=1e-6)
+
+
+def test_clients_that_send_anything_do_no_harm(runs: Runs) -> None:
+    """Nor do they keep others from being served, or fill the run's log."""
+    random = Random(7)
+    with watched(runs, "tripeptide", VACUUM) as run:
+        for _ in range(60):
+            client = run.connect()
+            with suppress(ConnectionError):
+                if random.random() < 0.7:
+                    client.send(GO)
+                for _ in range(random.randint(0, 6)):
+                    client.send(random.choice(range(17)), random.choice([0, 1, 42, -1, 2**31 - 1, -(2**31)]))
+                client.socket.sendall(random.randbytes(random.randint(0, 99)))
+            client.socket.close()
+        patient = run.connect()
+        patient.send(GO)
+        patient.send(RATE, 2**31 - 1)
+        patient.send(DISCONNECT)
+        last = run.connect()
+        last.send(GO)
+        steps = [last.frame().step for _ in range(3)]
+        assert all(step % 10 == 0 for step in steps)
+    notes = [line for line in run.text.splitlines() if "a program" in line]
+    assert len(notes) == len(set(notes)) == 5, run.text
+
+
 def test_a_client_that_does_not_go_is_left(runs: Runs) -> None:
     with watched(runs, "tripeptide", VACUUM) as run:
         silent = run.connect()
@@ -271,3 +311,9 @@ def test_a_port_that_is_taken_is_refused(runs: Runs) -> None:
     assert found.process.returncode == 2 and "output.imd" in found.process.stderr
     found = runs.run(sample("tripeptide"), {**VACUUM, "output.imd": 8888, "output.imd_host": "here"}, check=False)
     assert found.process.returncode == 2 and "expected an address of this host" in found.process.stderr
+
+
+def test_atoms_that_there_are_not_are_refused(runs: Runs) -> None:
+    settings: Settings = {**VACUUM, "output.imd": 8888, "output.imd_select": "index 0:99"}
+    found = runs.run(sample("tripeptide"), settings, check=False)
+    assert found.process.returncode == 2 and "output.imd_select" in found.process.stderr

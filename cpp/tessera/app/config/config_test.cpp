@@ -39,7 +39,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 98U);
+  EXPECT_EQ(names.size(), 99U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

@@ -194,6 +194,7 @@ struct OutputConfig : FrameContents {
   std::string imd_host = "127.0.0.1";  // address of this host
   std::int64_t imd_every = 10;         // steps
   std::int64_t imd_version = 3;        // of the protocol
+  std::string imd_select;              // the atoms of a frame; empty: all
   Progress progress = Progress::automatic;
   std::vector<SelectionConfig> selections;
 };

@@ -429,6 +429,8 @@ Schema make_run_schema() {
   output.key("imd_every", &OutputConfig::imd_every, "steps between their frames, unless they ask for another number")
       .range(1, any_count);
   output.key("imd_version", &OutputConfig::imd_version, "version of the protocol: 3, or 2 for VMD").range(2, 3);
+  output.key("imd_select", &OutputConfig::imd_select, "the atoms of their frames, a selection as in output.select")
+      .selects_atoms();
   output.key("wrap", &OutputConfig::wrap,
              "true: frames hold whole molecules, first atoms in the box; false: every atom in the box");
   output.key("progress", &OutputConfig::progress,

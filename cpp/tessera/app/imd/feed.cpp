@@ -9,30 +9,38 @@
 
 namespace tessera::app::imd {
 
+model::AtomSet watched_atoms(const RunConfig& config, std::int64_t n_atoms) {
+  const auto& select = config.output.imd_select;
+  auto atoms = config.selections.find(select.empty() ? "all" : select, "output.imd_select", n_atoms);
+  if (atoms.size() > std::numeric_limits<std::int32_t>::max())
+    throw InputError(fmt::format(
+        "output.imd: a frame of IMD has 2147483647 atoms at most, this one has {}: choose fewer by output.imd_select",
+        atoms.size()));
+  return atoms;
+}
+
 void Feed::start(Simulation& simulation) {
   const auto& system = simulation.system();
-  const auto n = system.n_atoms();
-  if (n > std::numeric_limits<std::int32_t>::max())
-    throw InputError(fmt::format("output.imd: a frame of IMD has 2147483647 atoms at most, this system has {}", n));
-  atoms_ = model::AtomSet({{0, n - 1}});
+  atoms_ = watched_atoms(simulation.config(), system.n_atoms());
   contents_ = {output_.imd_version, system.is_periodic, system.is_periodic && !output_.wrap};
   FrameContents of_frame;
   of_frame.velocities = of_frame.forces = output_.imd_version >= 3;
   exchange_.emplace(system, FrameShares(system, atoms_, output_.wrap, 1), std::vector<int>{0}, of_frame,
                     simulation.comm());
   comm::on_root(simulation.comm(),
-                [&] { server_ = std::make_unique<Server>(output_.imd_host, output_.imd, contents_, n); });
+                [&] { server_ = std::make_unique<Server>(output_.imd_host, output_.imd, contents_, atoms_.size()); });
   agree(simulation);
 }
 
 void Feed::after_step(Simulation& simulation) {
-  if (!is_due(simulation.current_step(), every_)) return;
-  if (is_watched_) {
+  const auto step = simulation.current_step();
+  if (is_watched_ && is_due(step, every_)) {
     const auto frame = exchange_->collect(simulation.engine(), simulation.time());
     if (server_)
       server_->give(frame_bytes(contents_, frame, simulation.energies(), simulation.config().dynamics.timestep));
   }
-  agree(simulation);
+  // A client may have asked for frames that are far apart, and have gone.
+  if (is_due(step, every_) || is_due(step, output_.imd_every)) agree(simulation);
 }
 
 /// Lets the root tell whether a client wants the next frame, and how many steps apart they are.

@@ -13,6 +13,9 @@
 
 namespace tessera::app::imd {
 
+/// Returns the atoms of a frame. Throws InputError where there are none, or too many for IMD.
+model::AtomSet watched_atoms(const RunConfig& config, std::int64_t n_atoms);
+
 /// All members are collective. A client that has not yet got the last frame gets none of the next.
 class Feed final : public Observer {
  public:

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int nobody = -1;    // a handle that poll passes over
 constexpr int second = 1000;  // ms: for a client to say go, as the protocol has it, and for the last frame
 
 void make_nonblocking(int handle) { (void)::fcntl(handle, F_SETFL, ::fcntl(handle, F_GETFL) | O_NONBLOCK); }
@@ -33,6 +35,18 @@ void make_nonblocking(int handle) { (void)::fcntl(handle, F_SETFL, ::fcntl(handl
 int until(Clock::time_point end) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
   return static_cast<int>(std::max<std::int64_t>(0, left));
+}
+
+/// Sets how much of a frame waits for a slow client, and after how long one whose host has vanished is left.
+void prepare(int client) {
+  const auto set = [&](int level, int option, int value) {
+    (void)::setsockopt(client, level, option, &value, sizeof(value));
+  };
+  set(SOL_SOCKET, SO_SNDBUF, 256 << 10);  // bytes: what a slow client gets is not to be older than that
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);  // seconds
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 6);
 }
 
 /// Opens a socket that listens.
@@ -90,15 +104,14 @@ std::vector<std::string> Server::take_notes() {
   return std::exchange(notes_, {});
 }
 
+/// Tells something once, however often it happens.
 void Server::note(const std::string& text) {
+  if (!told_.insert(text).second) return;
   const std::scoped_lock lock(mutex_);
   notes_.push_back(text);
 }
 
-/// Tells once of each kind that it is refused.
 void Server::refuse(const char* what) {
-  if (std::find(refused_.begin(), refused_.end(), what) != refused_.end()) return;
-  refused_.emplace_back(what);
   note(fmt::format("a program that watches this run asks for what it is refused: {}", what));
 }
 
@@ -121,10 +134,12 @@ void Server::serve_all() {
     (void)wait_for(listening_, POLLIN, for_ever, found);
     if (found == 0) continue;
     const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client < 0) continue;
-    // What a slow client gets is not to be older than this.
-    constexpr int most_waiting = 256 << 10;  // bytes
-    (void)::setsockopt(client, SOL_SOCKET, SO_SNDBUF, &most_waiting, sizeof(most_waiting));
+    if (client < 0) {
+      // Where descriptors are short, the client waits and wakes poll again and again.
+      (void)wait_for(nobody, 0, second, found);
+      continue;
+    }
+    prepare(client);
     serve(client);
     wants_frame_ = false;
     every_ = 0;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,7 +56,7 @@ class Server {
   // These belong to the thread.
   Bytes received_;
   std::int64_t to_skip_ = 0;  // bytes of a body that is refused
-  std::vector<std::string> refused_;
+  std::set<std::string> told_;
   std::thread thread_;
 };
 

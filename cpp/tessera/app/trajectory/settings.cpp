@@ -155,7 +155,9 @@ void check_trajectories(const RunConfig& config, const model::System& system) {
     check_contents(one);
     if (one.format->check != nullptr) one.format->check(one, config, system, atoms);
   }
-  if (!config.output.select.empty()) (void)config.selections.find(config.output.select, "output.select", n_atoms);
+  const auto& output = config.output;
+  if (!output.select.empty()) (void)config.selections.find(output.select, "output.select", n_atoms);
+  if (!output.imd_select.empty()) (void)config.selections.find(output.imd_select, "output.imd_select", n_atoms);
 }
 
 std::int64_t frame_bytes(const TrajectorySettings& settings, std::int64_t atoms_of_frame) {
