@@ -44,6 +44,7 @@ from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
 from bench.md.peers import RECORDS_OF_SETS, TITLES_OF_SETS
 from bench.md.phases import MOST_MS
+from bench.md.predictions import MOST as PREDICTED
 from bench.md.watching import MOST_WATCHED
 from bench.wheel import MOST_BYTES as MOST_BYTES_OF_WHEEL
 from bench.wheel import MOST_SECONDS as MOST_SECONDS_OF_WHEEL
@@ -193,6 +194,15 @@ def of_watching() -> Iterator[Promise]:
         yield each("watching", claim, [value(over_others)], most=MOST_WATCHED)
     else:
         yield Promise("watching", claim, "not measured", f"≤ {MOST_WATCHED:g}", 0, 1)
+
+
+def of_predictions() -> Iterator[Promise]:
+    rows = table_of("predictions", "ms a step, predicted")[1:] if measured("predictions") else []
+    for (what, most), place in zip(PREDICTED.items(), (3, 6), strict=True):
+        found = [value(row[place]) for row in rows]
+        yield Promise("predictions", f"`tessera explain`: predicted {what} over that of the run",
+                      spread(found) if found else "not measured", f"within {most:.0%} in each",
+                      sum(abs(one - 1) <= most for one in found), max(1, len(found)))  # fmt: skip
 
 
 def of_sizes() -> Iterator[Promise]:
@@ -428,8 +438,8 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_watching, of_sizes, of_wheel, of_builders,
-             of_converters, of_locus, of_physics, of_files, of_grids, of_clusters)  # fmt: skip
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_watching, of_predictions, of_sizes, of_wheel,
+             of_builders, of_converters, of_locus, of_physics, of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 
 

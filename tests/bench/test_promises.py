@@ -30,7 +30,7 @@ from bench.io import (
     setup,
     trajectory,
 )
-from bench.md import conservation, costs, growth, largest, memory, watching
+from bench.md import conservation, costs, growth, largest, memory, predictions, watching
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
 from papers import write_methods
@@ -86,6 +86,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
     "watching": lambda: watching.missed({"neither": 100.0, "black box": 103.0, "black box, watched": 103.5}),
+    "predictions": lambda: predictions.missed({"a": {"time of a step": 1.19, "memory of a rank": 0.86}}),
     "conservation": lambda: conservation.missed("dhfr", -0.009, 0.001),
     "drifts": lambda: drifts.missed("Bussi", -0.011, 0.001) + drifts.missed("leapfrog", 9.0, 1.0),
     "bilayer": lambda: bilayer.wrong(*LAYER),
@@ -142,6 +143,12 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         "watching",
         lambda: watching.missed({"neither": 100.0, "black box": 100.0, "black box, watched": 100.6}),
         "black box, watched: 1.006",
+    ),
+    ("predictions", lambda: predictions.missed({"a": {"time of a step": 0.79}}), "a, time of a step: predicted 0.79"),
+    (
+        "predictions",
+        lambda: predictions.missed({"a": {"memory of a rank": 1.16}}),
+        "a, memory of a rank: predicted 1.16",
     ),
     ("wheel", lambda: wheel.missed(25_100_000, 1.0), "size of the wheel, MB: 25.1"),
     ("wheel", lambda: wheel.missed(1, 121.0), "installation and demonstration, s: 121"),

@@ -145,6 +145,27 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     assert crowding(*on_map, "--cores-per-node", "16") == 2
 
 
+def test_explain_measures_threads_that_compute_at_once(run_program: Run, place: Path) -> None:
+    """Threads of a host share caches, memory and power: one alone says little of them."""
+    cores = len(os.sched_getaffinity(0))
+    explain = [ENGINE, "--explain", place / "run.toml", "--measured-steps", "3", "--ranks", "4", "-t", "3"]
+    found = json.loads(run_program([*explain, "--json"]).stdout)["predicted"]
+    assert found["measured_threads"] == min(cores, 12) and found["measured_steps"] == 3
+    assert found["seconds"] == pytest.approx(5 * 1e-3 * found["ms_per_step"])
+    others = found["other_layouts"]
+    assert sorted((one["ranks"], one["threads"]) for one in others) == [(3, 4), (6, 2), (12, 1)]
+    assert [one["ms_per_step"] for one in others] == sorted(one["ms_per_step"] for one in others)
+    assert found["start_seconds"] > 0 and found["free_megabytes"] > 0
+    assert found["peak_megabytes_a_rank"] > found["megabytes_a_rank"] + 1
+    text = run_program(explain).stdout
+    assert "by other ranks × threads: " in text and " free on the disk\n" in text
+
+
+def test_explain_measures_for_a_second(run_program: Run, place: Path) -> None:
+    found = json.loads(run_program([ENGINE, "--explain", place / "run.toml", "--json"]).stdout)["predicted"]
+    assert found["measured_steps"] % 10 == 0 and 10 < found["measured_steps"] <= 1000
+
+
 SELECTIONS = """
 [[output.selection]]
 name = "moving"

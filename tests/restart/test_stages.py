@@ -376,11 +376,15 @@ def test_all_stages_are_explained(runs: Runs, torn: Path) -> None:
     """Also those behind a minimisation, where no step can be measured from the coordinates as they are."""
     path = protocol(runs)
     words = ("--explain", path, "--measured-steps", "2")
-    plans = [stage["plan"] for stage in json.loads(runs.run_engine(*words, "--json").stdout)["stages"]]
+    said = json.loads(runs.run_engine(*words, "--json").stdout)
+    plans = [stage["plan"] for stage in said["stages"]]
     ensembles = [plan["settings"]["dynamics"]["ensemble"] for plan in plans]
     assert ensembles == ["nvt", "npt", "npt"] and all(plan["predicted"]["ns_per_day"] > 0 for plan in plans)
+    together = said["predicted"]["seconds_of_dynamics"]
+    assert together == pytest.approx(sum(plan["predicted"]["seconds"] for plan in plans)) and together > 0
     text = runs.run_engine(*words).stdout
     assert [text.count(f"\nthe plan of {name}") for name in NAMES] == [1, 1, 1] and text.count(" ns/day") == 3
+    assert "\nall stages of dynamics take " in text
     # Stages with the same forces, constraints and kinds of baths share one measurement.
     path = protocol(runs, PROTOCOL + '[[stage]]\nname = "go-on"\ndynamics.steps = 9\ndynamics.temperature = 310.0\n')
     plans = json.loads(runs.run_engine("--explain", path, *words[2:], "--json").stdout)["stages"]

@@ -20,23 +20,34 @@ RunConfig config_of_trial(RunConfig config) {
   return config;
 }
 
-TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, int steps) {
+TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, const TrialLength& length) {
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  const auto begin = Clock::now();
   simulation.start(block);
+  TrialTime time{.start_seconds = seconds_since(begin)};
   simulation.step(1, false);
   simulation.timers().reset();
-  const auto start = std::chrono::steady_clock::now();
-  simulation.step(steps, false);
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  simulation.comm().all_reduce_max(std::span(&seconds, 1));
-  TrialTime time{seconds / steps, simulation.timers().seconds()};
-  for (double& phase : time.phases) phase /= steps;
+  const auto start = Clock::now();
+  do {
+    const int steps = std::min(length.least, length.most - time.steps);
+    simulation.step(steps, false);
+    time.steps += steps;
+    time.seconds = seconds_since(start);
+    simulation.comm().all_reduce_max(std::span(&time.seconds, 1));
+  } while (time.seconds < length.seconds && time.steps < length.most);
+  time.phases = simulation.timers().seconds();
+  time.seconds /= time.steps;
+  for (double& phase : time.phases) phase /= time.steps;
   return time;
 }
 
 TrialTime run_trial(const RunConfig& config, const model::System& system, const md::EngineSettings& settings,
                     const CoordinateBlock& block, const comm::Communicator& comm, ThreadPool& threads, int steps) {
   Simulation simulation(system, config_of_trial(config), settings, comm, threads);
-  return time_steps(simulation, block, steps);
+  return time_steps(simulation, block, TrialLength::of(steps));
 }
 
 bool may_choose_split(const RunConfig& config) {

@@ -14,15 +14,25 @@ namespace tessera::app {
 
 class Simulation;
 
+/// How many steps a trial has: `least`, and as many more as begin before so many seconds have passed, `most` in all.
+struct TrialLength {
+  int least = 0, most = 0;
+  double seconds = 0;
+
+  static TrialLength of(int steps) { return {steps, steps}; }
+};
+
 /// Seconds a step of a trial.
 struct TrialTime {
   double seconds = 0;                         // of the slowest rank
   std::array<double, md::n_phases> phases{};  // of this rank
+  int steps = 0;                              // that were timed
+  double start_seconds = 0;                   // before the first step, of this rank
 };
 
-/// Runs so many steps from this rank's share of the start, with velocities drawn anew. Throws InputError and RunError
-/// where the atoms stand so that no step can be made. Collective.
-TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, int steps);
+/// Runs steps from this rank's share of the start, with velocities drawn anew. Throws InputError and RunError where the
+/// atoms stand so that no step can be made. Collective.
+TrialTime time_steps(Simulation& simulation, const CoordinateBlock& block, const TrialLength& length);
 /// Returns the settings that simulations of trials have.
 RunConfig config_of_trial(RunConfig config);
 /// Makes a simulation and does the same. Collective.

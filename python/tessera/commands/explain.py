@@ -30,7 +30,8 @@ from tessera.select.run import selection_arguments
     "--measured-steps",
     type=click.IntRange(0),
     metavar="N",
-    help="Number of steps to measure on this machine; 0: none, for systems that do not fit here [10].",
+    help="Number of steps to measure on this machine; 0: none, for systems that do not fit here [those of a second, at "
+    "least 10].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @launch.dry_run_option

@@ -1,9 +1,12 @@
 #include "tessera/app/explain/explain.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,23 +16,20 @@
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/schema.h"
 #include "tessera/app/engine_settings.h"
+#include "tessera/app/explain/measurement.h"
 #include "tessera/app/explain/planned_hosts.h"
 #include "tessera/app/explain/step_prediction.h"
 #include "tessera/app/numbers_text.h"
 #include "tessera/app/output/report.h"
 #include "tessera/app/output/room.h"
 #include "tessera/app/restart/checkpoint_file.h"
-#include "tessera/app/simulation.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
 #include "tessera/app/start/coordinates.h"
 #include "tessera/app/start/start.h"
-#include "tessera/app/system/cut_out.h"
-#include "tessera/app/system/references.h"
 #include "tessera/app/system/system_file.h"
 #include "tessera/app/trajectory/settings.h"
 #include "tessera/app/trajectory/writers.h"
-#include "tessera/app/trial.h"
 #include "tessera/base/error.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/base/units.h"
@@ -230,84 +230,6 @@ Protocol read_all(const std::string& run_file, const std::vector<std::string>& o
   return protocol;
 }
 
-/// Returns what decides how long a step takes: all settings but how long a run is, what it writes, and how hot its
-/// baths and how strong its restraints are.
-std::string settings_of_rate(const RunConfig& config, const md::EngineSettings& settings) {
-  auto all = to_json(in_effect(config, settings));
-  all.erase("output");
-  all.erase("minimize");
-  const auto erase = [](json& keys, std::initializer_list<const char*> names) {
-    for (const auto* name : names) keys.erase(name);
-  };
-  erase(all.at("dynamics"), {"steps", "temperature", "velocities", "seed", "tau_t", "pressure", "tau_p",
-                             "compressibility", "surface_tension"});
-  for (auto& bath : all.at("bath")) erase(bath, {"temperature", "tau_t"});
-  for (auto& restraint : all.at("restraint")) erase(restraint, {"k", "target", "flat", "reference"});
-  return json_text(all);
-}
-
-/// A step that was measured, or why none could be.
-struct Measurement {
-  std::optional<MeasuredStep> step{};
-  std::string problem{};
-};
-
-/// Those of a protocol, by settings_of_rate().
-using Measurements = std::map<std::string, Measurement>;
-
-/// Moves atoms by a few steps of a minimisation, as a stage of that kind will. Throws InputError and RunError.
-void relax(CoordinateBlock& block, Simulation& simulation) {
-  simulation.start_to_minimize(block);
-  (void)simulation.minimize({.max_force = 1000, .max_steps = 100});
-  std::vector<Fraction> places(block.id.size());  // by id
-  for (const auto& atom : simulation.engine().snapshot().atoms)
-    places[static_cast<std::size_t>(atom.id)] = atom.position + atom.displacement;
-  for (std::size_t i = 0; i < places.size(); ++i) block.fraction[i] = places[static_cast<std::size_t>(block.id[i])];
-}
-
-/// Measures a step on this rank alone. A part of a large system is enough, because the time grows with the atoms.
-/// `is_below_others`: stages that have not run yet will move the atoms, so that it is no error where they stand so that
-/// no step can be made; a short minimisation is tried first.
-Measurement measure_step(const ExplainRequest& request, const RunConfig& config, const model::System& system,
-                         const md::EngineSettings& settings, const comm::Communicator& comm, ThreadPool& pool,
-                         bool is_below_others) {
-  const auto measure = [&](const RunConfig& its_config, const model::System& its_system,
-                           const md::EngineSettings& its_settings, CoordinateBlock block) -> Measurement {
-    check_every_atom_once(comm, block, its_system, its_config.input.system);
-    const auto try_steps = [&](bool after_relaxing) -> Measurement {
-      Simulation simulation(its_system, config_of_trial(its_config), its_settings, comm, pool);
-      try {
-        if (after_relaxing) relax(block, simulation);
-        const auto time = time_steps(simulation, block, request.measured_steps);
-        return {MeasuredStep{time, its_system.n_atoms(), its_settings.pme_grid}};
-      } catch (const InputError& error) {
-        if (!is_below_others) throw;
-        return {.problem = error.what()};
-      } catch (const RunError& error) {
-        if (!is_below_others) throw;
-        return {.problem = error.what()};
-      }
-    };
-    auto found = try_steps(false);
-    return found.step ? found : try_steps(true);
-  };
-  constexpr std::int64_t large = 2'000'000, wanted = 200'000;
-  // Restraints and selections name atoms by ids, which are others in the part.
-  const bool names_atoms = !config.restraints.empty() || !selections_of(config).empty() || !config.input.start.empty();
-  if (system.n_atoms() > large && !names_atoms)
-    if (const auto part = cut_out(config.input.system, system, wanted)) {
-      auto its_config = config;
-      if (!config.pme.grid.empty()) {  // meant for all of the box
-        its_config.pme.grid.clear();
-        its_config.pme.spacing = system.box.a().x / static_cast<double>(config.pme.grid[0]);
-      }
-      return measure(its_config, part->system, plan_settings(its_config, part->system), part->block);
-    }
-  auto start = read_start(config.input.system, config, system, comm);
-  add_references(start.block, config, settings, system);
-  return measure(config, system, settings, start.block);
-}
-
 /// Returns the threads of a rank: as asked for, or as many as it has cores on the planned machine.
 int planned_threads(const ExplainRequest& request, const RunConfig& config, const std::optional<Map>& map) {
   const int asked = request.threads > 0 ? request.threads : static_cast<int>(config.parallel.threads);
@@ -320,12 +242,46 @@ int planned_threads(const ExplainRequest& request, const RunConfig& config, cons
   return std::max(1, least);
 }
 
-/// Returns a text such as "trajectory 12.3 MB (51 frames), each checkpoint 0.4 MB".
-std::string text_of_files(const PlannedOutput& output) {
+/// Returns how long to measure: as asked for, or long enough for some pair lists and searches.
+TrialLength length_of_measurement(const ExplainRequest& request) {
+  if (request.measured_steps > 0) return TrialLength::of(request.measured_steps);
+  return {.least = 10, .most = 1000, .seconds = 1};
+}
+
+/// Returns how many of the plan's threads compute at once on this host, which all of its cores do not do as much faster
+/// as there are: they share caches, memory and power, and two threads of hardware a core.
+int threads_at_once(int ranks, int threads) {
+  const auto usable = machine::describe_this_host().usable_threads.value_or(1);
+  return static_cast<int>(std::min<std::int64_t>(std::max(1, usable), std::int64_t{ranks} * threads));
+}
+
+/// Returns the memory of a rank that has no atoms: what this process has now, and what a run touches later.
+std::int64_t bytes_of_program(int ranks) {
+  // As measured: pages of the program that steps and output touch, and an MPI library (Open MPI 4.1 takes 9, MPICH 4 16).
+  constexpr std::int64_t of_run = 16'000'000, of_mpi = 12'000'000;
+  std::int64_t all = 0, resident = 0;  // pages
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * sysconf(_SC_PAGESIZE) + of_run + (ranks > 1 ? of_mpi : 0);
+}
+
+/// Returns a folder, or where it is to be made.
+std::string folder_that_exists(const std::string& folder) {
+  std::error_code ignored;
+  auto path = std::filesystem::absolute(folder, ignored);
+  while (!std::filesystem::exists(path, ignored) && path.has_relative_path()) path = path.parent_path();
+  return path;
+}
+
+/// Returns a text such as "trajectory 12.3 MB (51 frames), each checkpoint 0.4 MB; 70 GB are free".
+std::string text_of_files(const PlannedOutput& output, std::optional<std::int64_t> free) {
   std::string text;
   for (const auto& [name, frames, bytes] : output.trajectories)
     text += fmt::format("{} {} ({} frames), ", name, size_text(bytes), grouped(frames));
-  return text + fmt::format("each checkpoint {}", size_text(output.checkpoint));
+  text += fmt::format("each checkpoint {}", size_text(output.checkpoint));
+  if (!free) return text;
+  constexpr int generations = 3;  // of checkpoints, with the next one
+  const bool is_enough = output.bytes_as_it_goes() + generations * output.checkpoint <= *free;
+  return text + fmt::format("; {} are free on the disk{}", size_text(*free), is_enough ? "" : ", which is not enough");
 }
 
 /// The plan of one run, as text and for programs.
@@ -334,10 +290,40 @@ struct PlanOfRun {
   json result;
 };
 
+/// Another way to use the cores of a plan, and the predicted time of a step.
+struct OtherLayout {
+  int ranks, threads;
+  double seconds;
+
+  std::string text() const { return fmt::format("{} × {}: {:.3g} ms", ranks, threads, 1e3 * seconds); }
+};
+
+/// Returns the fastest layouts of as many cores with other numbers of ranks, of those that a run can have, by `predict`.
+template <class Predict>
+std::vector<OtherLayout> other_layouts(int ranks, int threads, Predict predict) {
+  constexpr std::int64_t most_ranks = 4096, most_threads = 64;  // of more ranks a plan takes seconds
+  constexpr std::size_t most_told = 4;
+  const auto cores = std::int64_t{ranks} * threads;
+  std::vector<OtherLayout> layouts;
+  for (std::int64_t its_threads = 1; its_threads <= std::min(cores, most_threads); its_threads *= 2) {
+    if (cores % its_threads != 0 || its_threads == threads || cores / its_threads > most_ranks) continue;
+    const OtherLayout other{static_cast<int>(cores / its_threads), static_cast<int>(its_threads), 0};
+    try {
+      layouts.push_back({other.ranks, other.threads, predict(other.ranks, other.threads)});
+    } catch (const InputError&) {  // the box has too few cells for so many ranks
+    }
+  }
+  std::stable_sort(layouts.begin(), layouts.end(),
+                   [](const OtherLayout& a, const OtherLayout& b) { return a.seconds < b.seconds; });
+  layouts.resize(std::min(layouts.size(), most_told));
+  return layouts;
+}
+
 /// Explains one run. `measurements`: of the stages above, if the run is a stage, to be added to. Where the coordinates
 /// are those that stages above will move first, a step that can't be made is told of in the prediction.
-PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Measurements& measurements,
-                      bool is_below_others) {
+/// `program_bytes`: of a process that has no atoms yet.
+PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, std::int64_t program_bytes,
+                      Measurements& measurements, bool is_below_others) {
   auto system = read_run_system(config.input.system, config);
   take_box_of_start(system, config);
   const auto settings = plan_settings(config, system);
@@ -381,10 +367,13 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
       layout.least_cells, layout.most_cells, imbalance, layout.most_halo_cells, layout.most_peers);
   if (!layout.mesh.empty()) text += fmt::format("  {}\n", layout.mesh);
   const auto bytes = static_cast<double>(layout.memory.bytes());
-  text += fmt::format("  the largest rank needs {:.1f} MB\n  {}\n", bytes / 1e6,
-                      memory_text(layout.memory, std::llround(layout.atoms_of_largest)));
+  const double peak = bytes + static_cast<double>(program_bytes);
+  text += fmt::format("  the largest rank needs {:.1f} MB, and {:.1f} MB with the program and its libraries\n  {}\n",
+                      bytes / 1e6, peak / 1e6, memory_text(layout.memory, std::llround(layout.atoms_of_largest)));
   auto& predicted = result["predicted"];
-  predicted = {{"bytes_per_atom", bytes / std::max(1.0, layout.atoms_of_largest)}, {"megabytes_a_rank", bytes / 1e6}};
+  predicted = {{"bytes_per_atom", bytes / std::max(1.0, layout.atoms_of_largest)},
+               {"megabytes_a_rank", bytes / 1e6},
+               {"peak_megabytes_a_rank", peak / 1e6}};
   for (const auto& owner : layout.memory.owners) predicted["memory"][owner.name] = owner.bytes;
   text += "\nchoices\n";
   for (const auto& choice : choices)
@@ -392,11 +381,9 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
 
   const auto measure_once = [&]() -> const Measurement& {
     const auto [found, is_new] = measurements.try_emplace(settings_of_rate(config, settings));
-    if (is_new) {
-      const auto comm = comm::Communicator::world();
-      ThreadPool pool(threads);
-      found->second = measure_step(request, config, system, settings, comm, pool, is_below_others);
-    }
+    if (is_new)
+      found->second = measure_step(length_of_measurement(request), threads_at_once(request.ranks, threads), config,
+                                   system, settings, is_below_others);
     return found->second;
   };
   if (config.kind != StageKind::dynamics) return {text, "", result};
@@ -406,10 +393,12 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
                     {"checkpoint_megabytes", megabytes(output.checkpoint)}});
   for (const auto& one : output.trajectories)
     predicted["trajectories"][one.name] = {{"frames", one.frames}, {"megabytes", megabytes(one.bytes)}};
-  const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output));
+  const auto free = bytes_available(folder_that_exists(config.output.folder));
+  if (free) predicted["free_megabytes"] = megabytes(*free);
+  const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output, free));
   if (request.measured_steps == 0) return {text, files, result};
   std::string prediction;
-  if (const auto& [measured_step, problem] = measure_once(); !measured_step) {
+  if (const auto& [measured_step, start_seconds, problem] = measure_once(); !measured_step) {
     prediction = fmt::format(
         "\nno prediction: no step can be measured before the stages above have moved the atoms ({})\n", problem);
   } else {
@@ -417,9 +406,12 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
     const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
     const auto crowding = find_crowding(map, request.ranks, threads, request.cores_per_node);
     const bool has_map = map.has_value();
-    const auto step =
-        predict_step(measured, *layout.plan, system.n_atoms(),
-                     {crowding.most, has_map ? &layout.wires : nullptr, has_map ? layout.exchange_seconds : 0});
+    const auto predict = [&](const RankLayout& its_layout, int its_threads, const Crowding& its_crowding) {
+      return predict_step(measured, *its_layout.plan, system.n_atoms(),
+                          {its_threads, its_crowding.most, has_map ? &its_layout.wires : nullptr,
+                           has_map ? its_layout.exchange_seconds : 0});
+    };
+    const auto step = predict(layout, threads, crowding);
     const double seconds = step.seconds();
     const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
     // Messages between hosts may take longer than all computing.
@@ -427,24 +419,43 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, Me
     predicted.update({{is_known ? "ms_per_step" : "ms_of_computing", 1e3 * seconds},
                       {"ranks_and_threads_per_core", crowding.most},
                       {"measured_ms_per_step_one_rank", 1e3 * measured_seconds},
+                      {"measured_threads", measured.threads},
+                      {"measured_steps", measured.time.steps},
                       {"measured_atoms", measured.n_atoms},
                       {"includes_communication", step.has_exchanges}});
     if (is_known) predicted["ns_per_day"] = ns_per_day;
+    if (is_known) predicted["seconds"] = seconds * static_cast<double>(config.dynamics.steps);
+    if (start_seconds > 0) predicted["start_seconds"] = start_seconds;
     for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
     prediction = fmt::format(
-        "\nprediction (from {} steps{} on one rank of this machine: {:.1f} ms each)\n  {:.1f} ms {}{}\n  of it: {}\n",
-        request.measured_steps,
+        "\nprediction (from {} steps{} on {} thread{} of this machine: {:.1f} ms each)\n  {:.1f} ms {}{}\n  of it: {}\n",
+        measured.time.steps,
         measured.n_atoms < system.n_atoms()
             ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
             : "",
-        1e3 * measured_seconds, 1e3 * seconds,
+        measured.threads, measured.threads == 1 ? "" : "s", 1e3 * measured_seconds, 1e3 * seconds,
         is_known ? fmt::format("a step, {:.2f} ns/day", ns_per_day) : "of computing a step",
         crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
         step.text());
+    std::vector<OtherLayout> layouts;
+    if (is_known)
+      layouts = other_layouts(request.ranks, threads, [&](int ranks, int its_threads) {
+        return predict(plan_layout(config, system, settings, map, ranks, its_threads), its_threads,
+                       find_crowding(map, ranks, its_threads, request.cores_per_node))
+            .seconds();
+      });
+    for (const auto& other : layouts) {
+      predicted["other_layouts"].push_back(
+          {{"ranks", other.ranks}, {"threads", other.threads}, {"ms_per_step", 1e3 * other.seconds}});
+      prediction +=
+          fmt::format("{}{}", &other == &layouts.front() ? "  by other ranks × threads: " : ", ", other.text());
+    }
+    if (!layouts.empty()) prediction += "\n";
     if (is_known)
       prediction += fmt::format(
-          "  {} steps take {}\n  {}\n", grouped(config.dynamics.steps),
+          "  {} steps take {}{}\n  {}\n", grouped(config.dynamics.steps),
           duration_text(seconds * static_cast<double>(config.dynamics.steps)),
+          start_seconds > 0 ? fmt::format(", after {:.2g} s to read and to make ready", start_seconds) : "",
           has_map ? "migration, sums over all ranks and output are not in it"
                   : "communication is not in it: no map of the machine's links is given (parallel.machine)");
     else
@@ -487,26 +498,38 @@ std::pair<std::string, json> list_stages(const Protocol& protocol) {
 std::string explain(const ExplainRequest& request) {
   const auto protocol = read_all(request.run_file, request.overrides, request.selections);
   for (const auto& note : notes_of_removed(protocol)) comm::print_note("tessera-md", note);
+  const auto program_bytes = bytes_of_program(request.ranks);
   if (protocol.stages.empty()) {
     Measurements measurements;
-    const auto plan = explain_run(request, protocol.config, measurements, false);
+    const auto plan = explain_run(request, protocol.config, program_bytes, measurements, false);
     return request.json ? json_text(plan.result, 2) + "\n" : plan.layout + plan.prediction;
   }
   check_stages(protocol.stages, 0, false, request.ranks);
   auto [text, list] = list_stages(protocol);
   std::map<std::string, std::string> told;  // the stage whose layout was told
   Measurements measurements;
+  double seconds = 0;
+  bool is_known = true;
   for (std::size_t i = 0; i < protocol.stages.size(); ++i) {
     auto [name, config] = protocol.stages[i];
     config.input.start = protocol.stages.front().config.input.start;  // the stage above has not run
-    const auto [layout, prediction, result] = explain_run(request, config, measurements, i > 0);
+    const auto [layout, prediction, result] = explain_run(request, config, program_bytes, measurements, i > 0);
     const auto [as, is_new] = told.try_emplace(layout, name);
     text += is_new ? fmt::format("\nthe plan of {}\n{}", name, layout)
                    : fmt::format("\nthe plan of {}: as that of {}\n", name, as->second);
     text += prediction;
     list[i]["plan"] = result;
+    if (config.kind != StageKind::dynamics) continue;
+    const auto& predicted = result.at("predicted");
+    is_known = is_known && predicted.contains("seconds");
+    if (is_known) seconds += predicted.at("seconds").get<double>();
   }
-  return request.json ? json_text({{"stages", list}}, 2) + "\n" : text;
+  json all = {{"stages", list}};
+  if (is_known) {
+    all["predicted"] = {{"seconds_of_dynamics", seconds}};
+    text += fmt::format("\nall stages of dynamics take {}\n", duration_text(seconds));
+  }
+  return request.json ? json_text(all, 2) + "\n" : text;
 }
 
 std::string list_selections(const std::string& run_file, const std::vector<std::string>& overrides) {

@@ -15,7 +15,7 @@ struct ExplainRequest {
   bool fills_cores = false;  // as many threads as a rank has cores where a map or cores_per_node says, else `threads`
   int cores_per_node = 0;    // of every host; 0: slots of the map where one is given, else this host's
   bool json = false;
-  int measured_steps = 10;  // of the short measurement; 0: none
+  int measured_steps = -1;  // of the short measurement; -1: as many as a second has room for, 10 to 1,000; 0: none
 };
 
 /// Returns the text for standard output. Plans for any number of ranks on this one. Throws InputError.

@@ -120,9 +120,10 @@ StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, 
   std::int64_t most_cells = 0;
   for (const auto& brick : plan.bricks.bricks()) most_cells = std::max(most_cells, brick.size());
   const auto n_cells = static_cast<double>(plan.cells.grid.size());
-  const double crowding = machine.ranks_and_threads_per_core;
+  // A rank has some of the threads that took so long.
+  const double slower = machine.ranks_and_threads_per_core * measured.threads / machine.threads;
   const double scale = static_cast<double>(n_atoms) / static_cast<double>(measured.n_atoms) *
-                       static_cast<double>(most_cells) / n_cells * crowding;
+                       static_cast<double>(most_cells) / n_cells * slower;
 
   const double pairs = spent({Phase::search, Phase::pair_list, Phase::pair, Phase::sum_threads});
   const double mesh = spent({Phase::pme_spread, Phase::pme_solve, Phase::pme_forces});
@@ -134,7 +135,7 @@ StepPrediction predict_step(const MeasuredStep& measured, const md::Plan& plan, 
   if (plan.mesh && n_points(measured.mesh) > 1) {
     const auto work = [](const Index3& grid) { return n_points(grid) * std::log2(n_points(grid)); };
     predicted.parts.push_back({"transforms", transform * work(plan.mesh->settings.grid) / work(measured.mesh) *
-                                                 largest_share(plan.mesh->transform) * crowding});
+                                                 largest_share(plan.mesh->transform) * slower});
   }
   if (machine.wires == nullptr) return predicted;
   predicted.has_exchanges = true;

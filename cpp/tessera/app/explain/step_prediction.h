@@ -13,11 +13,12 @@
 
 namespace tessera::app {
 
-/// A step that was run on one rank.
+/// A step that was run on one rank, with as many threads as all ranks of the plan have here together.
 struct MeasuredStep {
   TrialTime time;
   std::int64_t n_atoms = 0;
   Index3 mesh{};  // points along each edge; zeros without a mesh
+  int threads = 1;
 };
 
 struct PredictedPart {
@@ -36,6 +37,7 @@ struct StepPrediction {
 
 /// What is known of the machine that is planned for.
 struct PlannedMachine {
+  int threads = 1;  // of a rank
   double ranks_and_threads_per_core = 1;
   const machine::Wires* wires = nullptr;  // nothing without a map
   double transform_exchange_seconds = 0;  // of all transforms of a step, on these wires

@@ -122,4 +122,3 @@ class TesseraMd(CMakePackage):
             # Not that of a virtual environment, whose packages would be copied.
             args.append(self.define("Python_EXECUTABLE", self["python"].command.path))
         return args
-
