@@ -242,6 +242,9 @@ int planned_threads(const ExplainRequest& request, const RunConfig& config, cons
   return std::max(1, least);
 }
 
+/// How far predictions for this host are from runs at most, as parts of what is observed (bench/md/predictions.py).
+constexpr double error_of_time = 0.20, error_of_memory = 0.15;
+
 /// Returns how long to measure: as asked for, or long enough for some pair lists and searches.
 TrialLength length_of_measurement(const ExplainRequest& request) {
   if (request.measured_steps > 0) return TrialLength::of(request.measured_steps);
@@ -357,6 +360,8 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, co
                     {"includes_communication", step.has_exchanges}});
   if (is_known) predicted["ns_per_day"] = ns_per_day;
   if (is_known) predicted["seconds"] = seconds * static_cast<double>(config.dynamics.steps);
+  const bool is_of_this_host = !has_map && request.cores_per_node == 0;
+  if (is_of_this_host) predicted["errors"] = {{"time of a step", error_of_time}, {"memory of a rank", error_of_memory}};
   if (measurement.start_seconds > 0) predicted["start_seconds"] = measurement.start_seconds;
   for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
   auto text = fmt::format(
@@ -366,7 +371,9 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, co
           ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
           : "",
       measured.threads, measured.threads == 1 ? "" : "s", 1e3 * measured_seconds, 1e3 * seconds,
-      is_known ? fmt::format("a step, {:.2f} ns/day", ns_per_day) : "of computing a step",
+      is_known ? fmt::format("a step, {:.2f} ns/day{}", ns_per_day,
+                             is_of_this_host ? fmt::format(" ± {:.0f} %", 100 * error_of_time) : "")
+               : "of computing a step",
       crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
       step.text());
   std::vector<OtherLayout> layouts;
