@@ -13,6 +13,7 @@ namespace {
 constexpr double share_of_nodes = 0.6, share_of_pivots = 0.03;  // of moves; the rest are crankshafts
 constexpr std::size_t longest_crankshaft = 100;                 // nodes
 constexpr std::size_t longest_in_focus = 12;
+constexpr double share_of_regrowths = 0.5;  // of moves of tails; the rest are shifts
 constexpr std::uint64_t tuned_after = 100;  // moves of a kind
 constexpr double most_accepted = 0.4;
 constexpr double per_radian = 20.0;  // Å that a node is shifted by at most, for a largest turn of one radian
@@ -23,8 +24,16 @@ Vec3 half_before(const Frame& entry, double length) { return entry * Vec3{0, 0, 
 
 }  // namespace
 
+MonteCarlo::MonteCarlo(Model model, std::uint64_t seed) : chain_(std::move(model)), seed_(seed) {}
+
 void MonteCarlo::run(std::uint64_t moves, double heat, bool tune) {
-  for (std::uint64_t done = 0; done < moves; ++done) move(heat, tune);
+  for (std::uint64_t done = 0; done < moves; ++done) {
+    move(heat, tune);
+    if (moving_.empty() || !std::isinf(hardness_)) continue;
+    Draws draws(seed_, number_++);
+    const Kind kind = draws.uniform() < share_of_regrowths ? regrowth : shift;
+    move_tail(kind, heat, tune, draws);
+  }
 }
 
 void MonteCarlo::move(double heat, bool tune) {
@@ -37,12 +46,16 @@ void MonteCarlo::move(double heat, bool tune) {
     range = move_end(draws);
   else
     range = move_middle(draws);
+  const bool is_taken = is_accepted(range, heat, draws);
+  if (is_taken) chain_.accept(range);
+  count(is_taken, tune);
+}
+
+/// Counts the last move.
+void MonteCarlo::count(bool is_accepted, bool tune) {
   Counted& counted = counted_[last_];
   ++counted.tried;
-  if (is_accepted(range, heat, draws)) {
-    chain_.accept(range);
-    ++counted.accepted;
-  }
+  if (is_accepted) ++counted.accepted;
   if (tune && counted.tried >= tuned_after) tune_size(counted);
 }
 
@@ -65,10 +78,10 @@ Range MonteCarlo::move_node(Draws& draws) {
   const std::size_t node = focus_.empty() ? draws.below(chain_.size()) : focus_[draws.below(focus_.size())];
   last_ = chain_.extent(node) > 2 * chain_.model().diameter ? core : bead;
   const double size = counted_[last_].size, reach = chain_.model().reach;
-  const double shift = std::min(per_radian * size, reach / 2);
+  const double furthest = std::min(per_radian * size, reach / 2);
   const double angle = std::min(size, reach / (2 * chain_.extent(node) + 1));
   const Frame& old = chain_.frame(node);
-  const Vec3 away = {draws.within(shift), draws.within(shift), draws.within(shift)};
+  const Vec3 away = {draws.within(furthest), draws.within(furthest), draws.within(furthest)};
   const Vec3 axis = draws.direction();
   chain_.try_at(node, {old.origin + away, turn(axis, draws.within(angle)) * old.rotation});
   return {node, node + 1};
