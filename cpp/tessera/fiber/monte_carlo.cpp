@@ -32,7 +32,7 @@ void MonteCarlo::run(std::uint64_t moves, double heat, bool tune) {
     if (moving_.empty() || !std::isinf(hardness_)) continue;
     Draws draws(seed_, number_++);
     const Kind kind = draws.uniform() < share_of_regrowths ? regrowth : shift;
-    move_tail(kind, heat, tune, draws);
+    move_tail(kind, 1.0, tune, draws);
   }
 }
 
@@ -66,11 +66,12 @@ void MonteCarlo::tune_size(Counted& counted) const {
 }
 
 bool MonteCarlo::is_accepted(Range range, double heat, Draws& draws) {
-  const auto is_passed = [&](double energy) { return math::exp(-energy / heat) > draws.uniform(); };
-  if (!is_passed(chain_.elastic_change(range) + chain_.anchored_change(range)) || !chain_.keeps_inside(range))
+  const auto is_passed = [&](double energy, double at) { return math::exp(-energy / at) > draws.uniform(); };
+  if (!is_passed(chain_.elastic_change(range) + chain_.anchored_change(range), heat) || !chain_.keeps_inside(range))
     return false;
-  if (std::isinf(hardness_)) return chain_.is_free(range) && is_passed(chain_.screened_change(range));
-  return hardness_ == 0 || is_passed(hardness_ * chain_.overlap_change(range));
+  if (std::isinf(hardness_))
+    return chain_.is_free(range) && is_passed(chain_.screened_change(range), tails_.empty() ? heat : 1.0);
+  return hardness_ == 0 || is_passed(hardness_ * chain_.overlap_change(range), heat);
 }
 
 /// Turns a node about an axis through its origin and shifts it.

@@ -44,8 +44,9 @@ class MonteCarlo {
   /// Puts tails where they have room on nodes that have a place. Returns how many found none.
   std::size_t grow_tails();
 
-  /// Makes this many moves of nodes, and as many of tails where any are there, at `heat` times the temperature. With
-  /// `tune` the sizes of moves follow how often they are accepted, and what is sampled is not quite in equilibrium.
+  /// Makes this many moves of nodes, and as many of tails where any are there, at `heat` times the temperature. With tails
+  /// that is the temperature of steps and anchors alone, since in the cold tails would pull all together. With `tune` the
+  /// sizes of moves follow how often they are accepted, and what is sampled is not quite in equilibrium.
   void run(std::uint64_t moves, double heat, bool tune);
 
   /// Makes moves of tails alone, of one kind.
