@@ -20,7 +20,7 @@ from tessera.build.clashes.report import clashes_of
 from tessera.system import read
 
 MOST_ATOMS = 5_000_000
-MAX_FORCE = 20.0  # kcal/mol/Å
+MAX_FORCE = 100.0  # kcal/mol/Å
 SETTLING = 0.5  # ps that do not count, in which heat goes into what was minimised
 
 
