@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "tessera/base/simd/lane/host_lanes.h"
 #include "tessera/base/simd/lane/target.h"
 //
 #include "tessera/base/simd/lane/run.h"
@@ -88,6 +89,10 @@ struct SumKernel {
 };
 
 }  // namespace HWY_NAMESPACE
+}  // namespace tessera::simd
+HWY_AFTER_NAMESPACE();
+
+namespace tessera::simd {
 
 namespace test {
 void record_lanes(const Inputs& in, Results& results) { N_LANE::RecordOperations(in, results); }
@@ -96,6 +101,7 @@ void record_lanes(const Inputs& in, Results& results) { N_LANE::RecordOperations
 namespace {
 
 TEST(Lane, WarpsDoWhatTheirNamesSay) {
+  if (!has_host_lanes()) GTEST_SKIP() << "the host's lanes need AVX2";
   constexpr int n = 32;
   std::vector<std::int32_t> a(n), b(n, 16), expected(n);
   for (int i = 0; i < n; ++i) a[static_cast<std::size_t>(i)] = (7 * i + 3) % n;
@@ -127,6 +133,7 @@ TEST(Lane, WarpsDoWhatTheirNamesSay) {
 
 // On x86 all of these would be the least integer.
 TEST(Lane, ConversionsSaturateAsOnADevice) {
+  if (!has_host_lanes()) GTEST_SKIP() << "the host's lanes need AVX2";
   constexpr auto least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
   constexpr auto least64 = std::numeric_limits<std::int64_t>::min(), most64 = std::numeric_limits<std::int64_t>::max();
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
@@ -146,6 +153,7 @@ TEST(Lane, ConversionsSaturateAsOnADevice) {
 }
 
 TEST(Lane, AHostRunsThePhasesOfAKernelInAnyOrderOfWarps) {
+  if (!has_host_lanes()) GTEST_SKIP() << "the host's lanes need AVX2";
   std::set<std::int32_t> last;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::int32_t total = 0, one = 0;
@@ -158,4 +166,3 @@ TEST(Lane, AHostRunsThePhasesOfAKernelInAnyOrderOfWarps) {
 
 }  // namespace
 }  // namespace tessera::simd
-HWY_AFTER_NAMESPACE();

@@ -10,11 +10,8 @@
 namespace tessera::md::pair::test {
 
 /// Adds forces, and what else the accumulator wants, of all entries of a list but those that clash. The seed decides in
-/// which order warps have their turns.
+/// which order warps have their turns. Needs simd::has_host_lanes().
 void add_pairs_on_host(const PairData& data, const PairList& list, std::uint64_t seed, Accumulator& accumulator,
                        std::vector<Clash>& clashes);
-
-/// Tells whether this processor can run them.
-bool has_host_lanes();
 
 }  // namespace tessera::md::pair::test

@@ -80,12 +80,4 @@ void add_pairs_on_host(const PairData& data, const PairList& list, std::uint64_t
   accumulator.energies->merge(sums);
 }
 
-bool has_host_lanes() {
-#ifdef __x86_64__
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-#else
-  return true;
-#endif
-}
-
 }  // namespace tessera::md::pair::test

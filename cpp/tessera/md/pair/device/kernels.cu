@@ -6,7 +6,7 @@
 namespace tessera::md::pair::N_LANE {
 
 #define TESSERA_KERNEL(name, ...)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(__VA_ARGS__::warps_of_block* hn::warp_size)                          \
+  extern "C" __global__ void __launch_bounds__(__VA_ARGS__::warps_of_block* hn::warp_size, 8)                          \
       name(const __grid_constant__ typename __VA_ARGS__::Arguments arguments) {                                     \
     simd::RunOnDevice<__VA_ARGS__>(arguments);                                                                      \
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/base/simd/lane/host_lanes.h"
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/pair/device/host_pairs.h"
@@ -105,7 +106,7 @@ void expect_same_bits(const Found& device, const Found& engine) {
 
 /// Tells whether the test can be made here, and says so if not.
 #define TESSERA_NEEDS_HOST_LANES() \
-  if (!test::has_host_lanes()) GTEST_SKIP() << "the host's lanes need AVX2"
+  if (!tessera::simd::has_host_lanes()) GTEST_SKIP() << "the host's lanes need AVX2"
 
 /// Compares all that a step may sum, on every instruction set of the engine and in three orders of warps.
 void check(const Sample& sample, const PairSettings& settings) {
