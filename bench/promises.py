@@ -10,6 +10,7 @@ from statistics import geometric_mean, median
 import click
 
 from bench.build import locus
+from bench.build.array import MOST_ATOMS
 from bench.build.clashes import GROWTH, LEAST_MENDED, SECONDS_TO_FIND, SECONDS_TO_MEND
 from bench.cluster.measured import LEAST_GAIN, NEVER_SLOWER
 from bench.cluster.neighbours import LEAST as LEAST_OF_NEIGHBOURS
@@ -286,6 +287,19 @@ def of_locus() -> Iterator[Promise]:
                    [value(row["of templates, MB"])], most=locus.MEGABYTES_OF_TEMPLATES)  # fmt: skip
 
 
+def of_array() -> Iterator[Promise]:
+    claim = "12 nucleosomes in water"
+    if not measured("array"):
+        yield Promise("array", f"{claim}: built without clashes, minimised, run", "not measured", "–", 0, 1)
+        return
+    (row,) = cells("array", "ms a step")
+    yield each("array", f"{claim}: atoms", [value(row["atoms"])], most=MOST_ATOMS)
+    yield each("array", f"{claim}: clashes", [value(row["clashes in water"])], most=0)
+    drift, error = value(row["drift at 2 fs, kT/ns/dof"]), value(row["±"])
+    yield one("array", f"{claim}: drift of the energy at 2 fs, kT/ns/dof", f"{drift:g} ± {error:g}", f"≤ {MOST_DRIFT}",
+              abs(drift) <= MOST_DRIFT + 2 * error)  # fmt: skip
+
+
 def of_physics() -> Iterator[Promise]:
     drifts = column(table_of("conservation", "drift, kT/ns/dof"), "drift, kT/ns/dof")
     yield each("conservation", "Drift of the energy at 2 fs, kT/ns/dof", [max(map(abs, drifts))], most=MOST_DRIFT)
@@ -439,7 +453,7 @@ def of_other_programs() -> Iterator[Promise]:
 
 def promises() -> list[Promise]:
     parts = (of_peers, of_transforms, of_collectives, of_steps, of_watching, of_predictions, of_sizes, of_wheel,
-             of_builders, of_converters, of_locus, of_physics, of_files, of_grids, of_clusters)  # fmt: skip
+             of_builders, of_converters, of_locus, of_array, of_physics, of_files, of_grids, of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 
 

@@ -1,4 +1,5 @@
-"""Plans the run of Todorov et al. with 300,763,000 ions of NaCl on 1,024 cores, beside the times that they give.
+"""Plans the runs of Todorov et al. with 300,763,000 ions of NaCl on 1,024 cores, and with 15 million on 2,048, beside
+the times that they give.
 
     python -m papers.nacl [--ions 300763000 --potential dlpoly --ranks 1024 --docs]
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +25,36 @@ from bench.io.setup import read_share
 from bench.scale.platforms import FatTree, Node, Platform, Torus
 
 IONS = {"charmm": "CHARMM36's, with Lennard-Jones", "dlpoly": "DL_POLY's, of Born, Huggins and Mayer"}
-# Of the paper's slides: ≈ 1 hour to start, ≈ 68 s a step, ≈ 55 s of it in transforms.
-PAPER = {"start": 3600.0, "step": 68.0, "transforms": 55.0}
 CORES_OF_A_NODE = 4
-MESH = 2048  # points an edge: 0.92 Å apart; the paper, whose transforms needed 2^k processors, gives no mesh
-RUN = f"""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """What the slides say of a run on so many ranks of a Cray XT4, in seconds, and a mesh with points 0.92 Å
+    apart: the paper, whose transforms needed 2^k processors, gives none."""
+
+    figure: str
+    title: str
+    mesh: int  # points an edge
+    step: float
+    transforms: float | None = None
+    start: float | None = None
+
+
+#: by ions and ranks
+SLIDES = {
+    (300_763_000, 1024): Slide(
+        "scale_nacl", "300,763,000 ions on 1,024 cores, planned", 2048, step=68.0, transforms=55.0, start=3600.0
+    ),
+    (15_000_000, 2048): Slide("scale_nacl_15m", "15 million ions on 2,048 cores, planned", 768, step=0.7),
+}
+RUN = """
 [input]
 system = "nacl.tsr"
 [interactions]
 cutoff = 12.0
 [pme]
-grid = [{MESH}, {MESH}, {MESH}]
+grid = [{mesh}, {mesh}, {mesh}]
 [dynamics]
 timestep = 1.0
 steps = 10
@@ -75,15 +96,19 @@ def parts_of(plan: dict[str, Any]) -> dict[str, float]:
 @click.option("--potential", default="dlpoly", show_default=True, type=click.Choice(list(IONS)), help="Whose ions.")
 @click.option("--ranks", default=1024, show_default=True, type=int, help="Ranks that are planned for.")
 def main(common: Common, ions: int, potential: str, ranks: int) -> None:
-    """Plan the run of Todorov et al. on 1,024 cores and say where a step's time goes.
+    """Plan a run of Todorov et al. and say where a step's time goes.
 
     The folder of --work needs 7 GB.
 
     \b
     Examples:
       python -m papers.nacl --docs
-      python -m papers.nacl --ions 8000000 --json
+      python -m papers.nacl --ions 15000000 --ranks 2048 --docs
     """
+    slide = SLIDES.get((ions, ranks))
+    if slide is None:
+        known = ", ".join(f"--ions {n} --ranks {count}" for n, count in SLIDES)
+        raise click.UsageError(f"the slides have no run of {ions:,} ions on {ranks:,} ranks; expected {known}")
     folder = common.work / "scale_nacl"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -91,7 +116,7 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
     made = systems.tessera(["make", "nacl", "--ions", str(ions), "--potential", potential, "-o", str(path)], folder)
     common.say(f"made {path.name}: {made.wall_seconds:.4g} s")
     atoms, _, seconds, megabytes = read_share(path, ranks)
-    (folder / "run.toml").write_text(RUN)
+    (folder / "run.toml").write_text(RUN.format(mesh=slide.mesh))
     where = platforms(ranks)
     plans = [explain(folder, platform, ranks) for platform in where]
     shutil.rmtree(folder)
@@ -101,24 +126,19 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
     whole = [plan["predicted"]["ms_per_step"] / 1e3 for plan in plans]
     of_transforms = [sum(parts_of(plan)[name] for name in transforms) / 1e3 for plan in plans]
     rows: list[list[Any]] = [[name, "–", *(parts_of(plan)[name] / 1e3 for plan in plans)] for name in names]
-    rows.append(["**transforms with their exchanges, s**", PAPER["transforms"], *of_transforms])
-    rows.append(["**a step, s**", PAPER["step"], *whole])
-    rows.append(
-        [
-            "share of transforms",
-            f"{PAPER['transforms'] / PAPER['step']:.0%}",
-            *(f"{a / b:.0%}" for a, b in zip(of_transforms, whole)),
-        ]
-    )
+    rows.append(["**transforms with their exchanges, s**", slide.transforms, *of_transforms])
+    rows.append(["**a step, s**", slide.step, *whole])
+    share = f"{slide.transforms / slide.step:.0%}" if slide.transforms is not None else None
+    rows.append(["share of transforms", share, *(f"{a / b:.0%}" for a, b in zip(of_transforms, whole))])
     schemes = [next(c["value"] for c in plan["choices"] if c["what"] == "transform") for plan in plans]
     rows.append(["scheme chosen", "–", *schemes])
     rows.append(["memory of the largest rank, MB", "–", *(plan["predicted"]["megabytes_a_rank"] for plan in plans)])
-    start = [
+    start: list[list[Any]] = [
         ["make the system file, here", made.wall_seconds],
         [f"read one rank's share of {ranks:,} ({atoms:,} ions), here", seconds],
-        ["the whole start, the paper", PAPER["start"]],
+        ["the whole start, the paper", slide.start],
     ]
-    figure = common.figure("scale_nacl", "300,763,000 ions on 1,024 cores, planned")
+    figure = common.figure(slide.figure, slide.title)
     figure.data = {"plans": plans, "make_seconds": made.wall_seconds, "share_seconds": seconds}
     figure.tables = [
         table(["seconds of a step", "Todorov et al.", *(p.name for p in where)], rows),
@@ -126,9 +146,10 @@ def main(common: Common, ions: int, potential: str, ranks: int) -> None:
     ]
     figure.notes = [
         f"The ions are {IONS[potential]}. "
-        f"Planned, not run: {ranks:,} ranks of one thread, {CORES_OF_A_NODE} a node; 12 Å, mesh {MESH}³, 1 fs. "
-        f"Computing is measured on {plans[0]['predicted']['measured_atoms']:,} ions on a core of this machine. Reading "
-        f"one share took {megabytes:.0f} MB of memory."
+        f"Planned, not run: {ranks:,} ranks of one thread, {CORES_OF_A_NODE} a node; 12 Å, mesh {slide.mesh}³, "
+        f"1 fs. Computing is measured on {plans[0]['predicted']['measured_atoms']:,} ions with "
+        f"{plans[0]['predicted']['measured_threads']} threads of this machine. Reading one share took "
+        f"{megabytes:.0f} MB of memory."
     ]
     figure.finish(common)
 

@@ -21,7 +21,8 @@ class Case:
     """Files of settings in the data sets, and how their energies are compared.
 
     `system` makes the system of these files, `reference` returns sums of terms that the program printed, and the terms
-    of Tessera that make each up, all where none is named. `by` says which version printed them.
+    of Tessera that make each up, all where none is named. `by` says which version printed them. `constant` returns what
+    that program adds to the energy of a system with these interactions, though no force knows it.
     Without a reference, only lines are counted.
     """
 
@@ -31,6 +32,7 @@ class Case:
     system: Callable[[Path], System] | None = None
     reference: Callable[[Path], Terms] | None = None
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    constant: Callable[[System, Mapping[str, Any]], float] = lambda *_: 0.0
 
 
 _JAC = "genesis/test_spdyn/jac_param27"
@@ -56,6 +58,20 @@ def _genesis_log(case: str) -> Callable[[Path], Terms]:
     return read
 
 
+def shift_of_14(system: System, interactions: Mapping[str, Any]) -> float:
+    """Returns what a force switch adds to the energies of 1-4 pairs in CHARMM and GENESIS, in kcal/mol: it makes the
+    energy of a pair 0 at the cut-off, and below the switch it is a constant. GROMACS and OpenMM leave 1-4 pairs
+    alone, as Tessera does. (Steinbach and Brooks 1994)"""
+    if interactions.get("lj") != "force-switch":
+        return 0.0
+    reach = (interactions["cutoff"] * interactions["switch"]) ** 3
+    sigma, epsilon, _ = system.force_field.table("pair_14").T
+    sixth = sigma**6
+    shift = 4 * epsilon * (sixth / reach - (sixth / reach) ** 2)
+    of_template = [float(shift[template.term("pair_14").parameter].sum()) for template in system.templates]
+    return sum(count * of_template[template] for template, count in system.runs.tolist())
+
+
 def _gromacs_system(data: Path) -> System:
     from tessera.prepare.gromacs import prepare_gromacs
 
@@ -71,7 +87,8 @@ def _gromacs_energies(data: Path) -> Terms:
 
 def genesis(case: str) -> Case:
     """Returns one of GENESIS' own tests of DHFR."""
-    return Case("genesis", (f"{_JAC}/{case}/inp",), "GENESIS 2.0", _genesis_system, _genesis_log(case), {"total": ()})
+    files, log = (f"{_JAC}/{case}/inp",), _genesis_log(case)
+    return Case("genesis", files, "GENESIS 2.0", _genesis_system, log, {"total": ()}, shift_of_14)
 
 
 def gromacs(file: str) -> Case:

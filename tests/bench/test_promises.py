@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import promises, wheel
-from bench.build import clashes, locus
+from bench.build import array, clashes, locus
 from bench.common.results import above
 from bench.convert import converters
 from bench.grid import stencil
@@ -81,6 +81,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
         locus.missed({"build": BUILT, "minimize": MINIMIZED, "solvate": SOLVATED, "plan": PLAN})
         + locus.missed({"build": BUILT | {"seconds": 9e9}}, 12)
     ),
+    "array": lambda: array.missed(ARRAY | {"drift": -0.011}),  # by less than two standard errors
     "wheel": lambda: wheel.missed(24_900_000, 119.0),
     "growth": lambda: growth.missed(1.1),
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
@@ -92,6 +93,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "bilayer": lambda: bilayer.wrong(*LAYER),
     "liquids": lambda: liquids.wrong_of_water("TIP3P", WATER),
 }
+ARRAY = {"atoms": 4_900_000, "clashes": 0, "drift": 0.001, "error": 0.002, "converged": True, "max_force": 19.0}
 BUILT = {"seconds": 599.0, "peak_bytes": 5.9e9, "left": 0}
 SOLVATED = {"seconds": 1799.0, "peak_bytes": 3.9e9}
 PLAN = {"templates": 24.0}
@@ -150,6 +152,11 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         lambda: predictions.missed({"a": {"memory of a rank": 1.16}}),
         "a, memory of a rank: predicted 1.16",
     ),
+    ("array", lambda: array.missed(ARRAY | {"atoms": 5_100_000}), "atoms: 5"),
+    ("array", lambda: array.missed(ARRAY | {"clashes": 1}), "clashes: 1"),
+    ("array", lambda: array.missed(ARRAY | {"drift": -0.02}), "drift, kT/ns/dof: 0.016"),
+    ("array", lambda: array.missed(ARRAY | {"error": 0.02}), "too short to tell a drift"),
+    ("array", lambda: array.missed(ARRAY | {"converged": False, "max_force": 30.0}), "greatest force is 30"),
     ("wheel", lambda: wheel.missed(25_100_000, 1.0), "size of the wheel, MB: 25.1"),
     ("wheel", lambda: wheel.missed(1, 121.0), "installation and demonstration, s: 121"),
     ("converters", lambda: converters.missed({"a": 2.1e-5}), "a: energies differ by 2.1e-05"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tessera.errors import InputError
 from tessera.watch import events
+from tessera.watch.alarm import LIMIT
 from tessera.watch.events import Event, Events, call, event_of_end, words_of
 from tessera.watch.status import Status, read_status
 from tests.support.programs import wait_until
@@ -105,3 +109,16 @@ def test_of_an_earlier_run_nothing_is_told(
     with Events([str(tmp_path / "none\x1b")], run) as watching:
         watching.end(0)
     assert "--on-event" in (said := capfd.readouterr().err) and "can't be started" in said and "\x1b" not in said
+
+
+def test_the_limit_of_the_drift_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("tessera.commands.run")
+    given: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(module, "events_of", lambda *words: given.append(words))
+    monkeypatch.setattr(module, "selection_arguments", lambda *_: [])
+    monkeypatch.setattr(module.launch, "start", lambda *_, **__: None)
+    words = ["run.toml", "--on-event", "true"]
+    for more, limit in (([], LIMIT), (["--drift-limit", "0.5"], 0.5)):
+        assert CliRunner().invoke(module.run, [*words, *more]).exit_code == 0
+        assert given.pop()[-1] == limit
+    assert CliRunner().invoke(module.run, [*words, "--drift-limit", "0"]).exit_code == 2

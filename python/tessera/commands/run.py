@@ -9,6 +9,7 @@ import click
 from tessera import launch
 from tessera.machine.quantities import Finite
 from tessera.select.run import selection_arguments
+from tessera.watch.alarm import drift_limit_option
 from tessera.watch.events import events_of
 
 
@@ -36,6 +37,7 @@ from tessera.watch.events import events_of
     help="Start COMMAND at the end of the run and at an alarm of its drift, without a shell and for 30 s at most; "
     "TESSERA_EVENT and others say what happened.",
 )  # fmt: skip
+@drift_limit_option
 @click.option("--print-defaults", is_flag=True, help="Print a run file with every key and stop.")
 @launch.dry_run_option
 def run(
@@ -49,6 +51,7 @@ def run(
     mpi: str,
     oversubscribe: bool,
     on_event: str | None,
+    drift_limit: float,
     print_defaults: bool,
     dry_run: bool,
 ) -> None:
@@ -91,5 +94,5 @@ def run(
         mpi=mpi,
         oversubscribe=oversubscribe,
         dry_run=dry_run,
-        around=events_of(on_event, run_file, overrides) if on_event is not None else None,
+        around=events_of(on_event, run_file, overrides, drift_limit) if on_event is not None else None,
     )

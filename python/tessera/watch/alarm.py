@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import click
+
+from tessera.machine.quantities import Finite
 from tessera.watch.status import Status
 
 #: kT/ns/dof; twice the most that docs/records/energy.md promises of any bath
 LIMIT = 0.1
+drift_limit_option = click.option(
+    "--drift-limit", type=Finite(min=0, min_open=True), default=LIMIT, show_default=True, metavar="X",
+    help="Raise an alarm at a drift above X kT/ns/dof.",
+)  # fmt: skip
 
 
 def drift_alarm(status: Status, limit: float = LIMIT) -> str:

@@ -12,7 +12,7 @@ import click
 from tessera.errors import InputError
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
-from tessera.watch.alarm import LIMIT, drift_alarm
+from tessera.watch.alarm import drift_alarm, drift_limit_option
 
 if TYPE_CHECKING:
     from tessera.watch.liveness import View, Watch
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
     help="With --web: the port of the page, such as one that ssh forwards; 0: one that is free.  [default: 0]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print how the run is as one JSON object and stop.")
-@click.option(
-    "--drift-limit",
-    type=Finite(min=0, min_open=True),
-    default=LIMIT,
-    show_default=True,
-    metavar="X",
-    help="Raise an alarm at a drift above X kT/ns/dof.",
-)
+@drift_limit_option
 @click.option(
     "--every", type=Finite(min=0.1), metavar="S",
     help="Look each S seconds.  [default: 1 on a terminal, else 10]",

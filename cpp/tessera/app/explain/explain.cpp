@@ -242,6 +242,9 @@ int planned_threads(const ExplainRequest& request, const RunConfig& config, cons
   return std::max(1, least);
 }
 
+/// How far predictions for this host are from runs at most, as parts of what is observed (bench/md/predictions.py).
+constexpr double error_of_time = 0.20, error_of_memory = 0.15;
+
 /// Returns how long to measure: as asked for, or long enough for some pair lists and searches.
 TrialLength length_of_measurement(const ExplainRequest& request) {
   if (request.measured_steps > 0) return TrialLength::of(request.measured_steps);
@@ -319,27 +322,116 @@ std::vector<OtherLayout> other_layouts(int ranks, int threads, Predict predict) 
   return layouts;
 }
 
+/// A run that is planned, with all that was read for it.
+struct PlannedRun {
+  const RunConfig& config;
+  model::System system;
+  md::EngineSettings settings;
+  std::optional<Map> map;
+  int threads;  // of a rank
+  RankLayout layout;
+};
+
+/// Predicts a run from a step that was measured: as text, and in `predicted` for programs.
+std::string predict_run(const ExplainRequest& request, const PlannedRun& run, const Measurement& measurement,
+                        json& predicted) {
+  const auto& [config, system, settings, map, threads, layout] = run;
+  const auto& measured = *measurement.step;
+  const auto atoms = static_cast<double>(system.n_atoms());
+  const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
+  const auto crowding = find_crowding(map, request.ranks, threads, request.cores_per_node);
+  const bool has_map = map.has_value();
+  const auto predict = [&](const RankLayout& its_layout, int its_threads, const Crowding& its_crowding) {
+    return predict_step(measured, *its_layout.plan, system.n_atoms(),
+                        {its_threads, its_crowding.most, has_map ? &its_layout.wires : nullptr,
+                         has_map ? its_layout.exchange_seconds : 0});
+  };
+  const auto step = predict(layout, threads, crowding);
+  const double seconds = step.seconds();
+  const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
+  // Messages between hosts may take longer than all computing.
+  const bool is_known = has_map || crowding.hosts == 1;
+  predicted.update({{is_known ? "ms_per_step" : "ms_of_computing", 1e3 * seconds},
+                    {"ranks_and_threads_per_core", crowding.most},
+                    {"measured_ms_per_step_one_rank", 1e3 * measured_seconds},
+                    {"measured_threads", measured.threads},
+                    {"measured_steps", measured.time.steps},
+                    {"measured_atoms", measured.n_atoms},
+                    {"includes_communication", step.has_exchanges}});
+  if (is_known) predicted["ns_per_day"] = ns_per_day;
+  if (is_known) predicted["seconds"] = seconds * static_cast<double>(config.dynamics.steps);
+  const bool is_of_this_host = !has_map && request.cores_per_node == 0;
+  if (is_of_this_host) predicted["errors"] = {{"time of a step", error_of_time}, {"memory of a rank", error_of_memory}};
+  if (measurement.start_seconds > 0) predicted["start_seconds"] = measurement.start_seconds;
+  for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
+  auto text = fmt::format(
+      "\nprediction (from {} steps{} on {} thread{} of this machine: {:.1f} ms each)\n  {:.1f} ms {}{}\n  of it: {}\n",
+      measured.time.steps,
+      measured.n_atoms < system.n_atoms()
+          ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
+          : "",
+      measured.threads, measured.threads == 1 ? "" : "s", 1e3 * measured_seconds, 1e3 * seconds,
+      is_known ? fmt::format("a step, {:.2f} ns/day{}", ns_per_day,
+                             is_of_this_host ? fmt::format(" ± {:.0f} %", 100 * error_of_time) : "")
+               : "of computing a step",
+      crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
+      step.text());
+  std::vector<OtherLayout> layouts;
+  if (is_known)
+    layouts = other_layouts(request.ranks, threads, [&](int ranks, int its_threads) {
+      return predict(plan_layout(config, system, settings, map, ranks, its_threads), its_threads,
+                     find_crowding(map, ranks, its_threads, request.cores_per_node))
+          .seconds();
+    });
+  for (const auto& other : layouts) {
+    predicted["other_layouts"].push_back(
+        {{"ranks", other.ranks}, {"threads", other.threads}, {"ms_per_step", 1e3 * other.seconds}});
+    text += fmt::format("{}{}", &other == &layouts.front() ? "  by other ranks × threads: " : ", ", other.text());
+  }
+  if (!layouts.empty()) text += "\n";
+  if (is_known)
+    text +=
+        fmt::format("  {} steps take {}{}\n  {}\n", grouped(config.dynamics.steps),
+                    duration_text(seconds * static_cast<double>(config.dynamics.steps)),
+                    measurement.start_seconds > 0
+                        ? fmt::format(", after {:.2g} s to read and to make ready", measurement.start_seconds)
+                        : "",
+                    has_map ? "migration, sums over all ranks and output are not in it"
+                            : "communication is not in it: no map of the machine's links is given (parallel.machine)");
+  else
+    text +=
+        "  no speed is predicted: the links between the hosts are not known, and messages may take longer than all "
+        "computing; give a map of the machine (parallel.machine, tessera machine measure)\n";
+  return text;
+}
+
+/// Reads what a run needs, but for coordinates, and lays it out. Throws InputError.
+PlannedRun plan_run(const ExplainRequest& request, const RunConfig& config) {
+  auto system = read_run_system(config.input.system, config);
+  take_box_of_start(system, config);
+  auto settings = plan_settings(config, system);
+  check_trajectories(config, system);
+  auto map = read_map(settings.machine_file);
+  const int threads = planned_threads(request, config, map);
+  auto layout = plan_layout(config, system, settings, map, request.ranks, threads);
+  auto& owners = layout.memory.owners;
+  if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
+    owners.push_back({"frames to be written", bytes});
+  if (config.output.black_box)  // of stages that minimise, too, so that stages of one layout have one plan
+    owners.push_back({std::string(memory_of_last_states),
+                      LastStates::most_kept * PackedState::planned_bytes(std::llround(layout.atoms_of_largest))});
+  return {config, std::move(system), std::move(settings), std::move(map), threads, std::move(layout)};
+}
+
 /// Explains one run. `measurements`: of the stages above, if the run is a stage, to be added to. Where the coordinates
 /// are those that stages above will move first, a step that can't be made is told of in the prediction.
 /// `program_bytes`: of a process that has no atoms yet.
 PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, std::int64_t program_bytes,
                       Measurements& measurements, bool is_below_others) {
-  auto system = read_run_system(config.input.system, config);
-  take_box_of_start(system, config);
-  const auto settings = plan_settings(config, system);
-  check_trajectories(config, system);
-  const auto map = read_map(settings.machine_file);
-  const int threads = planned_threads(request, config, map);
-  auto layout = plan_layout(config, system, settings, map, request.ranks, threads);
-  if (const auto bytes = frame_memory(config, settings.machine_file, system.n_atoms(), request.ranks); bytes > 0)
-    layout.memory.owners.push_back({"frames to be written", bytes});
-  if (config.output.black_box)  // of stages that minimise, too, so that stages of one layout have one plan
-    layout.memory.owners.push_back(
-        {std::string(memory_of_last_states),
-         LastStates::most_kept * PackedState::planned_bytes(std::llround(layout.atoms_of_largest))});
+  const auto run = plan_run(request, config);
+  const auto& [its_config, system, settings, map, threads, layout] = run;
   const auto choices = list_choices(config, system, settings, layout);
   const auto machine = machine::describe_this_host();
-  const double atoms = static_cast<double>(system.n_atoms());
 
   json result = {{"atoms", system.n_atoms()},
                  {"ranks", request.ranks},
@@ -379,13 +471,6 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, st
   for (const auto& choice : choices)
     text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);
 
-  const auto measure_once = [&]() -> const Measurement& {
-    const auto [found, is_new] = measurements.try_emplace(settings_of_rate(config, settings));
-    if (is_new)
-      found->second = measure_step(length_of_measurement(request), threads_at_once(request.ranks, threads), config,
-                                   system, settings, is_below_others);
-    return found->second;
-  };
   if (config.kind != StageKind::dynamics) return {text, "", result};
   const auto output = plan_output(config, system, -1, 3 * row_bytes_of_triples * system.n_atoms());
   const auto megabytes = [](std::int64_t n) { return static_cast<double>(n) / 1e6; };
@@ -397,72 +482,16 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, st
   if (free) predicted["free_megabytes"] = megabytes(*free);
   const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output, free));
   if (request.measured_steps == 0) return {text, files, result};
-  std::string prediction;
-  if (const auto& [measured_step, start_seconds, problem] = measure_once(); !measured_step) {
-    prediction = fmt::format(
-        "\nno prediction: no step can be measured before the stages above have moved the atoms ({})\n", problem);
-  } else {
-    const auto& measured = *measured_step;
-    const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
-    const auto crowding = find_crowding(map, request.ranks, threads, request.cores_per_node);
-    const bool has_map = map.has_value();
-    const auto predict = [&](const RankLayout& its_layout, int its_threads, const Crowding& its_crowding) {
-      return predict_step(measured, *its_layout.plan, system.n_atoms(),
-                          {its_threads, its_crowding.most, has_map ? &its_layout.wires : nullptr,
-                           has_map ? its_layout.exchange_seconds : 0});
-    };
-    const auto step = predict(layout, threads, crowding);
-    const double seconds = step.seconds();
-    const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
-    // Messages between hosts may take longer than all computing.
-    const bool is_known = has_map || crowding.hosts == 1;
-    predicted.update({{is_known ? "ms_per_step" : "ms_of_computing", 1e3 * seconds},
-                      {"ranks_and_threads_per_core", crowding.most},
-                      {"measured_ms_per_step_one_rank", 1e3 * measured_seconds},
-                      {"measured_threads", measured.threads},
-                      {"measured_steps", measured.time.steps},
-                      {"measured_atoms", measured.n_atoms},
-                      {"includes_communication", step.has_exchanges}});
-    if (is_known) predicted["ns_per_day"] = ns_per_day;
-    if (is_known) predicted["seconds"] = seconds * static_cast<double>(config.dynamics.steps);
-    if (start_seconds > 0) predicted["start_seconds"] = start_seconds;
-    for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
-    prediction = fmt::format(
-        "\nprediction (from {} steps{} on {} thread{} of this machine: {:.1f} ms each)\n  {:.1f} ms {}{}\n  of it: {}\n",
-        measured.time.steps,
-        measured.n_atoms < system.n_atoms()
-            ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
-            : "",
-        measured.threads, measured.threads == 1 ? "" : "s", 1e3 * measured_seconds, 1e3 * seconds,
-        is_known ? fmt::format("a step, {:.2f} ns/day", ns_per_day) : "of computing a step",
-        crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
-        step.text());
-    std::vector<OtherLayout> layouts;
-    if (is_known)
-      layouts = other_layouts(request.ranks, threads, [&](int ranks, int its_threads) {
-        return predict(plan_layout(config, system, settings, map, ranks, its_threads), its_threads,
-                       find_crowding(map, ranks, its_threads, request.cores_per_node))
-            .seconds();
-      });
-    for (const auto& other : layouts) {
-      predicted["other_layouts"].push_back(
-          {{"ranks", other.ranks}, {"threads", other.threads}, {"ms_per_step", 1e3 * other.seconds}});
-      prediction +=
-          fmt::format("{}{}", &other == &layouts.front() ? "  by other ranks × threads: " : ", ", other.text());
-    }
-    if (!layouts.empty()) prediction += "\n";
-    if (is_known)
-      prediction += fmt::format(
-          "  {} steps take {}{}\n  {}\n", grouped(config.dynamics.steps),
-          duration_text(seconds * static_cast<double>(config.dynamics.steps)),
-          start_seconds > 0 ? fmt::format(", after {:.2g} s to read and to make ready", start_seconds) : "",
-          has_map ? "migration, sums over all ranks and output are not in it"
-                  : "communication is not in it: no map of the machine's links is given (parallel.machine)");
-    else
-      prediction +=
-          "  no speed is predicted: the links between the hosts are not known, and messages may take longer than all "
-          "computing; give a map of the machine (parallel.machine, tessera machine measure)\n";
-  }
+  const auto [found, is_new] = measurements.try_emplace(settings_of_rate(config, settings));
+  auto& measurement = found->second;
+  if (is_new)
+    measurement = measure_step(length_of_measurement(request), threads_at_once(request.ranks, threads), config, system,
+                               settings, is_below_others);
+  const auto prediction =
+      measurement.step
+          ? predict_run(request, run, measurement, predicted)
+          : fmt::format("\nno prediction: no step can be measured before the stages above have moved the atoms ({})\n",
+                        measurement.problem);
   return {text, prediction + files, result};
 }
 

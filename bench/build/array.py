@@ -1,0 +1,115 @@
+"""What an array of nucleosomes in water takes: generated, built with all atoms, put into water, minimised, and run at
+constant energy, whose drift says whether what was built is sound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bench.build.clashes import nucleosome_of
+from bench.build.locus import SALT, toppar_of, write_sequence
+from bench.common import engine, systems
+from bench.common.options import Common, script
+from bench.common.results import above, table
+from bench.md.conservation import MOST_DRIFT, Series
+from tessera.build.clashes.report import clashes_of
+from tessera.system import read
+
+MOST_ATOMS = 5_000_000
+MAX_FORCE = 20.0  # kcal/mol/Å
+SETTLING = 0.5  # ps that do not count, in which heat goes into what was minimised
+
+
+def missed(found: Mapping[str, Any]) -> list[str]:
+    """Names what is more than promised, and a minimisation that ended early."""
+    failures = above(
+        {
+            "atoms": found["atoms"],
+            "clashes": found["clashes"],
+            "drift, kT/ns/dof": max(0.0, abs(found["drift"]) - 2 * found["error"]),
+        },
+        {"atoms": MOST_ATOMS, "clashes": 0, "drift, kT/ns/dof": MOST_DRIFT},
+    )
+    if not found["error"] <= MOST_DRIFT:
+        failures.append(f"the run is too short to tell a drift of {MOST_DRIFT}: ± {found['error']:.2g}")
+    if not found["converged"]:
+        failures.append(f"the greatest force is {found['max_force']:.4g}, promised ≤ {MAX_FORCE:g}")
+    return failures
+
+
+@script(check="a promise is not kept", steps=1000, steps_help="Steps of 2 fs at constant energy.")
+@click.option("--nucleosomes", default=12, show_default=True, type=click.IntRange(1))
+@click.option("--radius", type=float, help="Å: of the sphere in which the fibre is generated.")
+@click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
+def array(common: Common, nucleosomes: int, radius: float | None, layout: str, steps: int) -> None:
+    """Measure `tessera build fiber`, `build solvate`, `minimize` and a run at constant energy of an array of
+    nucleosomes in water and salt.
+
+    \b
+    Examples:
+      python -m bench.build array --data DATA --check --docs
+      python -m bench.build array --data DATA --nucleosomes 2 --steps 500
+    """
+    figure = common.figure("array", "An array of nucleosomes in water", nucleosomes=nucleosomes)
+    octamer, toppar = nucleosome_of(common), toppar_of(common)
+    folder = common.work.resolve() / "array"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_sequence(sequence := folder / "array.fa", nucleosomes)
+    where = ["--radius", radius] if radius is not None else []
+    laid, dry, wet, minimized = (folder / name for name in ("array.csv", "dry.tsr", "wet.tsr", "minimized.tsr"))
+    commands: dict[str, list[Any]] = {
+        "build fiber --generate": [nucleosomes, "--sequence", sequence, *where, "--seed", 1, "-o", laid],
+        "build fiber": [laid, "--sequence", sequence, "--octamer", octamer, "--seed", 1, "-o", dry, "--json",
+                        "--toppar", *toppar],
+        "build solvate": [dry, "--salt", SALT, "--seed", 1, "-o", wet, "--json", "--toppar", *toppar],
+        "minimize": [wet, "-o", minimized, "-t", "auto", "--max-force", f"{MAX_FORCE:g}", "--json"],
+    }  # fmt: skip
+    rows: list[list[Any]] = []
+    said: dict[str, Any] = {}
+    for name, words in commands.items():
+        done = systems.tessera([*name.split(), *map(str, words)], folder)
+        rows.append([f"tessera {name}", done.wall_seconds, done.peak_bytes / 1e9])
+        common.say(f"{name}: {done.wall_seconds:.4g} s")
+        if "--json" in words:
+            said = json.loads(done.stdout)
+    run = at_constant_energy(minimized, folder, steps, engine.Layout.parse(layout))
+    figure.versions.update(run.versions())
+    rows.append([f"tessera run, {steps:,} steps", run.outcome.wall_seconds, run.outcome.peak_bytes / 1e9])
+    drift, error = Series.of(run).after(SETTLING).drift()
+    found = {
+        "atoms": read(wet).n_atoms,
+        "clashes": clashes_of(wet).left,
+        "converged": said["converged"],
+        "max_force": said["max_force"],
+        "drift": drift,
+        "error": error,
+        "ms_per_step": run.report["ms_per_step"],
+    }
+    figure.tables.append(table(["step", "s", "GB of memory"], rows))
+    facts = {
+        "atoms": f"{found['atoms']:,}",
+        "of DNA and histones": f"{read(dry).n_atoms:,}",
+        "clashes in water": found["clashes"],
+        "greatest force, kcal/mol/Å": found["max_force"],
+        "ms a step": found["ms_per_step"],
+        "drift at 2 fs, kT/ns/dof": drift,
+        "±": error,
+    }
+    figure.tables.append(table(list(facts), [list(facts.values())]))
+    figure.data = found
+    figure.failures += missed(found)
+    figure.finish(common)
+
+
+def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.Layout) -> engine.Run:
+    """Runs a system at constant energy from 300 K, with the interactions that its force field wants."""
+    settings: engine.Settings = {
+        "dynamics": {"steps": steps, "timestep": 2.0, "temperature": 300.0, "velocities": "generate", "seed": 1,
+                     "com_removal_every": 0, "constraints": "h-bonds"},
+        "output": {"trajectory": "none", "energy_every": 10},
+    }  # fmt: skip
+    return engine.run(system, settings, folder / "run", layout)
