@@ -25,7 +25,7 @@ using RawMask = bool;
 #define TESSERA_ON(device, host) host
 template <class T>
 struct RawOf {
-  typedef T Type __attribute__((vector_size(warp_size * sizeof(T))));  // NOLINT(modernize-use-using)
+  typedef T Type __attribute__((vector_size(warp_size * sizeof(T))));
 };
 template <class T>
 using Raw = typename RawOf<T>::Type;

@@ -9,8 +9,7 @@ namespace hn = hwy::N_LANE;
 
 using Numbers = hn::Lanes<std::int32_t>;
 
-/// Returns the number of each lane, 0 to 31.
-TESSERA_OPERATION Numbers LaneNumbers() { return hn::LaneNumbers(); }
+using hn::LaneNumbers;
 
 /// Returns the value of the lane whose number differs in one bit.
 template <int bit, class T>
