@@ -19,7 +19,7 @@ from tessera.build.dna.frames import Frames
 from tessera.build.fiber import poses, processes
 from tessera.build.fiber.letters import Letters
 from tessera.build.fiber.poses import Tails
-from tessera.build.fiber.settle import Strands
+from tessera.build.fiber.settle import Settler, Strands, _Settled
 from tessera.build.fiber.table import COLUMNS
 from tessera.build.nucleosome.template import OWN
 from tessera.build.protein.model import Proteins
@@ -102,6 +102,30 @@ def test_tails_that_keep_dna_from_closing_turn_away() -> None:
         found.append(fibre[own].copy())
     assert (found[0] != found[1]).any()
     assert tails.turn(fibre, {8, 9}, 0) == 0  # of the globular part
+
+
+class Turning(Settler):
+    """A window whose tail turns by 1 Å each time, and of which `outcomes` say what comes of it."""
+
+    def __init__(self, outcomes: list[_Settled]) -> None:
+        self.position, self._tails, self.outcomes = np.zeros((4, 3)), cast(Any, self), iter(outcomes)
+
+    def turn(self, position: np.ndarray, residues: set[int], attempt: int) -> int:
+        position += 1
+        return len(residues)
+
+    def _settle(self, window: int) -> _Settled:
+        return next(self.outcomes)
+
+
+def test_tails_that_clash_after_all_turn_until_they_do_not() -> None:
+    clash, good, fault = _Settled(in_the_way={3}), _Settled(), _Settled(fault="a bond", in_the_way={3, 4})
+    turning = Turning([clash, fault, good])
+    assert turning._settle_anew(0, clash) == (good, 2) and (turning.position == 3).all()
+    turning = Turning([clash, fault, clash, fault, fault])
+    assert turning._settle_anew(0, clash) == (clash, 0) and (turning.position == 0).all()  # as it was
+    with pytest.raises(InputError, match="a bond"):
+        Turning([clash] * 5)._settle_anew(0, fault)
 
 
 def least(places: np.ndarray) -> float:

@@ -36,6 +36,7 @@ _REACH = 8.0  # Å: what is nearer to an atom that moves is in its window
 _APART, _EVERY = 2 * (13 + _REACH + 12) + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
 _TOUCH = 1.5  # Å between any atoms of two residues, of which both move: less than in hydrogen bonds
+_CLASH = 0.9  # Å between any atoms of two residues without a bond, as `tessera clashes` has it
 _IN_THE_WAY = 3.0  # Å from atoms that can't be closed
 _ATTEMPTS = 5  # at a window, with other poses of the tails that are in the way
 _BACKBONE = (*BACKBONE, "HN", "HA", "OT1", "OT2")
@@ -76,13 +77,17 @@ class Strands:
 @dataclass(frozen=True)
 class _Settled:
     """The greatest strains of a window, % and degrees, and the residues of proteins that have moved; or what can't be
-    closed, and the residues of proteins beside it: then nothing has moved."""
+    closed: then nothing has moved. `in_the_way` are residues of proteins beside what can't be closed, or that clash."""
 
     bond: float = 0.0
     angle: float = 0.0
     moved: set[int] = field(default_factory=set)
     fault: str = ""
     in_the_way: set[int] = field(default_factory=set)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.fault and not self.in_the_way
 
 
 class FiberResidues:
@@ -168,7 +173,7 @@ class Settler:
                     found[window] = one
         # Tails reach into other windows: they turn when nothing else moves.
         turned = 0
-        for window in sorted(window for window, one in found.items() if one.fault):
+        for window in sorted(window for window, one in found.items() if not one.is_good):
             report(f"turning tails: window {window + 1:,}")
             found[window], tails = self._settle_anew(window, found[window])
             turned += tails
@@ -182,17 +187,20 @@ class Settler:
         return notes
 
     def _settle_anew(self, window: int, before: _Settled) -> tuple[_Settled, int]:
-        """Lets a window settle after tails that were in the way have turned, and returns how many have. Raises
-        `InputError` that names what could not be closed at first."""
-        found = before
+        """Lets a window settle after tails that were in the way have turned, and returns how many have. What clashes
+        stays where no pose helps. Raises `InputError` that names what could not be closed at first."""
+        found, kept = before, None if before.fault else self.position.copy()
         for attempt in range(_ATTEMPTS):
             turned = self._tails.turn(self.position, found.in_the_way, attempt)
             if not turned:
                 break
             found = self._settle(window)
-            if not found.fault:
+            if found.is_good:
                 return found, turned
-        raise InputError(before.fault)
+        if kept is None:
+            raise InputError(before.fault)
+        self.position[:] = kept
+        return before, 0
 
     def _settle(self, window: int) -> _Settled:
         low, high = self._strands.cuts[window : window + 2]
@@ -223,7 +231,7 @@ class Settler:
         is_crowded = is_side & np.isin(residue, residue[crowding][np.isfinite(close)])
         middle = position.mean(axis=0)
         part = cutter.part(near, is_kept, position - middle)
-        is_touching = np.isin(residue, _touching(part, residue))
+        is_touching = np.isin(residue, _touching(part, part.positions(), residue, _TOUCH))
         is_crowded |= is_side & is_touching
         is_fixed = ~(is_own & ~spread(self._is_base)) & ~is_crowded
         is_protein = residue < self._residues.first_nucleotide
@@ -240,7 +248,9 @@ class Settler:
             in_the_way = residue[np.isfinite(beside) & is_protein]
             return _Settled(fault=fault.text(label, _HINT), in_the_way=set(in_the_way.tolist()))
         self.position[atoms[~stayed]] = after[~stayed] + middle
-        return _Settled(strain.bond, strain.angle, set(residue[~stayed & is_protein].tolist()))
+        moved = set(residue[~stayed & is_protein].tolist())
+        clashing = moved & set(_touching(part, after, residue, _CLASH).tolist())
+        return _Settled(strain.bond, strain.angle, moved, in_the_way=clashing)
 
     def _near(self, moving: cKDTree, own: IdArray) -> IdArray:
         """Returns the instances of which atoms may be within reach of those that move, in rising order."""
@@ -251,9 +261,10 @@ class Settler:
         return np.union1d(some[distance <= self._radius[some] + _REACH], own)
 
 
-def _touching(part: System, residue: IdArray) -> IdArray:
-    """Returns the residues, by the numbers (n,) of those of atoms, of which two touch that no bond joins."""
-    pairs = cKDTree(part.positions()).query_pairs(_TOUCH, output_type="ndarray").reshape(-1, 2)
+def _touching(part: System, position: FloatArray, residue: IdArray, distance: float) -> IdArray:
+    """Returns the residues, by the numbers (n,) of those of atoms at `position` (n,3) Å, of which two have atoms nearer
+    than a distance that no bond joins."""
+    pairs = cKDTree(position).query_pairs(distance, output_type="ndarray").reshape(-1, 2)
     pairs = pairs[residue[pairs[:, 0]] != residue[pairs[:, 1]]]
     bonds = np.sort(part.expand("bond")[0], axis=1)
     is_bond = np.isin(pairs @ [part.n_atoms, 1], bonds @ [part.n_atoms, 1])
