@@ -43,9 +43,11 @@ def missed(found: Mapping[str, Any]) -> list[str]:
 
 @script(check="a promise is not kept", steps=1000, steps_help="Steps of 2 fs at constant energy.")
 @click.option("--nucleosomes", default=12, show_default=True, type=click.IntRange(1))
-@click.option("--radius", type=float, help="Å: of the sphere in which the fibre is generated.")
+@click.option("--radius", default=205.0, show_default=True, help="Å: of the sphere in which the fibre is generated.")
+@click.option("--padding", default=10.0, show_default=True, help="Å: of water around it.")
+@click.option("--seed", default=6, show_default=True, help="Of the fibre, which decides how many atoms the box has.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
-def array(common: Common, nucleosomes: int, radius: float | None, layout: str, steps: int) -> None:
+def array(common: Common, nucleosomes: int, radius: float, padding: float, seed: int, layout: str, steps: int) -> None:
     """Measure `tessera build fiber`, `build solvate`, `minimize` and a run at constant energy of an array of
     nucleosomes in water and salt.
 
@@ -59,13 +61,14 @@ def array(common: Common, nucleosomes: int, radius: float | None, layout: str, s
     folder = common.work.resolve() / "array"
     folder.mkdir(parents=True, exist_ok=True)
     write_sequence(sequence := folder / "array.fa", nucleosomes)
-    where = ["--radius", radius] if radius is not None else []
     laid, dry, wet, minimized = (folder / name for name in ("array.csv", "dry.tsr", "wet.tsr", "minimized.tsr"))
     commands: dict[str, list[Any]] = {
-        "build fiber --generate": [nucleosomes, "--sequence", sequence, *where, "--seed", 1, "-o", laid],
-        "build fiber": [laid, "--sequence", sequence, "--octamer", octamer, "--seed", 1, "-o", dry, "--json",
+        "build fiber --generate": [nucleosomes, "--sequence", sequence, "--radius", f"{radius:g}", "--seed", seed,
+                                   "-o", laid],
+        "build fiber": [laid, "--sequence", sequence, "--octamer", octamer, "--seed", seed, "-o", dry, "--json",
                         "--toppar", *toppar],
-        "build solvate": [dry, "--salt", SALT, "--seed", 1, "-o", wet, "--json", "--toppar", *toppar],
+        "build solvate": [dry, "--padding", padding, "--salt", SALT, "--seed", seed, "-o", wet, "--json",
+                          "--toppar", *toppar],
         "minimize": [wet, "-o", minimized, "-t", "auto", "--max-force", f"{MAX_FORCE:g}", "--json"],
     }  # fmt: skip
     rows: list[list[Any]] = []

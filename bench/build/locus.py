@@ -120,7 +120,7 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
         write_sequence(sequence := folder / "locus.fa", nucleosomes)
     if table is None:
         table = folder / "locus.csv"
-        words = ["--generate", nucleosomes, "--sequence", sequence, "--seed", 1, "-o", table]
+        words = ["--generate", nucleosomes, "--tails", "crystal", "--sequence", sequence, "--seed", 1, "-o", table]
         systems.tessera(["build", "fiber", *map(str, words)], folder)
         common.say(f"generated {nucleosomes:,} nucleosomes")
     built, minimized, wet = (folder / name for name in ("locus.tsr", "minimized.tsr", "wet.tsr"))

@@ -2,6 +2,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,18 @@ std::vector<fiber::Anchor> anchors_of(const std::optional<Table<4>>& rows) {
   return anchors;
 }
 
+/// A tail: the kind of node that it hangs on, where its first bead is, and the charges of its beads.
+using TailOfKind = std::tuple<std::size_t, std::array<double, 3>, std::vector<double>>;
+
+void add_tails(std::vector<fiber::Kind>& kinds, const std::vector<TailOfKind>& tails,
+               const std::array<double, 4>& springs) {
+  const auto [length, stretch, angle, bend] = springs;
+  for (const auto& [kind, place, charges] : tails) {
+    if (kind >= kinds.size()) throw nb::value_error("a tail hangs on a kind of node that is not there");
+    kinds[kind].tails.push_back({{place[0], place[1], place[2]}, charges, {length, stretch, angle, bend}});
+  }
+}
+
 std::vector<std::size_t> indices_of(const Indices& values) { return {values.data(), values.data() + values.shape(0)}; }
 
 /// Returns the frames of all nodes as (n,4,3): the origin and three axes.
@@ -78,6 +92,17 @@ Numbers frames_of(fiber::MonteCarlo& sampled) {
     for (const Vec3& row : {origin, axes.x, axes.y, axes.z}) values.insert(values.end(), {row.x, row.y, row.z});
   }
   return array_of(std::move(values), {chain.size(), 4, 3});
+}
+
+/// Returns the places of all beads of tails (k,3), in the order of nodes, tails and beads.
+Numbers beads_of(fiber::MonteCarlo& sampled) {
+  std::vector<double> values;
+  const auto& chain = sampled.chain();
+  for (std::size_t node = 0; node < chain.size(); ++node)
+    for (std::size_t tail = 0; tail < chain.tails(node); ++tail)
+      for (const Vec3& bead : chain.beads({node, tail})) values.insert(values.end(), {bead.x, bead.y, bead.z});
+  const std::size_t count = values.size() / 3;
+  return array_of(std::move(values), {count, 3});
 }
 
 Numbers step_energies_of(fiber::MonteCarlo& sampled) {
@@ -121,9 +146,11 @@ void register_fiber(nb::module_& module) {
           "__init__",
           [](fiber::MonteCarlo* self, const std::vector<std::pair<Table<4>, Table<3>>>& kinds, const Indices& kind,
              const Frames& exits, const Frames& entries, const Table<5>& springs, const std::array<double, 3>& screened,
-             double diameter, double radius, double reach, std::uint64_t seed, const std::optional<Table<4>>& anchors) {
+             double diameter, double radius, double reach, std::uint64_t seed, const std::optional<Table<4>>& anchors,
+             const std::vector<TailOfKind>& tails, const std::array<double, 4>& tail_springs, double bead_diameter) {
             std::vector<fiber::Kind> all;
             for (const auto& [charges, spheres] : kinds) all.push_back(kind_of(charges, spheres));
+            add_tails(all, tails, tail_springs);
             const auto [bjerrum, kappa, cutoff] = screened;
             fiber::Model model = {all,
                                   indices_of(kind),
@@ -132,19 +159,26 @@ void register_fiber(nb::module_& module) {
                                   diameter,
                                   radius,
                                   reach,
-                                  anchors_of(anchors)};
+                                  anchors_of(anchors),
+                                  bead_diameter};
             new (self) fiber::MonteCarlo(std::move(model), seed);
           },
           "kinds"_a, "kind"_a, "exits"_a, "entries"_a, "springs"_a, nb::kw_only(), "screened"_a, "diameter"_a,
-          "radius"_a, "reach"_a, "seed"_a, "anchors"_a.none() = nb::none(),
+          "radius"_a, "reach"_a, "seed"_a, "anchors"_a.none() = nb::none(), "tails"_a = std::vector<TailOfKind>(),
+          "tail_springs"_a = std::array<double, 4>{1, 1, 1, 1}, "bead_diameter"_a = 0.0,
           "Kinds of nodes are charges (m,4), x y z and e, and spheres (k,3); `kind` (n) says which each node is; a step "
           "leaves the frame `exits` of one node and reaches `entries` of the next (n - 1,4,3), with springs (n - 1,5): "
           "length, and kT of shifts, of stretching, of bending, of twisting; `screened` is the Bjerrum length, κ and the "
-          "cutoff; springs hold nodes near `anchors` (n,4), x y z in Å, with a stiffness in kT/Å².")
+          "cutoff; springs hold nodes near `anchors` (n,4), x y z in Å, with a stiffness in kT/Å². Tails are a kind of node, "
+          "the place of the first bead in its frame, and the charges of all beads; `tail_springs` are the length of bonds, "
+          "kT/Å² of stretching, the angle in radians and kT/rad² of bending.")
       .def(
           "grow", &grow, "ends"_a, "targets"_a.none() = nb::none(),
           "Builds the chain from its first node on, in pieces that end at these nodes (m), each near its target (m,3). "
           "Returns whether there was room.")
+      .def(
+          "grow_tails", [](fiber::MonteCarlo& self) { return self.grow_tails(); },
+          "Puts tails where they have room, on nodes that have a place. Returns how many found none.")
       .def("place", &place, "frames"_a, "Puts all nodes at frames (n,4,3).")
       .def(
           "run",
@@ -153,7 +187,8 @@ void register_fiber(nb::module_& module) {
             self.run(moves, heat, tune);
           },
           "moves"_a, nb::kw_only(), "heat"_a = 1.0, "tune"_a = false,
-          "Makes moves at `heat` times the temperature; with `tune` their sizes follow how often they are accepted.")
+          "Makes moves, and as many of tails, at `heat` times the temperature; with `tune` their sizes follow how often they "
+          "are accepted.")
       .def(
           "set_radius", [](fiber::MonteCarlo& self, double radius) { self.chain().set_radius(radius); }, "radius"_a,
           "Gives the sphere about the origin another radius; what is outside only comes nearer.")
@@ -171,6 +206,7 @@ void register_fiber(nb::module_& module) {
           "overlap", [](fiber::MonteCarlo& self) { return self.chain().overlap(); },
           "Returns how much all nodes overlap: the sum of 1 - r²/d² over pairs of spheres r apart and d thick.")
       .def("frames", &frames_of, "Returns the frames of all nodes (n,4,3).")
+      .def("beads", &beads_of, "Returns the places of all beads of tails (k,3), by nodes, tails and beads.")
       .def("step_energies", &step_energies_of,
            "Returns the energy of each step (n - 1,4) by shifts, stretching, bending and twisting.")
       .def(
@@ -185,6 +221,6 @@ void register_fiber(nb::module_& module) {
                             {static_cast<double>(counted.tried), static_cast<double>(counted.accepted), counted.size});
             return array_of(std::move(values), {fiber::MonteCarlo::kinds, 3});
           },
-          "Returns how often moves of a bead, of a core, pivots and crankshafts were tried and accepted, and the size of "
-          "each in radians (4,3).");
+          "Returns how often moves of a bead, of a core, pivots, crankshafts, regrowths of tails and shifts of their beads "
+          "were tried and accepted, and the size of each in radians (6,3).");
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
 from pathlib import Path
 
@@ -15,19 +14,16 @@ from scipy.spatial import cKDTree
 from tessera.build.clashes.knots import determinant_of_open
 from tessera.build.dna.frames import Frames
 from tessera.build.dna.rods import rod
-from tessera.build.dna.strands import duplex_of, nucleotides_of, read_atoms
 from tessera.build.fiber import core, salt
 from tessera.build.fiber.generate import Request, even_linkers, generate, table_text
 from tessera.build.fiber.guide import lanes
 from tessera.build.fiber.join import check_linker
 from tessera.build.fiber.mesoscale import BEAD, springs
 from tessera.build.fiber.table import Nucleosomes, read_table
-from tessera.build.nucleosome.wrapped import nucleosome_frame, wrapped_of
 from tessera.commands.build import build
 from tessera.errors import InputError
 from tests.fiber.charges import fewer_charges
-
-STRUCTURE = Path(os.environ.get("TESSERA_DATA", "")) / "dna_nucleosome" / "1kx5.pdb"
+from tests.fiber.crystal import STRUCTURE, crystal
 
 
 @pytest.mark.parametrize(("molar", "charge"), [(0.01, 0.243), (0.1, 0.608)])
@@ -72,31 +68,14 @@ def test_springs_are_those_of_a_beam() -> None:
 @pytest.mark.skipif(not STRUCTURE.is_file(), reason="TESSERA_DATA has no 1KX5")
 def test_the_core_is_that_of_1kx5() -> None:
     """The tables that Tessera has are made of the structure in this way."""
-    atoms = read_atoms(STRUCTURE)
-    found = nucleotides_of(atoms)
-    pairs = wrapped_of(atoms, found, duplex_of(found, "1KX5")).course.pairs
-    frame = nucleosome_frame(pairs, "1KX5")
-    place = (atoms.position - frame.origin) @ frame.rotation
-    kept = core.wrapped()
-    assert place[found.rows[0]].shape[1] == 3
-    assert (pairs.origin - frame.origin) @ frame.rotation == pytest.approx(kept.origin, abs=0.05)
-    name, residue = (np.char.strip(getattr(atoms, field).astype(str)) for field in ("name", "residue_name"))
-    is_protein = np.isin(atoms.chain, list("ABCDEFGH")) & ~np.isin(residue, ["HOH", "MN", "CL"])
-    charge = np.zeros(len(name))
-    for value, ends in ((1.0, {"LYS": "NZ", "ARG": "CZ"}), (-1.0, {"ASP": "CG", "GLU": "CD"})):
-        for acid, atom in ends.items():
-            charge[(residue == acid) & (name == atom)] = value
-    charge[name == "P"] = -1
-    for letter in "ABCDEFGH":
-        own = np.flatnonzero(is_protein & (atoms.chain == letter))
-        charge[own[name[own] == "N"][0]] += 1
-        charge[own[name[own] == "C"][-1]] -= 1
-    rows = np.flatnonzero(charge)
-    expected = fewer_charges(np.column_stack([place[rows], charge[rows]]), 300)
+    found, kept = crystal(), core.wrapped()
+    assert found.pairs.origin == pytest.approx(kept.origin, abs=0.05)
+    rows = np.flatnonzero(found.charge)
+    expected = fewer_charges(np.column_stack([found.place[rows], found.charge[rows]]), 300)
     made = core.core(0.2)
     assert made.charges[:, :3] == pytest.approx(expected[:, :3], abs=0.006)
     assert made.charges[:, 3] == pytest.approx(expected[:, 3] * salt.renormalised(0.2), abs=1e-9)
-    spheres = core.spheres_of(place[is_protein])
+    spheres = core.spheres_of(found.place[found.is_protein])
     assert made.spheres[-len(spheres) :] == pytest.approx(spheres, abs=0.006)
 
 

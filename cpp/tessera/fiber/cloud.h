@@ -8,6 +8,8 @@
 
 namespace tessera::fiber {
 
+constexpr double square(double x) { return x * x; }
+
 /// Points from `first` to before `last`, within `radius` Å of their middle.
 struct Group {
   std::size_t first = 0, last = 0;
@@ -68,6 +70,35 @@ bool all_near(const Placed& one, const Placed& other, double distance, Visit vis
       const Group& second = other.cloud.groups[j];
       if (within(one.middles[i], other.middles[j], group.radius + second.radius + distance) && !visit(group, second))
         return false;
+    }
+  }
+  return true;
+}
+
+/// Returns whether points of two bodies are nearer than a distance, without so many at the beginning of groups of the
+/// first.
+inline bool meet(const Placed& one, const Placed& other, double distance, std::size_t without = 0) {
+  const double least = distance * distance;
+  return !all_near(one, other, distance, [&](const Group& first, const Group& second) {
+    for (std::size_t i = first.first + without; i < first.last; ++i)
+      for (std::size_t j = second.first; j < second.last; ++j)
+        if (norm2(one.points[i] - other.points[j]) < least) return false;
+    return true;
+  });
+}
+
+/// Calls visit(i, r²) for the points of a body that are nearer to a place than a distance, until it returns false.
+/// Returns whether it never did.
+template <class Visit>
+bool all_near(const Vec3& place, const Placed& body, double distance, Visit visit) {
+  const auto within = [&](const Vec3& middle, double reach) { return norm2(place - middle) < reach * reach; };
+  if (!within(body.origin, body.cloud.extent + distance)) return true;
+  for (std::size_t at = 0; at < body.cloud.groups.size(); ++at) {
+    const Group& group = body.cloud.groups[at];
+    if (!within(body.middles[at], group.radius + distance)) continue;
+    for (std::size_t i = group.first; i < group.last; ++i) {
+      const double r2 = norm2(place - body.points[i]);
+      if (r2 < distance * distance && !visit(i, r2)) return false;
     }
   }
   return true;

@@ -1,4 +1,5 @@
-// What a fibre is made of: a chain of rigid nodes, beads of linker DNA and cores of nucleosomes, that elastic steps join.
+// What a fibre is made of: a chain of rigid nodes, beads of linker DNA and cores of nucleosomes, that elastic steps join,
+// and tails that hang on nodes.
 #pragma once
 
 #include <cmath>
@@ -7,6 +8,7 @@
 
 #include "tessera/fiber/screened.h"
 #include "tessera/fiber/step.h"
+#include "tessera/fiber/tails.h"
 
 namespace tessera::fiber {
 
@@ -15,10 +17,11 @@ struct Charge {
   double value = 0;  // e
 };
 
-/// A kind of node: its charges, and the centres of the spheres that fill it, all in its frame.
+/// A kind of node: its charges, and the centres of the spheres that fill it, all in its frame, and its tails.
 struct Kind {
   std::vector<Charge> charges;
   std::vector<Vec3> spheres;
+  std::vector<Tail> tails = {};
 };
 
 /// A step from a node to the next: where it leaves the one, as that sees it, where it reaches the other, and its springs.
@@ -51,6 +54,7 @@ struct Model {
   double radius = 0;    // Å of a sphere about the origin which no node leaves; infinite: none
   double reach = 0;     // Å which a move shifts a node by at most; so that no part of a chain goes through another
   std::vector<Anchor> anchors = {};  // (n) of each node, or none
+  double bead_diameter = 0;          // Å of beads of tails, which are spheres, too
 
   std::size_t size() const { return kind.size(); }
 };

@@ -13,6 +13,7 @@ namespace {
 constexpr double share_of_nodes = 0.6, share_of_pivots = 0.03;  // of moves; the rest are crankshafts
 constexpr std::size_t longest_crankshaft = 100;                 // nodes
 constexpr std::size_t longest_in_focus = 12;
+constexpr double share_of_regrowths = 0.5;  // of moves of tails; the rest are shifts
 constexpr std::uint64_t tuned_after = 100;  // moves of a kind
 constexpr double most_accepted = 0.4;
 constexpr double per_radian = 20.0;  // Å that a node is shifted by at most, for a largest turn of one radian
@@ -23,8 +24,16 @@ Vec3 half_before(const Frame& entry, double length) { return entry * Vec3{0, 0, 
 
 }  // namespace
 
+MonteCarlo::MonteCarlo(Model model, std::uint64_t seed) : chain_(std::move(model)), seed_(seed) {}
+
 void MonteCarlo::run(std::uint64_t moves, double heat, bool tune) {
-  for (std::uint64_t done = 0; done < moves; ++done) move(heat, tune);
+  for (std::uint64_t done = 0; done < moves; ++done) {
+    move(heat, tune);
+    if (moving_.empty() || !std::isinf(hardness_)) continue;
+    Draws draws(seed_, number_++);
+    const Kind kind = draws.uniform() < share_of_regrowths ? regrowth : shift;
+    move_tail(kind, 1.0, tune, draws);
+  }
 }
 
 void MonteCarlo::move(double heat, bool tune) {
@@ -37,12 +46,16 @@ void MonteCarlo::move(double heat, bool tune) {
     range = move_end(draws);
   else
     range = move_middle(draws);
+  const bool is_taken = is_accepted(range, heat, draws);
+  if (is_taken) chain_.accept(range);
+  count(is_taken, tune);
+}
+
+/// Counts the last move.
+void MonteCarlo::count(bool is_accepted, bool tune) {
   Counted& counted = counted_[last_];
   ++counted.tried;
-  if (is_accepted(range, heat, draws)) {
-    chain_.accept(range);
-    ++counted.accepted;
-  }
+  if (is_accepted) ++counted.accepted;
   if (tune && counted.tried >= tuned_after) tune_size(counted);
 }
 
@@ -53,11 +66,12 @@ void MonteCarlo::tune_size(Counted& counted) const {
 }
 
 bool MonteCarlo::is_accepted(Range range, double heat, Draws& draws) {
-  const auto is_passed = [&](double energy) { return math::exp(-energy / heat) > draws.uniform(); };
-  if (!is_passed(chain_.elastic_change(range) + chain_.anchored_change(range)) || !chain_.keeps_inside(range))
+  const auto is_passed = [&](double energy, double at) { return math::exp(-energy / at) > draws.uniform(); };
+  if (!is_passed(chain_.elastic_change(range) + chain_.anchored_change(range), heat) || !chain_.keeps_inside(range))
     return false;
-  if (std::isinf(hardness_)) return chain_.is_free(range) && is_passed(chain_.screened_change(range));
-  return hardness_ == 0 || is_passed(hardness_ * chain_.overlap_change(range));
+  if (std::isinf(hardness_))
+    return chain_.is_free(range) && is_passed(chain_.screened_change(range), tails_.empty() ? heat : 1.0);
+  return hardness_ == 0 || is_passed(hardness_ * chain_.overlap_change(range), heat);
 }
 
 /// Turns a node about an axis through its origin and shifts it.
@@ -65,10 +79,10 @@ Range MonteCarlo::move_node(Draws& draws) {
   const std::size_t node = focus_.empty() ? draws.below(chain_.size()) : focus_[draws.below(focus_.size())];
   last_ = chain_.extent(node) > 2 * chain_.model().diameter ? core : bead;
   const double size = counted_[last_].size, reach = chain_.model().reach;
-  const double shift = std::min(per_radian * size, reach / 2);
+  const double furthest = std::min(per_radian * size, reach / 2);
   const double angle = std::min(size, reach / (2 * chain_.extent(node) + 1));
   const Frame& old = chain_.frame(node);
-  const Vec3 away = {draws.within(shift), draws.within(shift), draws.within(shift)};
+  const Vec3 away = {draws.within(furthest), draws.within(furthest), draws.within(furthest)};
   const Vec3 axis = draws.direction();
   chain_.try_at(node, {old.origin + away, turn(axis, draws.within(angle)) * old.rotation});
   return {node, node + 1};

@@ -264,8 +264,9 @@ def fiber_command(
     stretch or twist more than DNA can is refused. `tessera clashes` finds what overlaps in a fibre.
 
     With --generate there is no table: nucleosomes are placed by Monte Carlo. Where the output is a CSV file it is the
-    table of these places, for which neither --octamer nor --toppar is needed. With --map the fibre has the contacts of
-    a map as well as it can, and how well is said.
+    table of these places, for which neither --octamer nor --toppar is needed; the places of beads of tails are in a
+    file beside it, fibre.tails.csv, with the columns nucleosome, tail, bead, x, y, z. With --map the fibre has the
+    contacts of a map as well as it can, and how well is said.
 
     \b
     Examples:
@@ -274,6 +275,8 @@ def fiber_command(
       tessera build fiber fibre.csv --sequence fibre.fa --octamer nucleosome.tsr --solvate --salt 0.15 \\
           --toppar prot.rtf prot.prm na.rtf na.prm toppar_water_ions.str -o wet.tsr
       tessera build fiber --generate 12 --linker 48 --seed 1 -o fibre.csv
+      tessera build fiber fibre.csv --tails fibre.tails.csv --sequence fibre.fa --octamer nucleosome.tsr \\
+          --toppar prot.rtf prot.prm na.rtf na.prm -o fibre.tsr
       tessera build fiber --generate 427 --sequence locus.fa --map map.cool --map-region chr8:11500000-11583000 \\
           -o locus.csv
     """
@@ -297,11 +300,12 @@ def fiber_command(
         report("reading the force field")
         field = read_field(toppar)
         template = read_template(octamer, field, seed=seed, report=report)
-        nucleosomes, agreement = known or fiber_of(table, sequence, template, seed, report, **generated)
+        placed = known or fiber_of(table, sequence, template, seed, report, **generated)
         names = " ".join(file.name for file in (table, sequence, octamer, *toppar) if file is not None)
-        system = build_fiber(template, nucleosomes, letters, field, f"build fiber: {names}", report)
-        if agreement is not None:
-            system.notes.append(described_map(agreement))
+        source = f"build fiber: {names}"
+        system = build_fiber(template, placed.fiber, letters, field, source, report, placed.beads)
+        if placed.agreement is not None:
+            system.notes.append(described_map(placed.agreement))
         return solvent.around(system, field, seed, output, report)
 
     run(made, output, as_json, solvent.means)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tessera.build.protein.sequences import Protein, threaded
+from tessera.build.protein.sequences import Protein, Threaded, threaded
 from tessera.build.protein.structure import Strand
 
 A_BEAD = 5  # residues
@@ -30,14 +30,19 @@ HISTONES = {
 BEADS = {"H3": (8, 0), "H4": (5, 0), "H2A": (4, 3), "H2B": (5, 0)}
 
 
+def histones(strands: Sequence[Strand], file: str) -> list[tuple[str, Threaded]]:
+    """Returns for each chain which histone it is, with its sequence. Raises `InputError` for a chain that is no histone
+    of an octamer."""
+    threads, _ = threaded(strands, {}, [Protein(name, letters) for name, letters in HISTONES.items()], file)
+    names = {letters: name for name, letters in HISTONES.items()}
+    return [(names[thread.letters], thread) for thread in threads]
+
+
 def globular(strands: Sequence[Strand], file: str) -> list[tuple[str, slice]]:
     """Returns for each chain which histone it is and which of its residues are globular. Raises `InputError` for a
     chain that is no histone of an octamer."""
-    threads, _ = threaded(strands, {}, [Protein(name, letters) for name, letters in HISTONES.items()], file)
-    names = {letters: name for name, letters in HISTONES.items()}
     found = []
-    for thread in threads:
-        name = names[thread.letters]
+    for name, thread in histones(strands, file):
         before, behind = (A_BEAD * beads for beads in BEADS[name])
         rows = thread.found[before : len(thread.letters) - behind]
         rows = rows[rows >= 0]

@@ -1,9 +1,12 @@
-"""The core of a nucleosome as the generator sees it: where DNA enters and leaves, spheres that fill it, and charges."""
+"""The core of a nucleosome as the generator sees it: where DNA enters and leaves, spheres that fill it, and charges.
+
+Tails of histones are part of it where its structure has them, or they are chains of beads, and the core is what they
+leave."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -12,8 +15,9 @@ import numpy as np
 
 from tessera.build.dna import paths
 from tessera.build.dna.frames import Frames
-from tessera.build.fiber.columns import Fact, columns, number, read_columns
+from tessera.build.fiber.columns import Columns, Fact, columns, number, read_columns
 from tessera.build.fiber.salt import renormalised
+from tessera.build.fiber.tails import Tail
 from tessera.build.nucleosome.wrapped import nucleosome_frame
 from tessera.errors import InputError
 from tessera.system.model import FloatArray
@@ -30,21 +34,41 @@ _SAME_SALT = 1e-4  # what the digits of a file leave, relative
 
 @dataclass(frozen=True)
 class Core:
-    """The pairs of the wrapped DNA, spheres (k,3) Å and charges (m,4), x y z in Å and e, in the nucleosome's frame."""
+    """The pairs of the wrapped DNA, spheres (k,3) Å and charges (m,4), x y z in Å and e, in the nucleosome's frame, and
+    the tails that are chains of beads."""
 
     pairs: Frames
     spheres: FloatArray
     charges: FloatArray
+    tails: tuple[Tail, ...] = ()
 
 
-def core(salt: float, charges: FloatArray | None = None, own: tuple[Frames, FloatArray] | None = None) -> Core:
+def core(
+    salt: float,
+    charges: FloatArray | None = None,
+    own: tuple[Frames, FloatArray] | None = None,
+    tails: tuple[Tail, ...] = (),
+) -> Core:
     """Returns the core with these charges (m,4), and with the wrapped DNA and the atoms of proteins of a template in
     its own frame; without them those of 1KX5, whose charges are those of residues and phosphates renormalised as the
-    surface of DNA is."""
-    pairs, spheres = (wrapped(), _table("spheres")) if own is None else (own[0], spheres_of(own[1]))
+    surface of DNA is. Where there are tails of beads, neither atoms nor charges are theirs, and those of beads are
+    renormalised, too."""
+    what, part = "core_" if tails else "", renormalised(salt)
+    pairs, spheres = (wrapped(), _table(f"{what}spheres")) if own is None else (own[0], spheres_of(own[1]))
     if charges is None:
-        charges = _table("charges") * [1, 1, 1, renormalised(salt)]
-    return Core(pairs, np.concatenate([pairs.origin[_PAIRS // 2 :: _PAIRS], spheres]), charges)
+        charges = _table(f"{what}charges") * [1, 1, 1, part]
+    seen = tuple(replace(tail, charges=tuple(part * charge for charge in tail.charges)) for tail in tails)
+    return Core(pairs, np.concatenate([pairs.origin[_PAIRS // 2 :: _PAIRS], spheres]), charges, seen)
+
+
+def own_tails() -> tuple[Tail, ...]:
+    """Returns the tails of 1KX5."""
+    found = _read("tails", ("tail", *COLUMNS[:3], "charges"))
+    places = found.numbers(COLUMNS[:3], _FURTHEST)
+    return tuple(
+        Tail(row.cells["tail"], place, tuple(map(float, row.cells["charges"].split())))
+        for row, place in zip(found.rows, places)
+    )
 
 
 @cache
@@ -57,10 +81,14 @@ def wrapped() -> Frames:
 
 @cache
 def _table(name: str) -> FloatArray:
+    names = COLUMNS if name.endswith("charges") else COLUMNS[:3]
+    return _read(name, names).numbers(names, _FURTHEST)
+
+
+def _read(name: str, names: tuple[str, ...]) -> Columns:
     file = f"1kx5_{name}.csv"
-    names = COLUMNS if name == "charges" else COLUMNS[:3]
     text = resources.files("tessera.build.fiber").joinpath(file).read_text(encoding="utf-8")
-    return columns(text, file, names, name).numbers(names, _FURTHEST)
+    return columns(text, file, names, name)
 
 
 def spheres_of(atoms: FloatArray) -> FloatArray:

@@ -5,6 +5,9 @@ linkers come to the places that they have when they are built. What is left must
 stretched or twisted more than DNA can be, none through a nucleosome or another linker, no knot. If it is not, it is
 sampled again about the linkers in question.
 
+Tails of histones that are chains of beads grow when all nucleosomes are in the sphere, and move with all else from then
+on.
+
 By a map of contacts nucleosomes are folded first (`folding`), and the fibre is put on their places (`placing`), where
 springs hold it while it is sampled.
 """
@@ -12,7 +15,7 @@ springs hold it while it is sampled.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +40,7 @@ _SMALLEST = 90.0  # Å: the radius of a sphere that a nucleosome with its tails 
 _PER_MOLE = 6.02214076e-4  # in Å³ at 1 mol/L
 _LOOSE = (1.2, 1.35, 1.6, 2.0, 2.6)  # times the radius, in which the fibre is laid: the first that has room
 _INSET = 100.0  # Å from the sphere to lanes
+_FOR_TAILS = 50  # times that tails are tried
 _INTO_SPHERE = 100  # times that a fibre is sampled for `_ROUND` sweeps until it is inside
 _ROUND = 20
 _HEATS = (0.5, 0.25, 0.1, 0.05)  # parts of the temperature by which it cools
@@ -62,10 +66,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Generated:
-    """A fibre, and how well it has the contacts of a map if there was one."""
+    """A fibre, how well it has the contacts of a map if there was one, and the places (n,beads,3) Å of beads of tails
+    of its nucleosomes."""
 
     fiber: Nucleosomes
     agreement: Agreement | None
+    beads: FloatArray
 
 
 def even_linkers(count: int, wrapped: int, length: int) -> tuple[int, ...]:
@@ -93,7 +99,7 @@ def generate(request: Request, core: Core, report: Callable[[str], None] = lambd
     layout = Layout(request.linkers)
     if request.contacts is None:
         report("laying the fibre")
-        return Generated(_sampled(request, layout, core, _laid(request, layout, core), None, report), None)
+        return _sampled(request, layout, core, _laid(request, layout, core), None, report)
     folder = Folder(
         request.contacts, request.linkers, len(core.pairs), spans(layout, core, request.salt, request.seed),
         request.radius,
@@ -101,8 +107,8 @@ def generate(request: Request, core: Core, report: Callable[[str], None] = lambd
     centres, law = folder.fold(request.seed, report)
     report("laying the fibre")
     laid, placing = _laid_by_map(request, layout, core, centres, lambda found: folder.agreement(found, law).correlation)
-    fiber = _sampled(request, layout, core, laid, placing, report)
-    return Generated(fiber, folder.agreement(fiber.frames.origin, law))
+    made = _sampled(request, layout, core, laid, placing, report)
+    return replace(made, agreement=folder.agreement(made.fiber.frames.origin, law))
 
 
 def _sampled(
@@ -112,8 +118,9 @@ def _sampled(
     sampled: FiberChain,
     placing: Placing | None,
     report: Callable[[str], None],
-) -> Nucleosomes:
+) -> Generated:
     """Samples a fibre, which was put on the places of a map or not, until it can be built."""
+    _grow_tails(request, layout, sampled, report)
     report("sampling the fibre")
     moves = layout.nodes * request.sweeps
     sampled.run(moves // 5, tune=True)
@@ -131,7 +138,10 @@ def _sampled(
         report(f"sampling {len(faults)} linker(s) again")
         nodes = _about(layout, list(faults))
         if placing is not None and attempt >= _PATIENCE:
-            sampled = placing.again(sampled.frames(), nodes) or sampled
+            unfolded = placing.again(sampled.frames(), nodes)
+            if unfolded is not None:
+                sampled = unfolded
+                _grow_tails(request, layout, sampled, report)
         sampled.set_focus(nodes)
         sampled.run(_AGAIN * len(nodes), tune=True)
     else:
@@ -139,7 +149,17 @@ def _sampled(
         raise InputError(f"after {_ATTEMPTS} attempts {fault}: give other linkers, another --seed or a larger --radius")
     if determinant_of_open(linkers.axis(fiber)) != 1:
         raise InputError(_KNOT)
-    return fiber
+    return Generated(fiber, None, sampled.beads().reshape(len(layout.cores), -1, 3))
+
+
+def _grow_tails(request: Request, layout: Layout, sampled: FiberChain, report: Callable[[str], None]) -> None:
+    """Puts tails on nucleosomes. Where they find no room, all else moves before more are tried."""
+    report("growing tails")
+    for _ in range(_FOR_TAILS):
+        if not sampled.grow_tails():
+            return
+        sampled.run(layout.nodes * _ROUND)
+    raise _no_room(request, len(layout.cores))
 
 
 def _cool(sampled: FiberChain, nodes: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tessera.build.charges.tails import A_BEAD
 from tessera.build.charmm.places import Places
 from tessera.build.dna.frames import Frames, bases_of
 from tessera.build.dna.paths import RISE, TIGHTEST, TWISTS, Course
@@ -20,10 +21,11 @@ from tessera.build.dna.strand import ForceField, Nucleotides
 from tessera.build.fiber.kinds import fiber_system
 from tessera.build.fiber.letters import Letters, settled_letters
 from tessera.build.fiber.places import Backbones, StrandPlaces, placed_strand
-from tessera.build.fiber.poses import Tails
+from tessera.build.fiber.poses import Guides, Tails
 from tessera.build.fiber.processes import workers
 from tessera.build.fiber.settle import FiberResidues, Settler, Strands
 from tessera.build.fiber.table import Nucleosomes
+from tessera.build.fiber.tails import Beads, matched, octamer
 from tessera.build.nucleosome.ready import ready
 from tessera.build.nucleosome.template import Template
 from tessera.build.nucleosome.wrapped import Wrapped
@@ -72,9 +74,11 @@ def build_fiber(
     field: ForceField,
     source: str,
     report: Callable[[str], None] = lambda _: None,
+    beads: list[list[Beads]] | None = None,
 ) -> System:
     """Builds a fibre without a box from a template at the frames of a table. The first strand has the sequence from its
-    5' end. Raises `InputError` for a sequence of another length, and for linkers that DNA can't follow."""
+    5' end; tails of proteins are posed along beads if there are any. Raises `InputError` for a sequence of another
+    length, and for linkers that DNA can't follow."""
     count, each = len(table.frames), len(template.wrapped.sequence)
     needed = each * count + sum(table.linkers)
     if len(sequence) != needed:
@@ -87,11 +91,15 @@ def build_fiber(
     report("laying linkers")
     fiber = joined(settled, table)
     letters = settled_letters(settled, field, nucleotides, count, report)
+    guides = None if beads is None else guides_of(settled, fiber.moves, beads)
     report("placing bases")
     system = fiber_system(settled.proteins, nucleotides, sequence, count, source, [*settled.notes, *fiber.notes()])
-    position, right, tails, turned = _placed(settled, fiber, letters, nucleotides, sequence)
-    if turned:
+    position, right, tails, turned = _placed(settled, fiber, letters, nucleotides, sequence, guides)
+    if turned and guides is None:
         system.notes.append(f"{turned:,} tail(s) of proteins were turned away from linkers and other nucleosomes")
+    elif guides is not None:
+        away = guides.distance(position, len(settled.proteins.position))
+        system.notes.append(f"tails of proteins lie {away:.1f} Å from their beads (root of the mean square)")
     is_new = np.array([letter != own for letter, own in zip(sequence, fiber.wrapped.sequence)])
     is_linker = np.array([own == _NO_BASE for own in fiber.wrapped.sequence])
     strands = Strands(sequence, is_new, is_linker, fiber.dyads(each), fiber.wrapped.course.pairs.origin)
@@ -117,8 +125,36 @@ def joined(template: Template, table: Nucleosomes) -> Fiber:
     return Fiber(moves, _dna(placed, linkers), linkers)
 
 
+def guides_of(template: Template, moves: list[Frames], beads: list[list[Beads]]) -> Guides:
+    """Returns the beads of tails as places of the template's atoms in each nucleosome. Raises `InputError` for beads
+    that are not those of its tails."""
+    tails, strands = octamer(template.proteins, "the octamer")
+    names = np.array([name for chain in template.proteins.chains for own in chain.residues for name in own.atoms])
+    alpha = np.flatnonzero(names == "CA")
+    first = np.cumsum([0, *(len(strand.letters) for strand in strands)])
+    middles = [np.where(tail.middle >= 0, first[tail.chain] + tail.middle, -1) for tail in tails]
+    roots = template.proteins.position[alpha[[middle[0] for middle in middles]]]
+    places = np.zeros((len(moves), sum(map(len, middles)), 3))
+    for own, move, chains in zip(places, moves, beads, strict=True):
+        found = matched(chains, move, roots)
+        for chain, at in zip(chains, found):
+            if len(chain.places) != len(middles[at]):
+                raise InputError(
+                    f"{chain.file}, line {chain.line}: the tail {chain.name!r} has {len(chain.places)} beads, and that "
+                    f"of the octamer {len(middles[at])}"
+                )
+        if len(chains) != len(tails):
+            raise InputError(f"{chains[0].file}: nucleosomes have {len(chains)} tails, and the octamer {len(tails)}")
+        own[:] = np.concatenate([chains[at].places for at in np.argsort(found).tolist()])
+    row = np.concatenate(middles)
+    turning = np.zeros(first[-1], bool)
+    for tail in tails:
+        turning[first[tail.chain] + tail.rows[A_BEAD // 2 :]] = True
+    return Guides(alpha[row[row >= 0]], places[:, row >= 0], turning)
+
+
 def _placed(
-    template: Template, fiber: Fiber, letters: Letters, nucleotides: Nucleotides, sequence: str
+    template: Template, fiber: Fiber, letters: Letters, nucleotides: Nucleotides, sequence: str, guides: Guides | None
 ) -> tuple[FloatArray, FloatArray, Tails, int]:
     """Returns where all atoms are and where they have the right handedness, (n,3) Å, proteins, then both strands; the
     tails, and how many of them were turned."""
@@ -132,7 +168,7 @@ def _placed(
     ]
     is_linker = np.array([own == _NO_BASE for own in wrapped.sequence])
     linkers = [strand.position[strand.of(is_in)] for strand, is_in in zip(strands, (is_linker, is_linker[::-1]))]
-    tails = Tails(proteins, _beside(template, strands, fiber.moves[0]), fiber.moves)
+    tails = Tails(proteins, _beside(template, strands, fiber.moves[0]), fiber.moves, guides=guides)
     placed, turned = tails.posed(np.concatenate(linkers))
     position = [placed.reshape(-1, 3), *(strand.position for strand in strands)]
     right = [proteins.alone] * len(fiber.moves) + [strand.alone for strand in strands]

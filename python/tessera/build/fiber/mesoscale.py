@@ -1,9 +1,10 @@
 """The mesoscale model of a fibre: cores of nucleosomes, and beads of about 9 base pairs of linker DNA between them.
 
-The model is that of Sun, Zhang and Schlick (2005) without tails: linkers with a persistence length of 50 nm and a
+The model is that of Sun, Zhang and Schlick (2005): linkers with a persistence length of 50 nm and a
 torsional rigidity of 3·10⁻¹² erg·nm, cores with charges, excluded volume. It differs in that steps between beads have
 the elasticity of the linkers that are built in the end (`dna/rods.py`), stretching and shifts too, so that every linker
-it leaves can be built; and in that volume is that of hard spheres as thick as DNA. Frames turn with DNA's own twist,
+it leaves can be built; and in that volume is that of hard spheres as thick as DNA. Tails of histones are chains of
+beads as in Arya, Zhang and Schlick (2006) (`tails`), if a core has any. Frames turn with DNA's own twist,
 which is taken out of them, so that a step at rest is straight.
 """
 
@@ -21,6 +22,8 @@ from tessera.build.dna.paths import RISE, TWIST
 from tessera.build.dna.rods import PERSISTENCE, STRETCH, TORSION
 from tessera.build.fiber.core import DIAMETER, Core
 from tessera.build.fiber.salt import cutoff, line_charge
+from tessera.build.fiber.tails import DIAMETER as BEAD_DIAMETER
+from tessera.build.fiber.tails import SPRINGS
 from tessera.system.model import FloatArray, IdArray
 
 BEAD = 9 * RISE  # Å of linker DNA, about
@@ -92,7 +95,8 @@ def chain(
     return FiberChain(
         kinds, kind, exits, entries, springs(length),
         screened=(BJERRUM, kappa(salt), cutoff(salt)), diameter=DIAMETER, radius=radius, reach=reach, seed=seed,
-        anchors=anchors,
+        anchors=anchors, tails=[(0, tail.place.tolist(), list(tail.charges)) for tail in core.tails],
+        tail_springs=SPRINGS, bead_diameter=BEAD_DIAMETER,
     )  # fmt: skip
 
 

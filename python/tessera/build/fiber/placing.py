@@ -6,6 +6,8 @@ centres; then spheres become harder step by step, until nothing overlaps.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -54,7 +56,9 @@ class Placing:
 
     def _unfolded(self, frames: FloatArray, nodes: IdArray) -> FiberChain | None:
         """Returns a fibre of which parts about these nodes went through each other at first, and left each other."""
-        soft = self._chain(np.inf)
+        soft = chain(
+            self._layout, replace(self._core, tails=()), self._salt, self._radius, self._seed, np.inf, self._anchors
+        )
         soft.place(frames)
         soft.set_focus(nodes)
         moves = len(nodes) * _SWEEPS
@@ -66,14 +70,11 @@ class Placing:
             soft.run(moves, tune=True)
         for _ in range(_AT_MOST):
             if soft.overlap() == 0:
-                sampled = self._chain(REACH)
+                sampled = chain(self._layout, self._core, self._salt, self._radius, self._seed, REACH, self._anchors)
                 sampled.place(soft.frames())
                 return sampled
             soft.run(moves, heat=_COOL, tune=True)
         return None
-
-    def _chain(self, reach: float) -> FiberChain:
-        return chain(self._layout, self._core, self._salt, self._radius, self._seed, reach, self._anchors)
 
 
 def spans(layout: Layout, core: Core, salt: float, seed: int) -> FloatArray:

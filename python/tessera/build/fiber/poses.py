@@ -3,19 +3,28 @@
 A template has each tail in one pose, and at many frames some reach into other nucleosomes or linkers. Other poses are
 made once: some of the tail's φ and ψ turn by random angles, and a pose is kept if it has room beside its own
 nucleosome. In the order of the nucleosomes, a tail that meets something takes the first pose that has room there, or
-the one that meets least. Where DNA still can't close as a tail is in the way, the tail takes another pose later.
+the one that meets least.
+
+Where a model has beads for tails, tails are led along them: φ and ψ turn one after another, each by the angle that
+brings the Cα's which beads stand for nearest to these (cyclic coordinate descent, Canutescu and Dunbrack 2003), or by a
+part of it for which there is room beside the own nucleosome. Of the poses on the way, the nearest that meets nothing is
+taken.
+
+Where DNA still can't close as a tail is in the way, the tail takes another pose later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from tessera.build.dna.frames import Frames
+from tessera.build.fiber.processes import workers
 from tessera.build.nucleosome.settle import residues_of
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.residues import is_heavy
@@ -30,6 +39,11 @@ _ROOM = 3.0  # Å between heavy atoms of a tail and others
 _CLOSE = 2.2  # Å between any atoms of a tail that has to turn and of others
 _OWN_ROOM = 1.6  # Å between any atoms of a pose and of its nucleosome: no less than in hydrogen bonds
 _NEARER = 0.1  # Å: what is nearer as it is may come nearer by this in a pose
+_LED, _ROUNDS, _KEPT = 1, 4, 8  # poses that are led along beads, each so many times; the nearest ones, which are kept
+_LARGEST, _BESIDE_AIM = 0.5, 0.15  # radians of a turn at a time, and by how much it misses, so that it goes on
+_PARTS = (1.0, 0.5, 0.25)  # of a turn, until one has room
+_AT_ONCE = 64  # nucleosomes, whose poses are in memory
+_BEYOND = 40.0  # Å from the middle of beads to that of a nucleosome, and from a bead to the end of its tail
 
 
 @dataclass(frozen=True)
@@ -56,31 +70,84 @@ class _Tail:
     poses: FloatArray
 
 
+@dataclass(frozen=True)
+class Guides:
+    """Where atoms (k,) of a template, those for which beads of tails stand, should be in each nucleosome, (n,k,3) Å,
+    and which residues (r,) turn for that."""
+
+    atoms: IdArray
+    places: FloatArray
+    turning: NDArray[np.bool_]
+
+    def reach(self) -> float:
+        """Returns how far tails that follow them come from the middle of a nucleosome at most, Å."""
+        return max(float(np.linalg.norm(own - own.mean(axis=0), axis=1).max()) for own in self.places) + _BEYOND
+
+    def distance(self, position: FloatArray, each: int) -> float:
+        """Returns how far they are from there, Å (root of the mean square), in a fibre that begins with its proteins,
+        so many atoms in each nucleosome."""
+        found = position[: len(self.places) * each].reshape(len(self.places), each, 3)[:, self.atoms]
+        return float(np.sqrt(((found - self.places) ** 2).sum(axis=2).mean()))
+
+
 class Tails:
     """The tails of nucleosomes, which are where a template has been moved to. `dna` (k,3) Å are the atoms of DNA beside
     the template's proteins."""
 
-    def __init__(self, proteins: Proteins, dna: FloatArray, moves: list[Frames], seed: int = 0) -> None:
-        self._proteins, self._dna, self._moves, self._seed = proteins, dna, moves, seed
+    def __init__(
+        self, proteins: Proteins, dna: FloatArray, moves: list[Frames], seed: int = 0, guides: Guides | None = None
+    ) -> None:
+        self._proteins, self._dna, self._moves, self._seed, self._guides = proteins, dna, moves, seed, guides
         self._residue = residues_of(proteins.chains)
-        self._tails = list(self._found(np.random.default_rng(seed))) if len(moves) > 1 else []
+        is_posed = len(moves) > 1 or guides is not None
+        self._tails = list(self._found(np.random.default_rng(seed))) if is_posed else []
 
     def posed(self, linkers: FloatArray) -> tuple[FloatArray, int]:
-        """Returns the proteins (n,m,3) Å of all nucleosomes after tails were turned out of the way of each other and of
-        the atoms of linkers (k,3) Å, and how many were."""
+        """Returns the proteins (n,m,3) Å of all nucleosomes after tails were led along their beads, or turned out of
+        the way of each other and of the atoms of linkers (k,3) Å, and how many were."""
         position = np.stack([move.placed(self._proteins.position) for move in self._moves])
         if not self._tails:
             return position, 0
         turned = 0
-        neighbours = _Neighbours(self._proteins, self._dna, self._tails, self._moves, linkers, position)
-        for at in range(len(self._moves)):
+        reach = 0.0 if self._guides is None else self._guides.reach()
+        neighbours = _Neighbours(self._proteins, self._dna, self._tails, self._moves, linkers, position, reach)
+        for at, tails in enumerate(self._led()):
             around = neighbours.around(at)
-            for tail in self._tails:
+            for tail in tails:
                 pose = neighbours.best(at, tail, around)
-                if pose:
+                if pose or self._guides is not None:
                     position[at, tail.atoms] = self._moves[at].placed(tail.poses[pose])
                     turned += 1
         return position, turned
+
+    def _led(self) -> Iterator[list[_Tail]]:
+        """Yields the tails of each nucleosome with their poses; where there are beads, with those along them too, the
+        nearest first."""
+        count = len(self._moves)
+        if self._guides is None:
+            yield from (self._tails for _ in range(count))
+            return
+        rooms = [_Room(tail.poses[0], self._residue[tail.atoms], self._beside(tail)) for tail in self._tails]
+        work = partial(self._along, self._guides, rooms)
+        with workers(work, count) as along:
+            for first in range(0, count, _AT_ONCE):
+                yield from along(range(first, min(first + _AT_ONCE, count)))
+
+    def _along(self, guides: Guides, rooms: list[_Room], at: int) -> list[_Tail]:
+        """Returns the tails of a nucleosome with the nearest of their poses and of those along beads."""
+        move, found = self._moves[at], []
+        for tail, room in zip(self._tails, rooms):
+            is_own = (guides.atoms >= tail.atoms.start) & (guides.atoms < tail.atoms.stop)
+            aim = _Aim(
+                guides.atoms[is_own] - tail.atoms.start, (guides.places[at][is_own] - move.origin) @ move.rotation
+            )
+            random = np.random.default_rng([self._seed, at, tail.atoms.start])
+            turns = [turn.behind(tail.atoms.start) for own in reversed(tail.turns) for turn in reversed(own)]
+            poses = tail.poses[aim.order(tail.poses)]
+            along = [pose for begin in poses[:_LED] for pose in _along(begin, turns, aim, room, random)]
+            poses = np.concatenate([poses, *(pose[None] for pose in along)])
+            found.append(replace(tail, poses=poses[aim.order(poses)[:_KEPT]]))
+        return found
 
     def turn(self, position: FloatArray, residues: Iterable[int], attempt: int) -> int:
         """Turns the tails with these residues out of the way of whatever is at `position` (n,3) Å, where a fibre begins
@@ -120,6 +187,8 @@ class Tails:
             first += len(rows)
             for onwards in (rows, rows[::-1]):
                 length = _length(is_globular[onwards])
+                if self._guides is not None:
+                    length = max(length, int(np.argmin(self._guides.turning[onwards])))
                 if length < 2:
                     continue
                 own = onwards[:length]
@@ -134,9 +203,12 @@ class Tails:
 
     def _poses(self, tail: _Tail, random: np.random.Generator) -> FloatArray:
         """Returns poses (k,m,3) Å of a tail, the first of them the template's."""
-        others = np.concatenate([np.delete(self._proteins.position, tail.atoms, axis=0), self._dna])
         turns = [[turn.behind(tail.atoms.start) for turn in own] for own in tail.turns]
-        return _poses(self._proteins.position[tail.atoms], turns, self._residue[tail.atoms], cKDTree(others), random)
+        return _poses(self._proteins.position[tail.atoms], turns, self._residue[tail.atoms], self._beside(tail), random)
+
+    def _beside(self, tail: _Tail) -> cKDTree:
+        """Returns the atoms of the template beside a tail."""
+        return cKDTree(np.concatenate([np.delete(self._proteins.position, tail.atoms, axis=0), self._dna]))
 
 
 class _Neighbours:
@@ -144,7 +216,7 @@ class _Neighbours:
 
     def __init__(
         self, proteins: Proteins, dna: FloatArray, tails: list[_Tail], moves: list[Frames], linkers: FloatArray,
-        position: FloatArray,
+        position: FloatArray, reach: float,
     ) -> None:  # fmt: skip
         self._moves, self._position, self._tails = moves, position, tails
         names = [name for chain in proteins.chains for residue in chain.residues for name in residue.atoms]
@@ -158,7 +230,7 @@ class _Neighbours:
         self._middle = core.mean(axis=0)
         self._radius = float(np.linalg.norm(core - self._middle, axis=1).max())
         self._reach = float(np.linalg.norm(proteins.position - self._middle, axis=1).max())
-        self._reach = max([self._reach, *(_far(tail, self._middle) for tail in tails)])
+        self._reach = max([self._reach, reach, *(_far(tail, self._middle) for tail in tails)])
         self._middles = np.stack([move.placed(self._middle[None])[0] for move in moves])
         self._near = cKDTree(self._middles).query_ball_point(self._middles, 2 * self._reach + _ROOM)
 
@@ -243,9 +315,7 @@ def _poses(
 ) -> FloatArray:
     """Returns poses (k,m,3) Å of the atoms of a tail beside others, the first of them as it is."""
     found = [position]
-    # What is near as it is, as at the residue behind the tail or in bonds, of hydrogen too, may be as near in a pose.
-    pairs = _near_pairs(position, residue)
-    least = np.minimum(tree.query(position, distance_upper_bound=_OWN_ROOM)[0] - _NEARER, _OWN_ROOM)
+    room = _Room(position, residue, tree)
     for _ in range(_TRIES):
         if len(found) == _POSES:
             break
@@ -256,20 +326,78 @@ def _poses(
             for turn in own:
                 if random.random() < _TURNED:
                     _rotate(places, turn, float(np.radians(random.normal(0.0, _SPREAD))))
-        if (tree.query(places, distance_upper_bound=_OWN_ROOM)[0] < least).any():
-            continue
-        now = _near_pairs(places, residue)
-        if all(distance > pairs.get(pair, np.inf) - _NEARER for pair, distance in now.items()):
+        if room.has(places):
             found.append(places)
     return np.stack(found)
 
 
-def _near_pairs(places: FloatArray, residue: IdArray) -> dict[tuple[int, int], float]:
-    """Returns the pairs of atoms of two residues of a tail that have no room, or a bond, and their distances, Å."""
+class _Room:
+    """The room that the atoms of a tail have beside those of a tree and beside each other. What is near as it is, as at
+    the residue behind the tail or in bonds, of hydrogen too, may be as near in a pose."""
+
+    def __init__(self, position: FloatArray, residue: IdArray, tree: cKDTree) -> None:
+        self._residue, self._tree = residue, tree
+        pairs, distance = _near_pairs(position, residue)
+        order = np.argsort(pairs)
+        self._pairs, self._apart = np.append(pairs[order], -1), np.append(distance[order], np.inf) - _NEARER
+        self._least = np.minimum(tree.query(position, distance_upper_bound=_OWN_ROOM)[0] - _NEARER, _OWN_ROOM)
+
+    def has(self, places: FloatArray, moved: IdArray | slice = slice(None)) -> bool:
+        """Tells whether a pose (m,3) Å has it, of which these atoms have moved."""
+        if (self._tree.query(places[moved], distance_upper_bound=_OWN_ROOM)[0] < self._least[moved]).any():
+            return False
+        pairs, distance = _near_pairs(places, self._residue)
+        at = np.searchsorted(self._pairs[:-1], pairs)
+        return bool(((self._pairs[at] == pairs) & (distance > self._apart[at])).all())
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """Where atoms (k,) of a tail should be, (k,3) Å."""
+
+    atoms: IdArray
+    places: FloatArray
+
+    def order(self, poses: FloatArray) -> IdArray:
+        """Returns the rows of poses (n,m,3) Å, the nearest first."""
+        away = ((poses[:, self.atoms] - self.places) ** 2).sum(axis=(1, 2))
+        return np.argsort(away, kind="stable")
+
+    def angle(self, places: FloatArray, turn: _Turn) -> float:
+        """Returns the angle in radians of a turn that brings its atoms nearest, 0 where it moves none of them."""
+        is_moved = np.isin(self.atoms, turn.moved)
+        origin = places[turn.one]
+        axis = places[turn.other] - origin
+        axis /= np.linalg.norm(axis)
+        away, there = places[self.atoms[is_moved]] - origin, self.places[is_moved] - origin
+        away = away - (away @ axis)[:, None] * axis
+        return float(np.arctan2((np.cross(axis, away) * there).sum(), (away * there).sum()))
+
+
+def _along(
+    pose: FloatArray, turns: list[_Turn], aim: _Aim, room: _Room, random: np.random.Generator
+) -> Iterator[FloatArray]:
+    """Yields poses (m,3) Å of a tail while it turns towards its aim, from the globular part on, as far as it has
+    room."""
+    places = pose
+    for _ in range(_ROUNDS):
+        for turn in turns:
+            angle = float(np.clip(aim.angle(places, turn), -_LARGEST, _LARGEST) + random.normal(0.0, _BESIDE_AIM))
+            for part in _PARTS:
+                turned = places.copy()
+                _rotate(turned, turn, part * angle)
+                if room.has(turned, turn.moved):
+                    places = turned
+                    break
+        yield places
+
+
+def _near_pairs(places: FloatArray, residue: IdArray) -> tuple[IdArray, FloatArray]:
+    """Returns the pairs of atoms of two residues of a tail that have no room, or a bond, each as one number, and their
+    distances, Å."""
     pairs = cKDTree(places).query_pairs(_OWN_ROOM, output_type="ndarray").reshape(-1, 2)
-    pairs = pairs[np.diff(residue[pairs], axis=1)[:, 0] != 0]
-    distance = np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1)
-    return {(one, other): apart for (one, other), apart in zip(pairs.tolist(), distance.tolist())}
+    one, other = pairs[residue[pairs[:, 0]] != residue[pairs[:, 1]]].T
+    return one * len(places) + other, np.linalg.norm(places[one] - places[other], axis=1)
 
 
 def _rotate(places: FloatArray, turn: _Turn, angle: float) -> None:

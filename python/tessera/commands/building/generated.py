@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,14 @@ from tessera.errors import InputError
 from tessera.machine.quantities import Finite
 
 if TYPE_CHECKING:
+    from tessera.build.fiber.core import Core
     from tessera.build.fiber.folding import Agreement
     from tessera.build.fiber.generate import Generated
     from tessera.build.fiber.table import Nucleosomes
+    from tessera.build.fiber.tails import Beads
     from tessera.build.nucleosome.template import Template
 
+BEADS, CRYSTAL = "beads", "crystal"
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OPTIONS = (
     click.option(
@@ -45,7 +49,8 @@ _OPTIONS = (
         metavar="FILE",
         type=_FILE,
         help="With --generate: a CSV file of the charges of a nucleosome, x, y, z, charge in Å and e in its own frame, "
-        "for the salt of --ionic-strength [those of 1KX5, renormalised as DNA is].",
+        "for the salt of --ionic-strength, without tails unless these are --tails crystal [those of 1KX5, renormalised "
+        "as DNA is].",
     ),
     click.option(
         "--map",
@@ -60,6 +65,13 @@ _OPTIONS = (
         metavar="REGION",
         help="With --map: the base pairs of a file of cooler from whose beginning on the fibre lies, such as "
         "chr8:11500000-11600000 [its first ones].",
+    ),
+    click.option(
+        "--tails",
+        metavar="beads|crystal|FILE",
+        help="Tails of histones. With --generate: chains of beads, which move like all else and along which tails of "
+        "atoms are posed, or a part of the core, where the octamer has them [beads]. With a table: a file of beads, "
+        "along which they are posed, or where the octamer has them [crystal].",
     ),
     click.option(
         "--radius",
@@ -85,6 +97,16 @@ def generate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A fibre, how well it has the contacts of a map if there was one, and the beads of the tails of each nucleosome,
+    if tails are to be posed along them."""
+
+    fiber: Nucleosomes
+    agreement: Agreement | None
+    beads: list[list[Beads]] | None
+
+
 def fiber_of(
     table: Path | None,
     sequence: Path | None,
@@ -92,10 +114,10 @@ def fiber_of(
     seed: int,
     report: Callable[[str], None],
     **options: Any,
-) -> tuple[Nucleosomes, Agreement | None]:
-    """Returns the fibre of a table, or generates one, of copies of a template if there is one, and how well it has the
-    contacts of a map. Raises `InputError`."""
+) -> Placed:
+    """Returns the fibre of a table, or generates one, of copies of a template if there is one. Raises `InputError`."""
     from tessera.build.fiber.table import read_table
+    from tessera.build.fiber.tails import beads_of, read_beads
 
     if (table is None) == (options["generate"] is None):
         raise InputError("expected either a table of nucleosomes or --generate N")
@@ -104,9 +126,16 @@ def fiber_of(
     if table is not None:
         if options["contact_map"] is not None:
             raise InputError("--map folds what --generate N places: a table has its places already")
-        return read_table(table), None
-    made = _generated(sequence, template, seed, report, **options)
-    return made.fiber, made.agreement
+        fiber, tails = read_table(table), options["tails"]
+        if tails == BEADS:
+            raise InputError(
+                "--tails beads samples tails with --generate: to a table give the file of beads, or --tails crystal"
+            )
+        known = None if tails in (None, CRYSTAL) else read_beads(Path(tails), len(fiber.frames))
+        return Placed(fiber, None, known)
+    made, core = _generated(sequence, template, seed, report, **options)
+    beads = beads_of(core.tails, made.beads, made.fiber.file) if core.tails else None
+    return Placed(made.fiber, made.agreement, beads)
 
 
 def _generated(
@@ -120,22 +149,31 @@ def _generated(
     charges: Path | None,
     contact_map: Path | None,
     map_region: str | None,
+    tails: str | None,
     radius: float | None,
     sweeps: int,
-) -> Generated:
+) -> tuple[Generated, Core]:
     from tessera.build.dna.sequence import read_sequence
     from tessera.build.fiber import core
     from tessera.build.fiber.generate import Request, even_linkers, own_radius
     from tessera.build.fiber.generate import generate as generated
     from tessera.build.fiber.maps import read_map
+    from tessera.build.fiber.tails import tails_of
     from tessera.build.nucleosome.template import OWN
 
+    if tails not in (None, BEADS, CRYSTAL):
+        raise InputError(f"--tails is {tails[:60]!r}: with --generate expected {BEADS} or {CRYSTAL}")
     values = None if charges is None else core.read_charges(charges, ionic_strength)
+    has_beads = tails != CRYSTAL
     if template is None:
-        own = core.core(ionic_strength, values)
+        own = core.core(ionic_strength, values, tails=core.own_tails() if has_beads else ())
     else:
         moved = template.moved(OWN)
-        own = core.core(ionic_strength, values, (moved.wrapped.course.pairs, moved.proteins.position))
+        try:
+            chains, atoms = tails_of(moved.proteins, "the octamer") if has_beads else ((), moved.proteins.position)
+        except InputError as error:
+            raise InputError(f"{error}; without beads of tails: --tails {CRYSTAL}") from None
+        own = core.core(ionic_strength, values, (moved.wrapped.course.pairs, atoms), chains)
     if linker is not None:
         linkers = (linker,) * (generate - 1)
     elif sequence is not None:
@@ -145,21 +183,27 @@ def _generated(
     size = own_radius(generate) if radius is None else radius
     length = sum(linkers) + generate * len(own.pairs)
     contacts = None if contact_map is None else read_map(contact_map, length, map_region)
-    return generated(Request(linkers, ionic_strength, size, sweeps, seed, contacts), own, report)
+    return generated(Request(linkers, ionic_strength, size, sweeps, seed, contacts), own, report), own
 
 
 def write_generated(
     output: Path, sequence: Path | None, seed: int, report: Callable[[str], None], **options: Any
 ) -> dict[str, Any]:
-    """Makes a fibre of 1KX5's nucleosomes and writes its table. Returns what a user wants to know. Raises
-    `InputError`."""
+    """Makes a fibre of 1KX5's nucleosomes and writes its table, and beside it the beads of tails. Returns what a user
+    wants to know. Raises `InputError`."""
     from tessera.build.fiber.generate import write_table
+    from tessera.build.fiber.tails import write_beads
 
-    fiber, agreement = fiber_of(None, sequence, None, seed, report, **options)
+    made = fiber_of(None, sequence, None, seed, report, **options)
+    fiber = made.fiber
     asked = f"--generate {options['generate']} --ionic-strength {options['ionic_strength']:g} --seed {seed}"
     if options["contact_map"] is not None:
         asked += f" --map {options['contact_map'].name}"
+    if options["tails"] is not None:
+        asked += f" --tails {options['tails']}"
     write_table(output, fiber, [f"made by: tessera build fiber {asked}"])
+    if made.beads is not None:
+        write_beads(beads_beside(output), made.beads, [f"made by: tessera build fiber {asked}"])
     origin = fiber.frames.origin
     return {
         "file": output.name,
@@ -167,8 +211,14 @@ def write_generated(
         "linkers": sum(fiber.linkers),
         "size": (origin.max(axis=0) - origin.min(axis=0)).round(1).tolist(),
         "radius_of_gyration": round(float(np.sqrt(origin.var(axis=0).sum())), 1),
-        **({} if agreement is None else {"map": _facts_of(agreement)}),
+        **({} if made.beads is None else {"tails": beads_beside(output).name}),
+        **({} if made.agreement is None else {"map": _facts_of(made.agreement)}),
     }
+
+
+def beads_beside(table: Path) -> Path:
+    """Returns the file of the beads of tails that belongs to a table."""
+    return table.with_suffix(f".tails{table.suffix}")
 
 
 def describe_table(facts: dict[str, Any]) -> str:
@@ -178,6 +228,8 @@ def describe_table(facts: dict[str, Any]) -> str:
         f"{facts['file']}: {facts['nucleosomes']:,} nucleosomes with {facts['linkers']:,} base pairs of linkers; their "
         f"centres fill {size} Å, with a radius of gyration of {facts['radius_of_gyration']:.0f} Å"
     )
+    if "tails" in facts:
+        text += f"; beads of their tails are in {facts['tails']}"
     found = facts.get("map")
     return text if found is None else f"{text}; {_text_of_map(**found)}"
 
