@@ -191,7 +191,7 @@ struct PairValues {
 template <class Choice>
 HWY_INLINE V CoulombWithoutMesh(const KernelConstants& k, const PairTerms& pair) {
   const P direct = hn::IfThenElseZero(pair.interact, pair.distance.inverse.part[0]);
-  return hn::Mul(pair.qq, WithoutMesh<Choice>(k, pair.distance.r2, direct).part[0]);
+  return hn::Mul(pair.qq, WithoutMesh<Choice>(k, k.ewald_pieces, pair.distance.r2, direct).part[0]);
 }
 
 /// Evaluates the functions of functions-inl.h, compiled for a choice of modifiers.

@@ -1,6 +1,5 @@
 // Computes reciprocals without a division. It is included once for each instruction set.
-#include <hwy/highway.h>
-
+#include "tessera/base/simd/highway.h"
 #include "tessera/base/simd/rounding-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -2,12 +2,12 @@
 // is no such instruction, its emulation (EMU128) rounds some numbers to the wrong integer, and elsewhere its
 // conversions cost more, as they also handle numbers that do not fit. The file may be included several times for each
 // instruction set.
-#include <hwy/highway.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+#include "tessera/base/simd/highway.h"
 
 #if defined(TESSERA_BASE_SIMD_ROUNDING_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef TESSERA_BASE_SIMD_ROUNDING_INL_H

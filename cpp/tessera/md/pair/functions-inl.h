@@ -163,6 +163,10 @@ HWY_INLINE Pack<n> Evaluate(const float* c, const Pack<n>& t) {
 /// i-atoms. The order of the sum is the same for all widths: first blocks 0 and 2, 1 and 3.
 template <class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE auto SumBlocks(const W* of_entry) {
+#ifdef TESSERA_LANE
+  const W eight = hn::Add(*of_entry, simd::Exchange<8>(*of_entry));
+  return hn::Add(eight, simd::Exchange<4>(eight));
+#else
   const hn::FixedTag<hn::TFromV<W>, 4> four;
   if constexpr (lanes == 16) {
     const hn::Half<hn::DFromV<W>> half;
@@ -174,6 +178,7 @@ HWY_INLINE auto SumBlocks(const W* of_entry) {
   } else {
     return hn::Add(hn::Add(of_entry[0], of_entry[2]), hn::Add(of_entry[1], of_entry[3]));
   }
+#endif
 }
 
 /// Fixes the settings that a loop is compiled for; `Runtime` reads them from the constants each time.
@@ -221,7 +226,9 @@ HWY_INLINE KernelRule ChosenRule(const KernelConstants& k) {
 /// of eight pieces twice, so that registers of sixteen lanes find them too.
 HWY_INLINE V LookUpPiece(const float* of_pieces, VI index) {
   static_assert(PiecewisePolynomial::n_pieces == 8);
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
+#ifdef TESSERA_LANE
+  return hn::GatherIndex(D(), of_pieces, hn::And(index, hn::Set(DI(), 7)));
+#elif HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
   return V{_mm512_permutexvar_ps(index.raw, hn::Load(D(), of_pieces).raw)};
 #elif HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
   return V{_mm256_permutevar8x32_ps(hn::Load(D(), of_pieces).raw, index.raw)};
@@ -233,11 +240,12 @@ HWY_INLINE V LookUpPiece(const float* of_pieces, VI index) {
 #endif
 }
 
-/// Returns `direct` minus F·r of the mesh's contribution between unit charges, erf(αr)/r − 2α/√π e^(−α²r²). Looking up
-/// eight short polynomials takes fewer operations than computing a long one, and it uses ports that multiplications
+/// Returns `direct` minus F·r of the mesh's contribution between unit charges, erf(αr)/r − 2α/√π e^(−α²r²). `pieces` are
+/// those of the constants, or a copy of them. Looking up eight short polynomials takes fewer operations than computing a long one, and it uses ports that multiplications
 /// leave idle.
 template <class Choice, std::size_t n>
-HWY_INLINE Pack<n> WithoutMesh(const KernelConstants& k, const Pack<n>& r2, const Pack<n>& direct) {
+HWY_INLINE Pack<n> WithoutMesh(const KernelConstants& k, const EwaldPieces& pieces, const Pack<n>& r2,
+                               const Pack<n>& direct) {
   if (!Choice::fixed && k.needs_high_degree)
     return Sub(direct, Evaluate<ewald_degree_high>(k.ewald_force, MulAdd(r2, set(k.ewald_scale), set(-1.0f))));
   const auto scale = set(k.ewald_pieces_scale), to_integer = set(0x1.8p23f);
@@ -245,8 +253,7 @@ HWY_INLINE Pack<n> WithoutMesh(const KernelConstants& k, const Pack<n>& r2, cons
   const auto u = MulSub(r2, scale, Sub(shifted, to_integer));
   const auto coefficient = [&](int c) HWY_ATTR {
     Pack<n> of_lanes;
-    for (std::size_t i = 0; i < n; ++i)
-      of_lanes.part[i] = LookUpPiece(k.ewald_pieces[c], hn::BitCast(DI(), shifted.part[i]));
+    for (std::size_t i = 0; i < n; ++i) of_lanes.part[i] = LookUpPiece(pieces[c], hn::BitCast(DI(), shifted.part[i]));
     return of_lanes;
   };
   Pack<n> sum = coefficient(PiecewisePolynomial::degree);

@@ -1,8 +1,7 @@
 // Contains the kernel's loops; cluster_kernel.cpp and the sources in loops/ include it once for each instruction set.
 #include "tessera/base/fixed_point.h"
 #include "tessera/base/simd/stage-inl.h"
-#include "tessera/md/pair/functions-inl.h"
-#include "tessera/md/pair/potentials/lookup-inl.h"
+#include "tessera/md/pair/interaction-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
@@ -104,9 +103,6 @@ HWY_INLINE void StoreAll(const P& pack, float* values) {
 /// Loads a j-cluster's parameter, which is the same for all blocks of four lanes.
 HWY_INLINE V OfJ(const float* values) { return hn::LoadDup128(D(), values); }
 
-/// Tells what the kernel sums beside forces; energies come with what the virial needs.
-enum class Beside { nothing, virial, energies };
-
 /// Subtracts the sums over i-atoms from a j-cluster's forces and, for the virial, from those of its cell.
 template <Beside beside, class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE void SubtractJForces(const W* fx, const W* fy, const W* fz, std::int32_t* fj, std::int32_t* cell) {
@@ -193,89 +189,42 @@ TESSERA_STAGE void Measure(const Loop& loop, const ICluster& ci, PairEntry j, En
   const P x = Sub(LoadAll(ci.x), hn::Add(OfJ(cj.x), set(shift[0])));
   const P y = Sub(LoadAll(ci.y), hn::Add(OfJ(cj.y), set(shift[1])));
   const P z = Sub(LoadAll(ci.z), hn::Add(OfJ(cj.z), set(shift[2])));
-  const P r2 = MulAdd(x, x, MulAdd(y, y, Mul(z, z)));
   StoreAll(x, pairs.x);
   StoreAll(y, pairs.y);
   StoreAll(z, pairs.z);
-  // Excluded atoms may coincide. Without masks this makes the force no number, which counts as a clash.
-  StoreAll(Masked ? Max(r2, set(1e-4f)) : r2, pairs.r2);
+  StoreAll(SquareOfDistance<Masked>(x, y, z), pairs.r2);
 }
 
-/// Computes the forces over the distances of an entry, and adds its energies. `masked` holds the entry's masks; `table`
-/// holds its parameters if these come from the table.
+/// Gives the values of an entry to ForceOverDistance(). `masked` holds the entry's masks; `table` holds its parameters
+/// if these come from the table.
+struct EntryValues {
+  const KernelConstants& k;
+  const ICluster& i;
+  const ClusterData& j;
+  const MaskedEntry* masked;
+  const TableLookup* table;
+
+  HWY_INLINE P ChargeI() const { return LoadAll(i.q); }
+  HWY_INLINE V ChargeJ() const { return OfJ(j.q); }
+  HWY_INLINE P SigmaI() const { return LoadAll(i.sigma); }
+  HWY_INLINE V SigmaJ() const { return OfJ(j.sigma); }
+  HWY_INLINE P EpsilonI() const { return LoadAll(i.epsilon); }
+  HWY_INLINE V EpsilonJ() const { return OfJ(j.epsilon); }
+  HWY_INLINE MaskPack<registers> Interact() const { return MaskOf(masked->interact); }
+  HWY_INLINE MaskPack<registers> Excluded() const { return MaskOf(masked->excluded); }
+  HWY_INLINE bool HasTable() const { return table != nullptr; }
+  HWY_INLINE P TableRepulsion() const { return LoadAll(table->a12); }
+  HWY_INLINE P TableDispersion() const { return LoadAll(table->b6); }
+  HWY_INLINE P TableBegin() const { return LoadAll(table->begin); }
+  HWY_INLINE const EwaldPieces& Pieces() const { return k.ewald_pieces; }
+};
+
+/// Computes the forces over the distances of an entry, and adds its energies.
 template <class Choice, bool Masked, Reciprocals reciprocals, Beside beside>
 [[nodiscard]] TESSERA_STAGE P Interact(const KernelConstants& k, const ICluster& ci, const ClusterData& cj, const P& r2,
                                        const MaskedEntry* masked, const TableLookup* table, EnergySums& energies) {
-  constexpr bool WithEnergy = beside == Beside::energies;
-  const auto distance = DistanceOf<reciprocals>(r2);
-  const P &inverse = distance.inverse, &inverse2 = distance.inverse2;
-  auto active = Lt(r2, set(k.range2));  // pairs within any cut-off
-  const P qq = Mul(LoadAll(ci.q), OfJ(cj.q));
-
-  const P si = LoadAll(ci.sigma);
-  const V sj = OfJ(cj.sigma);
-  P lj_unit = set(1.0f);
-  PairForce<P> lj;
-  if constexpr (Choice::lookup == Lookup::all) {
-    lj = LookUp<WithEnergy>(k, r2, Add(LoadAll(ci.epsilon), sj));
-  } else {
-    // Forces are in units of the dispersion 6B/r⁶; the repulsion 12A/r¹² is then s⁶.
-    const P sigma = ChosenRule<Choice>(k) == KernelRule::lorentz_berthelot ? Add(si, sj) : Mul(si, sj);
-    const P s2 = Mul(Mul(sigma, sigma), inverse2), s6 = Mul(Mul(s2, s2), s2);
-    lj_unit = Mul(Mul(LoadAll(ci.epsilon), OfJ(cj.epsilon)), s6);
-    lj = LennardJones<Choice, WithEnergy>(k, s6, One(), distance);
-    if constexpr (Masked) {
-      if (table != nullptr) {
-        const P inverse6 = Mul(Mul(inverse2, inverse2), inverse2);
-        const P dispersion = Mul(LoadAll(table->b6), inverse6);
-        const P repulsion = Mul(LoadAll(table->a12), Mul(inverse6, inverse6));
-        lj = LennardJones<Choice, WithEnergy>(k, repulsion, dispersion, distance);
-        lj_unit = set(1.0f);
-        if constexpr (Choice::lookup == Lookup::some) {
-          // Pairs with a potential have A = B = 0, and pairs without one look up zeros.
-          const auto potential = LookUp<WithEnergy>(k, r2, LoadAll(table->begin));
-          lj.force_times_r = Add(lj.force_times_r, potential.force_times_r);
-          lj.energy = Add(lj.energy, potential.energy);
-        }
-      }
-    }
-  }
-  if (HasTwoCutoffs<Choice>(k)) lj_unit = IfThenElseZero(Lt(r2, set(k.lj_cutoff2)), lj_unit);
-  P coulomb, potential = hn::Zero(D());  // F·r and energy of unit charges
-  auto interact = active;
-  if constexpr (Masked) interact = And(active, MaskOf(masked->interact));
-  if (ChosenCoulomb<Choice>(k) == Electrostatics::pme) {
-    // Pairs that interact feel 1/r minus the mesh's contribution; excluded ones feel only minus that contribution.
-    P direct = inverse;
-    if constexpr (Masked) {
-      active = And(active, Or(interact, MaskOf(masked->excluded)));
-      direct = IfThenElseZero(interact, inverse);
-      lj_unit = IfThenElseZero(interact, lj_unit);
-    }
-    coulomb = WithoutMesh<Choice>(k, r2, direct);
-    if constexpr (WithEnergy) {
-      const P t = MulAdd(r2, set(k.ewald_scale), set(-1.0f));
-      potential = Sub(inverse, Evaluate<ewald_degree_high>(k.ewald_energy, t));
-    }
-  } else {
-    const auto plain = PlainCoulomb<WithEnergy>(k, distance);
-    coulomb = plain.force_times_r;
-    potential = plain.energy;
-    active = interact;
-  }
-  P force_times_r = MulAdd(lj_unit, lj.force_times_r, Mul(qq, coulomb));
-  P lj_energy = Mul(lj_unit, lj.energy);
-  if (ChosenLj<Choice>(k) == LjModifier::pme) {
-    const P dispersion = IfThenElseZero(
-        Lt(r2, set(k.lj_cutoff2)),
-        Mul(DispersionFactor(k.rule, si, LoadAll(ci.epsilon)), DispersionFactor(k.rule, sj, OfJ(cj.epsilon))));
-    const auto without_mesh = DispersionWithoutMesh<WithEnergy>(k, r2);
-    force_times_r = MulAdd(dispersion, without_mesh.force_times_r, force_times_r);
-    lj_energy = MulAdd(dispersion, without_mesh.energy, lj_energy);
-  }
-  if constexpr (WithEnergy)
-    energies.Add(IfThenElseZero(interact, lj_energy), IfThenElseZero(interact, Mul(qq, potential)));
-  return IfThenElseZero(active, Mul(force_times_r, inverse2));
+  const EntryValues entry{k, ci, cj, masked, table};
+  return ForceOverDistance<Choice, Masked, reciprocals, beside == Beside::energies>(k, entry, r2, energies);
 }
 
 /// Adds an entry's forces to the sums of the i-cluster and to the j-cluster.

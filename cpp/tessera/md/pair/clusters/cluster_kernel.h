@@ -64,6 +64,9 @@ struct Clash {
 
 enum class KernelRule : int { lorentz_berthelot, geometric };
 
+/// The force's Ewald correction piece by piece: all pieces twice, as many as the widest registers have lanes.
+using EwaldPieces = float[PiecewisePolynomial::degree + 1][2 * PiecewisePolynomial::n_pieces];
+
 /// Everything the kernel reads besides the list and the clusters. Distances are in Å, forces in pair_force_unit.
 struct KernelConstants {
   LjModifier lj;
@@ -92,8 +95,8 @@ struct KernelConstants {
   // less its value at the cut-off.
   float dispersion_scale;
   float dispersion_force[dispersion_degree + 1], dispersion_energy[ewald_degree_high + 1];
-  // The force's correction is also given piecewise in r²: all pieces twice, as many as the widest registers have lanes.
-  alignas(64) float ewald_pieces[PiecewisePolynomial::degree + 1][2 * PiecewisePolynomial::n_pieces];
+  // The force's correction is also given piecewise in r².
+  alignas(64) EwaldPieces ewald_pieces;
   float ewald_pieces_scale;
   // These are 12A and 6B in force units, (types × types), of pairs of types with parameters of their own.
   const float* table_12a;

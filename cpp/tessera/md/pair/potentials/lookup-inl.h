@@ -7,7 +7,11 @@ namespace HWY_NAMESPACE {
 /// Where the values of some pairs of atoms are: pieces, and arguments within them.
 template <std::size_t n>
 struct Pieces {
+#ifdef TESSERA_LANE
+  VI piece[n];
+#else
   HWY_ALIGN std::int32_t piece[n * lanes];
+#endif
   Pack<n> u;
 };
 
@@ -19,13 +23,19 @@ HWY_INLINE void FindPieces(const KernelConstants& k, const Pack<n>& r2, const Pa
     // Pairs beyond the cut-off, whose values are not used, take the last piece.
     const auto piece = hn::Sub(hn::ShiftRight<shift>(bits), hn::Set(DI(), k.lookup_first));
     const auto inside = hn::Min(hn::Max(piece, hn::Zero(DI())), hn::Set(DI(), k.lookup_last));
-    hn::Store(hn::Add(inside, hn::ConvertTo(DI(), begin.part[i])), DI(), pieces.piece + i * lanes);
+    const auto of_table = hn::Add(inside, hn::ConvertTo(DI(), begin.part[i]));
+#ifdef TESSERA_LANE
+    pieces.piece[i] = of_table;
+#else
+    hn::Store(of_table, DI(), pieces.piece + i * lanes);
+#endif
     const auto fraction = hn::And(bits, hn::Set(DI(), (1 << shift) - 1));
     const auto one_more = hn::Or(fraction, hn::BitCast(DI(), set(1.0f)));
     pieces.u.part[i] = hn::Sub(hn::BitCast(D(), one_more), set(1.0f));
   }
 }
 
+#ifndef TESSERA_LANE
 /// Returns the coefficients of the pieces of lanes `of`, `of` + 4, `of` + 8, …, one lane to a block.
 template <class W>  // a template, so that only the branch of this width is compiled
 HWY_INLINE W LoadPieces(const float* coefficients, const std::int32_t* piece, std::size_t of) {
@@ -42,13 +52,20 @@ HWY_INLINE W LoadPieces(const float* coefficients, const std::int32_t* piece, st
     return load(0);
   }
 }
+#endif
 
-/// Evaluates Σ cₙuⁿ. Whole pieces are loaded and transposed, as gathering coefficient by coefficient is slower.
+/// Evaluates Σ cₙuⁿ. Registers load whole pieces and transpose them, as gathering coefficient by coefficient is slower.
 template <std::size_t n>
 HWY_INLINE Pack<n> EvaluatePieces(const float* coefficients, const Pieces<n>& pieces) {
-  using D64 = hn::Repartition<double, D>;
   Pack<n> result;
   for (std::size_t i = 0; i < n; ++i) {
+#ifdef TESSERA_LANE
+    static_assert(LookupTable::per_piece == 4);
+    const VI first = hn::ShiftLeft<2>(pieces.piece[i]);
+    const V c0 = hn::GatherIndex(D(), coefficients, first), c1 = hn::GatherIndex(D(), coefficients + 1, first);
+    const V c2 = hn::GatherIndex(D(), coefficients + 2, first), c3 = hn::GatherIndex(D(), coefficients + 3, first);
+#else
+    using D64 = hn::Repartition<double, D>;
     const auto* piece = pieces.piece + i * lanes;
     const V a = LoadPieces<V>(coefficients, piece, 0), b = LoadPieces<V>(coefficients, piece, 1);
     const V c = LoadPieces<V>(coefficients, piece, 2), d = LoadPieces<V>(coefficients, piece, 3);
@@ -60,6 +77,7 @@ HWY_INLINE Pack<n> EvaluatePieces(const float* coefficients, const Pieces<n>& pi
     const V c1 = hn::BitCast(D(), hn::InterleaveUpper(D64(), lower_ab, lower_cd));
     const V c2 = hn::BitCast(D(), hn::InterleaveLower(D64(), upper_ab, upper_cd));
     const V c3 = hn::BitCast(D(), hn::InterleaveUpper(D64(), upper_ab, upper_cd));
+#endif
     const V u = pieces.u.part[i];
     result.part[i] = simd::MulAdd(simd::MulAdd(simd::MulAdd(c3, u, c2), u, c1), u, c0);
   }

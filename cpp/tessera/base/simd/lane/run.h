@@ -1,0 +1,81 @@
+// Runs kernels of a device: there, or for tests on a host, warp after warp. Include target.h first.
+//
+// A kernel is written as phases between barriers of a block. It says what a block shares, and Run() does what a warp has
+// to do in a phase:
+//
+//   struct Kernel {
+//     static constexpr int n_phases, warps_of_block;
+//     struct Shared;
+//     struct Arguments;
+//     template <int phase>
+//     static void Run(const Arguments&, Shared&, const Place&);
+//   };
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <utility>
+#include <vector>
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::simd {
+namespace N_LANE {
+
+/// Tells a warp which one it is.
+struct Place {
+  int block, warp, blocks, warps;
+
+  /// Returns its number among the warps of all blocks.
+  HWY_INLINE int OfAll() const { return block * warps + warp; }
+};
+
+#ifdef __CUDACC__
+template <class Kernel, int phase>
+__device__ __forceinline__ void RunPhase(const typename Kernel::Arguments& arguments, typename Kernel::Shared& shared,
+                                         const Place& place) {
+  if constexpr (phase > 0) __syncthreads();
+  Kernel::template Run<phase>(arguments, shared, place);
+}
+/// Runs a kernel, as all that a `__global__` function does.
+template <class Kernel>
+__device__ __forceinline__ void RunOnDevice(const typename Kernel::Arguments& arguments) {
+  __shared__ typename Kernel::Shared shared;
+  const Place place{static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x) / hn::warp_size,
+                    static_cast<int>(gridDim.x), static_cast<int>(blockDim.x) / hn::warp_size};
+  [&]<int... phases>(std::integer_sequence<int, phases...>) {
+    (RunPhase<Kernel, phases>(arguments, shared, place), ...);
+  }
+  (std::make_integer_sequence<int, Kernel::n_phases>());
+}
+#else
+/// Runs a kernel in so many blocks. The seed decides in which order blocks, and in each phase their warps, have their
+/// turns: what depends on the order of atomic operations differs from seed to seed.
+template <class Kernel>
+void RunOnHost(const typename Kernel::Arguments& arguments, int blocks, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto any_order = [&](int n) {
+    std::vector<int> order(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    return order;
+  };
+  for (const int block : any_order(blocks)) {
+    const auto shared = std::make_unique<typename Kernel::Shared>();
+    const auto run = [&]<int phase>(std::integral_constant<int, phase>) HWY_ATTR {
+      for (const int warp : any_order(Kernel::warps_of_block))
+        Kernel::template Run<phase>(arguments, *shared, {block, warp, blocks, Kernel::warps_of_block});
+    };
+    [&]<int... phases>(std::integer_sequence<int, phases...>) HWY_ATTR {
+      (run(std::integral_constant<int, phases>()), ...);
+    }
+    (std::make_integer_sequence<int, Kernel::n_phases>());
+  }
+}
+#endif
+
+}  // namespace N_LANE
+}  // namespace tessera::simd
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,108 @@
+// Defines what lanes of a warp do together, and what else Highway has no name for; target.h includes it.
+#pragma once
+
+HWY_BEFORE_NAMESPACE();
+namespace tessera::simd {
+namespace N_LANE {
+
+namespace hn = hwy::N_LANE;
+
+using Numbers = hn::Lanes<std::int32_t>;
+
+using hn::LaneNumbers;
+
+/// Returns the value of the lane whose number differs in one bit.
+template <int bit, class T>
+TESSERA_OPERATION hn::Lanes<T> Exchange(const hn::Lanes<T>& a) {
+  static_assert(bit > 0 && bit < hn::warp_size && (bit & (bit - 1)) == 0);
+#ifdef __CUDA_ARCH__
+  return {__shfl_xor_sync(~0u, a.raw, bit)};
+#else
+  hn::Raw<T> result;
+  for (int lane = 0; lane < hn::warp_size; ++lane) result[lane] = a.raw[lane ^ bit];
+  return {result};
+#endif
+}
+
+/// Returns the sum over all lanes, in each of them.
+template <class T>
+TESSERA_OPERATION hn::Lanes<T> SumOfWarp(const hn::Lanes<T>& a) {
+  static_assert(std::is_integral_v<T>, "another order would have other bits");
+  const auto two = hn::Add(a, Exchange<1>(a)), four = hn::Add(two, Exchange<2>(two));
+  const auto eight = hn::Add(four, Exchange<4>(four)), sixteen = hn::Add(eight, Exchange<8>(eight));
+  return hn::Add(sixteen, Exchange<16>(sixteen));
+}
+
+/// Tells each lane whether the mask is set in any lane of its half of the warp.
+TESSERA_OPERATION hn::LanesMask AnyOfHalf(const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  return {((__ballot_sync(~0u, mask.raw) >> (threadIdx.x & 16)) & 0xFFFF) != 0};
+#else
+  hn::RawMask result;
+  for (int half = 0; half < hn::warp_size; half += 16) {
+    std::int32_t any = 0;
+    for (int lane = half; lane < half + 16; ++lane) any |= mask.raw[lane];
+    for (int lane = half; lane < half + 16; ++lane) result[lane] = any;
+  }
+  return {result};
+#endif
+}
+
+/// Returns the nearest integers of 64 bits.
+TESSERA_OPERATION hn::Lanes<std::int64_t> ToWideIntegers(const hn::F32& a) {
+  return {TESSERA_ON(__float2ll_rn(a.raw),
+                     hn::EachLane<std::int64_t>(
+                         [](float x) HWY_ATTR { return hn::Saturate<std::int64_t>(std::nearbyintf(x)); }, a.raw))};
+}
+
+/// Sets base[index] of the lanes of a mask, none of which have the same index.
+template <class T>
+TESSERA_OPERATION void Scatter(const hn::Lanes<T>& values, T* base, const Numbers& index, const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  if (mask.raw) base[index.raw] = values.raw;
+#else
+  for (int lane = 0; lane < hn::warp_size; ++lane)
+    if (mask.raw[lane] != 0) base[index.raw[lane]] = values.raw[lane];
+#endif
+}
+
+/// Adds an integer to another and returns what that was. On a host no other thread adds meanwhile.
+template <class T>
+TESSERA_OPERATION T AddToOne(T* sum, T value) {
+  static_assert(std::is_integral_v<T>, "sums of floating point depend on their order");
+  using Unsigned = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+#ifdef __CUDA_ARCH__
+  return static_cast<T>(atomicAdd(reinterpret_cast<Unsigned*>(sum), static_cast<Unsigned>(value)));
+#else
+  const T before = *sum;
+  *sum = static_cast<T>(static_cast<Unsigned>(before) + static_cast<Unsigned>(value));
+  return before;
+#endif
+}
+
+/// Adds integers, which wrap round, to base[index] of the lanes of a mask. Others may add to the same ones meanwhile.
+template <class T>
+TESSERA_OPERATION void AtomicAdd(const hn::Lanes<T>& values, T* base, const Numbers& index, const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  if (mask.raw) AddToOne(base + index.raw, values.raw);
+#else
+  for (int lane = 0; lane < hn::warp_size; ++lane)
+    if (mask.raw[lane] != 0) AddToOne(base + index.raw[lane], values.raw[lane]);
+#endif
+}
+
+/// Gives each lane of a mask a number of its own, in no order: those that follow `counter`, which it advances.
+TESSERA_OPERATION Numbers TakeNumbers(std::int32_t* counter, const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  return {mask.raw ? AddToOne(counter, 1) : 0};
+#else
+  hn::Raw<std::int32_t> result{};
+  for (int lane = 0; lane < hn::warp_size; ++lane)
+    if (mask.raw[lane] != 0) result[lane] = AddToOne(counter, 1);
+  return {result};
+#endif
+}
+
+}  // namespace N_LANE
+}  // namespace tessera::simd
+HWY_AFTER_NAMESPACE();
