@@ -133,6 +133,13 @@ def watched(runs: Runs, name: str, settings: Settings, mpi: str = "serial") -> I
         _, run.text = process.communicate(timeout=HANGS)
 
 
+def wait_for_rows(run: Watched, n: int) -> None:
+    """Waits until a run has written so many more rows of energies, one each ten steps."""
+    table = run.folder / "energy.csv"
+    rows = table.read_bytes().count(b"\n")
+    wait_until(lambda: table.read_bytes().count(b"\n") >= rows + n, run.process)
+
+
 def frame_of(run: Watched, step: int) -> Frame:
     frames = Trajectory(run.folder)
     return frames[list(frames.steps).index(step)]
@@ -273,6 +280,7 @@ def test_clients_that_send_anything_do_no_harm(runs: Runs) -> None:
         patient = run.connect()
         patient.send(GO)
         patient.send(RATE, 2**31 - 1)
+        wait_for_rows(run, 10)  # the run knows
         patient.send(DISCONNECT)
         last = run.connect()
         last.send(GO)
@@ -295,9 +303,7 @@ def test_a_slow_client_loses_whole_frames(runs: Runs) -> None:
         client = run.connect(receive_buffer=4096)
         client.send(GO)
         first = client.frame().step
-        table = run.folder / "energy.csv"
-        rows = table.read_bytes().count(b"\n")
-        wait_until(lambda: table.read_bytes().count(b"\n") >= rows + 8, run.process)  # it goes on, 80 steps
+        wait_for_rows(run, 8)  # it goes on, 80 steps
         steps = [first, *(client.frame().step for _ in range(20))]
         assert max(np.diff(steps)) > 1 and min(np.diff(steps)) >= 1
 
