@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bench.build.clashes import nucleosome_of
-from bench.build.locus import SALT, toppar_of, write_sequence
+from bench.build.locus import MAX_FORCE, SALT, toppar_of, write_sequence
 from bench.common import engine, systems
 from bench.common.options import Common, script
 from bench.common.results import above, table
@@ -20,7 +20,6 @@ from tessera.build.clashes.report import clashes_of
 from tessera.system import read
 
 MOST_ATOMS = 5_000_000
-MAX_FORCE = 100.0  # kcal/mol/Å
 SETTLING = 0.5  # ps that do not count, in which heat goes into what was minimised
 
 

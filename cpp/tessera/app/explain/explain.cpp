@@ -282,8 +282,7 @@ std::string text_of_files(const PlannedOutput& output, std::optional<std::int64_
     text += fmt::format("{} {} ({} frames), ", name, size_text(bytes), grouped(frames));
   text += fmt::format("each checkpoint {}", size_text(output.checkpoint));
   if (!free) return text;
-  constexpr int generations = 3;  // of checkpoints, with the next one
-  const bool is_enough = output.bytes_as_it_goes() + generations * output.checkpoint <= *free;
+  const bool is_enough = output.bytes_as_it_goes() + output.bytes_of_checkpoints() <= *free;
   return text + fmt::format("; {} are free on the disk{}", size_text(*free), is_enough ? "" : ", which is not enough");
 }
 

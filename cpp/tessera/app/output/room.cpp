@@ -56,9 +56,13 @@ PlannedOutput plan_output(const RunConfig& config, const model::System& system, 
   return planned;
 }
 
+std::int64_t PlannedOutput::bytes_of_checkpoints(std::int64_t kept) const {
+  return std::max(checkpoint, (generations + 1) * checkpoint - kept);
+}
+
 std::string check_room(const PlannedOutput& planned, std::int64_t available, std::int64_t kept,
                        const std::string& folder) {
-  const auto for_checkpoints = std::max(planned.checkpoint, (generations + 1) * planned.checkpoint - kept);
+  const auto for_checkpoints = planned.bytes_of_checkpoints(kept);
   if (available < for_checkpoints)
     throw RunError(fmt::format(
         "the disk of {} has {} free, and checkpoints of this run need {} (two generations and the next, {} each): free "

@@ -24,6 +24,8 @@ struct PlannedOutput {
   std::int64_t frames() const;
   std::int64_t bytes_of_frames() const;
   std::int64_t bytes_as_it_goes() const { return bytes_of_frames() + rows * bytes_of_row; }
+  /// Returns what checkpoints need: two generations and the next, of which those that are `kept` are there.
+  std::int64_t bytes_of_checkpoints(std::int64_t kept = 0) const;
 };
 
 /// Predicts the output of a run. `after_step`: the last step that the files hold; −1: none. Frames of a compressed

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from tessera.build.charmm.topology import Residue
+from tessera.build.clashes.find import NEAREST
 from tessera.build.dna.helix import SEGMENTS
 from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import Nucleotides, is_held
@@ -36,7 +37,6 @@ _REACH = 8.0  # Å: what is nearer to an atom that moves is in its window
 _APART, _EVERY = 2 * (13 + _REACH + 12) + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
 _TOUCH = 1.5  # Å between any atoms of two residues, of which both move: less than in hydrogen bonds
-_CLASH = 0.9  # Å between any atoms of two residues without a bond, as `tessera clashes` has it
 _IN_THE_WAY = 3.0  # Å from atoms that can't be closed
 _ATTEMPTS = 5  # at a window, with other poses of the tails that are in the way
 _BACKBONE = (*BACKBONE, "HN", "HA", "OT1", "OT2")
@@ -249,7 +249,7 @@ class Settler:
             return _Settled(fault=fault.text(label, _HINT), in_the_way=set(in_the_way.tolist()))
         self.position[atoms[~stayed]] = after[~stayed] + middle
         moved = set(residue[~stayed & is_protein].tolist())
-        clashing = moved & set(_touching(part, after, residue, _CLASH).tolist())
+        clashing = moved & set(_touching(part, after, residue, NEAREST).tolist())
         return _Settled(strain.bond, strain.angle, moved, in_the_way=clashing)
 
     def _near(self, moving: cKDTree, own: IdArray) -> IdArray:
