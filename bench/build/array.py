@@ -62,8 +62,8 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
     write_sequence(sequence := folder / "array.fa", nucleosomes)
     laid, dry, wet, minimized = (folder / name for name in ("array.csv", "dry.tsr", "wet.tsr", "minimized.tsr"))
     commands: dict[str, list[Any]] = {
-        "build fiber --generate": [nucleosomes, "--sequence", sequence, "--radius", f"{radius:g}", "--seed", seed,
-                                   "-o", laid],
+        "build fiber --generate": [nucleosomes, "--tails", "crystal", "--sequence", sequence,
+                                   "--radius", f"{radius:g}", "--seed", seed, "-o", laid],
         "build fiber": [laid, "--sequence", sequence, "--octamer", octamer, "--seed", seed, "-o", dry, "--json",
                         "--toppar", *toppar],
         "build solvate": [dry, "--padding", padding, "--salt", SALT, "--seed", seed, "-o", wet, "--json",

@@ -47,7 +47,7 @@ def explain(
 ) -> None:
     """Show the plan of a run of RUN_FILE on that many ranks: cells, grids, messages, memory, files.
 
-    It runs on one core, so a laptop can plan for a cluster.
+    It starts none of these ranks, so a laptop can plan for a cluster.
 
     \b
     Examples:
