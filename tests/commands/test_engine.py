@@ -158,9 +158,22 @@ def test_explain_measures_threads_that_compute_at_once(run_program: Run, place: 
     assert [one["ms_per_step"] for one in others] == sorted(one["ms_per_step"] for one in others)
     assert found["start_seconds"] > 0 and found["free_megabytes"] > 0
     assert found["peak_megabytes_a_rank"] > found["megabytes_a_rank"] + 1
-    assert found["errors"] == MOST  # which the bench looks after
     text = run_program(explain).stdout
     assert "by other ranks × threads: " in text and " free on the disk\n" in text
+
+
+def test_explain_knows_an_error_of_what_the_bench_compares(run_program: Run, place: Path) -> None:
+    """The time of a step was compared with runs whose threads have a core each."""
+    explain = [ENGINE, "--explain", place / "run.toml", "--measured-steps", "3"]
+
+    def errors(*words: str) -> tuple[dict[str, float], str]:
+        found = json.loads(run_program([*explain, *words, "--json"]).stdout)["predicted"]["errors"]
+        return found, run_program([*explain, *words]).stdout
+
+    found, text = errors()
+    assert found == MOST and " ns/day ± 20 %\n" in text
+    found, text = errors("--ranks", "4", "-t", str(len(os.sched_getaffinity(0))))
+    assert found.keys() == {"memory of a rank"} and " ns/day, with an error that is not known (" in text
 
 
 def test_explain_measures_for_a_second(run_program: Run, place: Path) -> None:

@@ -242,7 +242,8 @@ int planned_threads(const ExplainRequest& request, const RunConfig& config, cons
   return std::max(1, least);
 }
 
-/// How far predictions for this host are from runs at most, as parts of what is observed (bench/md/predictions.py).
+/// How far predictions for this host are from runs at most, as parts of what is observed (bench/md/predictions.py). The
+/// time was compared where each thread has a core of its own and all atoms were measured.
 constexpr double error_of_time = 0.20, error_of_memory = 0.15;
 
 /// Returns how long to measure: as asked for, or long enough for some pair lists and searches.
@@ -331,10 +332,19 @@ struct PlannedRun {
   RankLayout layout;
 };
 
+/// What stages of one rate share: the step that was measured, and the layouts that were planned beside their own.
+struct Rate {
+  Measurement measurement;
+  std::optional<std::vector<OtherLayout>> other_layouts{};
+};
+
+/// Those of a protocol, by settings_of_rate().
+using Rates = std::map<std::string, Rate>;
+
 /// Predicts a run from a step that was measured: as text, and in `predicted` for programs.
-std::string predict_run(const ExplainRequest& request, const PlannedRun& run, const Measurement& measurement,
-                        json& predicted) {
+std::string predict_run(const ExplainRequest& request, const PlannedRun& run, Rate& rate, json& predicted) {
   const auto& [config, system, settings, map, threads, layout] = run;
+  const auto& measurement = rate.measurement;
   const auto& measured = *measurement.step;
   const auto atoms = static_cast<double>(system.n_atoms());
   const double measured_seconds = measured.time.seconds * atoms / static_cast<double>(measured.n_atoms);
@@ -360,7 +370,9 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, co
   if (is_known) predicted["ns_per_day"] = ns_per_day;
   if (is_known) predicted["seconds"] = seconds * static_cast<double>(config.dynamics.steps);
   const bool is_of_this_host = !has_map && request.cores_per_node == 0;
-  if (is_of_this_host) predicted["errors"] = {{"time of a step", error_of_time}, {"memory of a rank", error_of_memory}};
+  const bool is_time_known = is_of_this_host && crowding.most <= 1 && measured.n_atoms == system.n_atoms();
+  if (is_of_this_host) predicted["errors"]["memory of a rank"] = error_of_memory;
+  if (is_time_known) predicted["errors"]["time of a step"] = error_of_time;
   if (measurement.start_seconds > 0) predicted["start_seconds"] = measurement.start_seconds;
   for (const auto& part : step.parts) predicted["ms_of_parts"][part.name] = 1e3 * part.seconds;
   auto text = fmt::format(
@@ -371,17 +383,18 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, co
           : "",
       measured.threads, measured.threads == 1 ? "" : "s", 1e3 * measured_seconds, 1e3 * seconds,
       is_known ? fmt::format("a step, {:.2f} ns/day{}", ns_per_day,
-                             is_of_this_host ? fmt::format(" ± {:.0f} %", 100 * error_of_time) : "")
+                             is_time_known ? fmt::format(" ± {:.0f} %", 100 * error_of_time)
+                                           : ", with an error that is not known")
                : "of computing a step",
       crowding.most > 1 || request.cores_per_node > 0 || has_map ? fmt::format(" ({})", crowding.text) : "",
       step.text());
-  std::vector<OtherLayout> layouts;
-  if (is_known)
-    layouts = other_layouts(request.ranks, threads, [&](int ranks, int its_threads) {
+  if (is_known && !rate.other_layouts)
+    rate.other_layouts = other_layouts(request.ranks, threads, [&](int ranks, int its_threads) {
       return predict(plan_layout(config, system, settings, map, ranks, its_threads), its_threads,
                      find_crowding(map, ranks, its_threads, request.cores_per_node))
           .seconds();
     });
+  const auto layouts = rate.other_layouts.value_or(std::vector<OtherLayout>());
   for (const auto& other : layouts) {
     predicted["other_layouts"].push_back(
         {{"ranks", other.ranks}, {"threads", other.threads}, {"ms_per_step", 1e3 * other.seconds}});
@@ -422,11 +435,11 @@ PlannedRun plan_run(const ExplainRequest& request, const RunConfig& config) {
   return {config, std::move(system), std::move(settings), std::move(map), threads, std::move(layout)};
 }
 
-/// Explains one run. `measurements`: of the stages above, if the run is a stage, to be added to. Where the coordinates
+/// Explains one run. `rates`: of the stages above, if the run is a stage, to be added to. Where the coordinates
 /// are those that stages above will move first, a step that can't be made is told of in the prediction.
 /// `program_bytes`: of a process that has no atoms yet.
-PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, std::int64_t program_bytes,
-                      Measurements& measurements, bool is_below_others) {
+PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, std::int64_t program_bytes, Rates& rates,
+                      bool is_below_others) {
   const auto run = plan_run(request, config);
   const auto& [its_config, system, settings, map, threads, layout] = run;
   const auto choices = list_choices(config, system, settings, layout);
@@ -481,14 +494,14 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, st
   if (free) predicted["free_megabytes"] = megabytes(*free);
   const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output, free));
   if (request.measured_steps == 0) return {text, files, result};
-  const auto [found, is_new] = measurements.try_emplace(settings_of_rate(config, settings));
-  auto& measurement = found->second;
+  const auto [found, is_new] = rates.try_emplace(settings_of_rate(config, settings));
+  auto& measurement = found->second.measurement;
   if (is_new)
     measurement = measure_step(length_of_measurement(request), threads_at_once(request.ranks, threads), config, system,
                                settings, is_below_others);
   const auto prediction =
       measurement.step
-          ? predict_run(request, run, measurement, predicted)
+          ? predict_run(request, run, found->second, predicted)
           : fmt::format("\nno prediction: no step can be measured before the stages above have moved the atoms ({})\n",
                         measurement.problem);
   return {text, prediction + files, result};
@@ -528,20 +541,20 @@ std::string explain(const ExplainRequest& request) {
   for (const auto& note : notes_of_removed(protocol)) comm::print_note("tessera-md", note);
   const auto program_bytes = bytes_of_program(request.ranks);
   if (protocol.stages.empty()) {
-    Measurements measurements;
-    const auto plan = explain_run(request, protocol.config, program_bytes, measurements, false);
+    Rates rates;
+    const auto plan = explain_run(request, protocol.config, program_bytes, rates, false);
     return request.json ? json_text(plan.result, 2) + "\n" : plan.layout + plan.prediction;
   }
   check_stages(protocol.stages, 0, false, request.ranks);
   auto [text, list] = list_stages(protocol);
   std::map<std::string, std::string> told;  // the stage whose layout was told
-  Measurements measurements;
+  Rates rates;
   double seconds = 0;
   bool is_known = true;
   for (std::size_t i = 0; i < protocol.stages.size(); ++i) {
     auto [name, config] = protocol.stages[i];
     config.input.start = protocol.stages.front().config.input.start;  // the stage above has not run
-    const auto [layout, prediction, result] = explain_run(request, config, program_bytes, measurements, i > 0);
+    const auto [layout, prediction, result] = explain_run(request, config, program_bytes, rates, i > 0);
     const auto [as, is_new] = told.try_emplace(layout, name);
     text += is_new ? fmt::format("\nthe plan of {}\n{}", name, layout)
                    : fmt::format("\nthe plan of {}: as that of {}\n", name, as->second);

@@ -1,7 +1,6 @@
 // A step of a run that is planned, measured on this machine.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 
@@ -19,9 +18,6 @@ struct Measurement {
   double start_seconds = 0;  // to read coordinates and to make ready for the first step; 0: not known
   std::string problem{};
 };
-
-/// Those of a protocol, by settings_of_rate().
-using Measurements = std::map<std::string, Measurement>;
 
 /// Returns what decides how long a step takes: all settings but how long a run is, what it writes, and how hot its
 /// baths and how strong its restraints are.
