@@ -82,11 +82,11 @@ void RunOutputs::start(Simulation& simulation) {
   const auto bytes_of_checkpoint = simulation.checkpoint_bytes();
   on_root(simulation.comm(), [&] {
     const auto& folder = simulation.config().output.folder;
-    const auto available = bytes_available(folder);
-    if (!available) return;
+    const auto room = room_in(folder);
+    if (!room) return;
     const auto planned = plan_output(simulation.config(), simulation.system(),
                                      is_restart_ ? simulation.current_step() : -1, bytes_of_checkpoint);
-    const auto note = check_room(planned, *available, is_restart_ ? bytes_of_checkpoints(folder) : 0, folder);
+    const auto note = check_room(planned, *room, is_restart_ ? bytes_of_checkpoints(folder) : 0, folder);
     if (!note.empty()) comm::print_note("tessera-md", note);
   });
   checkpoints_.reserve(simulation, bytes_of_checkpoint);

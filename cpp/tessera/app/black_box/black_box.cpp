@@ -42,8 +42,8 @@ RunConfig config_of_black_box(const RunConfig& failed) {
 /// disk, and never fewer than 2.
 std::int64_t frames_that_fit(const RunConfig& config, const model::System& system) {
   constexpr std::int64_t most = 20, fewest = 2, most_bytes = 256 << 20;
-  const auto available = bytes_available(config.output.folder);
-  const auto room = std::min(most_bytes, available ? *available / 10 : most_bytes);
+  const auto its_room = room_in(config.output.folder);
+  const auto room = std::min(most_bytes, its_room ? its_room->bytes / 10 : most_bytes);
   return std::clamp(room / frame_bytes(trajectories_of(config.output).front(), system.n_atoms()), fewest, most);
 }
 

@@ -277,14 +277,18 @@ std::string folder_that_exists(const std::string& folder) {
 }
 
 /// Returns a text such as "trajectory 12.3 MB (51 frames), each checkpoint 0.4 MB; 70 GB are free".
-std::string text_of_files(const PlannedOutput& output, std::optional<std::int64_t> free) {
+std::string text_of_files(const PlannedOutput& output, const std::optional<Room>& room) {
   std::string text;
   for (const auto& [name, frames, bytes] : output.trajectories)
     text += fmt::format("{} {} ({} frames), ", name, size_text(bytes), grouped(frames));
   text += fmt::format("each checkpoint {}", size_text(output.checkpoint));
-  if (!free) return text;
-  const bool is_enough = output.bytes_as_it_goes() + output.bytes_of_checkpoints() <= *free;
-  return text + fmt::format("; {} are free on the disk{}", size_text(*free), is_enough ? "" : ", which is not enough");
+  if (!room) return text;
+  const bool is_enough = output.bytes_as_it_goes() + output.bytes_of_checkpoints() <= room->bytes;
+  const auto left = size_text(room->bytes);
+  return text +
+         (room->is_of_quota ? fmt::format("; the quota leaves {}", left)
+                            : fmt::format("; {} are free on the disk", left)) +
+         (is_enough ? "" : ", which is not enough");
 }
 
 /// The plan of one run, as text and for programs.
@@ -490,9 +494,9 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, st
                     {"checkpoint_megabytes", megabytes(output.checkpoint)}});
   for (const auto& one : output.trajectories)
     predicted["trajectories"][one.name] = {{"frames", one.frames}, {"megabytes", megabytes(one.bytes)}};
-  const auto free = bytes_available(folder_that_exists(config.output.folder));
-  if (free) predicted["free_megabytes"] = megabytes(*free);
-  const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output, free));
+  const auto room = room_in(folder_that_exists(config.output.folder));
+  if (room) predicted["free_megabytes"] = megabytes(room->bytes);
+  const auto files = fmt::format("\nfiles\n  {}\n", text_of_files(output, room));
   if (request.measured_steps == 0) return {text, files, result};
   const auto [found, is_new] = rates.try_emplace(settings_of_rate(config, settings));
   auto& measurement = found->second.measurement;

@@ -33,13 +33,33 @@ struct PlannedOutput {
 PlannedOutput plan_output(const RunConfig& config, const model::System& system, std::int64_t after_step,
                           std::int64_t bytes_of_checkpoint);
 
-/// Compares planned output with the disk. `available`: bytes of the disk; `kept`: bytes of the checkpoints in the
-/// folder that later ones take the place of. Throws RunError where two generations and the next checkpoint don't fit.
-/// Returns a note where the rest of the output does not; otherwise an empty text.
-std::string check_room(const PlannedOutput& planned, std::int64_t available, std::int64_t kept,
-                       const std::string& folder);
+/// What can still be written into a folder, and what bounds it.
+struct Room {
+  std::int64_t bytes = 0;
+  bool is_of_quota = false;  // otherwise of the disk
 
-/// Returns the bytes that are free for this user on the disk of a folder; nothing where the system does not say.
-std::optional<std::int64_t> bytes_available(const std::string& folder);
+  /// Returns a text such as "the disk of run has 12.3 GB free".
+  std::string text(const std::string& folder) const;
+};
+
+/// What an account or a group may have on a disk, in bytes.
+struct Quota {
+  std::int64_t limit = 0, used = 0;
+};
+
+/// Compares planned output with what can be written. `kept`: bytes of the checkpoints in the folder that later ones take
+/// the place of. Throws RunError where two generations and the next checkpoint don't fit. Returns a note where the rest
+/// of the output does not; otherwise an empty text.
+std::string check_room(const PlannedOutput& planned, const Room& room, std::int64_t kept, const std::string& folder);
+
+/// Returns the least of what is free on a disk and what quotas leave.
+Room least_room(std::int64_t free, const std::vector<Quota>& quotas);
+
+/// Returns the quotas of this account and its group on the disk of a folder, of those that the kernel knows (quotactl_fd,
+/// Linux 5.14); file systems over a network have others.
+std::vector<Quota> quotas_of(const std::string& folder);
+
+/// Returns what this account can write on the disk of a folder; nothing where the system does not say.
+std::optional<Room> room_in(const std::string& folder);
 
 }  // namespace tessera::app
