@@ -43,10 +43,10 @@ def with_wheel(release: roots.Release, folder: Path) -> roots.System:
     return made
 
 
-def findings(system: roots.System) -> dict[str, list[str]]:
+def findings(system: roots.System, **environment: str) -> dict[str, list[str]]:
     """Returns what `tessera doctor` finds: what is said of each subject."""
     found: dict[str, list[str]] = {}
-    for finding in json.loads(system.run("tessera doctor --json", status=None).stdout)["findings"]:
+    for finding in json.loads(system.run("tessera doctor --json", status=None, **environment).stdout)["findings"]:
         found.setdefault(finding["subject"], []).append(finding["found"])
     return found
 
@@ -91,9 +91,11 @@ def test_another_processor(tmp_path: Path) -> None:
     """The wheel for aarch64, in a system that QEMU runs."""
     system = with_wheel(roots.EMULATED, tmp_path / "root")
     assert "NEON" in system.run(f"{PROGRAM}-serial --version").stdout
-    assert "the right bits" in findings(system)["simulation, 1 rank"][0]
     system.install("mpich", "mpi4py", "MDAnalysis")
-    assert "the right bits" in findings(system)["simulation, 2 ranks of MPICH"][0]
+    # QEMU does not copy from the memory of another process.
+    found = findings(system, MPIR_CVAR_CH4_CMA_ENABLE="0")
+    for simulation in ("simulation, 1 rank", "simulation, 2 ranks of MPICH"):
+        assert "the right bits" in found[simulation][0]
     for order in itertools.permutations(IMPORTS):
         said = system.run(["python", "-c", "\n".join(f"import {one}" for one in order) + USE])
         assert said.stdout.strip() == "tessera._fft_mpich", order
