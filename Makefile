@@ -143,8 +143,8 @@ docs: build ## run every code block of README and docs
 	@$(python) -m pytest tests/docs $(ARGS)
 
 .PHONY: wheel
-wheel: setup ## make dist/tessera_md-*.whl, a package for any Linux with glibc 2.34, Python 3.11 and any MPI
-	@INSTRUCTION_SETS="$(INSTRUCTION_SETS)" scripts/wheel
+wheel: setup ## make dist/tessera_md-*.whl, a package for any Linux with glibc 2.34, Python 3.11 and any MPI; ARGS=aarch64
+	@INSTRUCTION_SETS="$(INSTRUCTION_SETS)" scripts/wheel $(ARGS)
 
 .PHONY: site
 site: setup ## build the site of docs/ in build/site; a broken link is an error

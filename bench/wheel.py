@@ -35,7 +35,8 @@ def wheel(common: Common) -> None:
       python -m bench.wheel
       python -m bench.wheel --check --docs
     """
-    file, release = roots.wheel(), roots.RELEASES["bookworm"]
+    release = roots.RELEASES["bookworm"]
+    file = roots.wheel(release)
     if file is None:
         raise click.ClickException("there is no wheel in dist: make wheel")
     if (why := roots.why_not()) is not None:

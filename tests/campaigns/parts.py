@@ -75,7 +75,7 @@ def sources_to_tidy() -> tuple[Command, ...]:
 
 
 DATA, ROOT_RIGHTS = "reference data (TESSERA_DATA)", "root and iproute2"
-BARE = "root, debootstrap, buildah and the archives of Debian and Ubuntu"
+BARE = "root, debootstrap, buildah, the archives of Debian and Ubuntu, programs for aarch64 by QEMU (qemu-user-static)"
 SLURM, SITE = "Slurm and munge, which are installed", "namespaces"
 
 _all = (
@@ -166,10 +166,10 @@ _all = (
     ),
     Part(
         "wheel",
-        "the wheel on older and newer systems without a compiler: its bits, MPI libraries of others, the demonstration",
+        "wheels on older and newer systems without a compiler, and on aarch64: their bits, MPI libraries of others",
         (BARE,),
         "the build, `packages.txt`, dependencies, what a package brings along",
-        prepare=(("make", "build"), ("make", "wheel")),
+        prepare=(("make", "build"), ("make", "wheel"), ("make", "wheel", "ARGS=aarch64")),
     ),
 )
 PARTS = {part.name: part for part in _all}

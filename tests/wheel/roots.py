@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "build" / "roots"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 HANGS = 1800.0  # seconds
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}  # Debian's names of processors
 FILE_SYSTEMS = {"proc": "proc", "sysfs": "sys", "tmpfs": "tmp"}
 #: what a command sees, whatever this process has
 ENVIRONMENT = {
@@ -31,13 +32,15 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Release:
-    """A release of a distribution: where its archive is, in which suites and components, and its Python."""
+    """A release of a distribution: where its archive is, in which suites and components, its Python, and the kind of
+    processor that it is for, by Linux' name; another one than this machine's is emulated."""
 
     name: str
     archive: str
     suites: tuple[str, ...]
     components: str
     python: str
+    processor: str = os.uname().machine
 
 
 _DEBIAN, _UBUNTU = "http://deb.debian.org/debian", "http://archive.ubuntu.com/ubuntu"
@@ -49,18 +52,21 @@ RELEASES = {
         Release("trixie", _DEBIAN, ("trixie",), "main", "python3"),
     )
 }
+#: an emulated one: the kernel has QEMU run what is compiled for this processor
+EMULATED = Release("bookworm", _DEBIAN, ("bookworm",), "main", "python3", "aarch64")
 
 
 def make(release: Release) -> Path:
     """Returns the folder of a system as it is after its installation, with Python, which is made when it is first asked
     for. Raises CalledProcessError."""
-    folder = KEPT / release.name
+    folder = KEPT / f"{release.name}-{release.processor}"
     if not folder.exists():
         KEPT.mkdir(parents=True, exist_ok=True)
         new = folder.with_suffix(".new")
         shutil.rmtree(new, ignore_errors=True)
         subprocess.run(
-            ["debootstrap", "--variant=minbase", "--include=ca-certificates", release.name, new, release.archive],
+            ["debootstrap", "--variant=minbase", "--include=ca-certificates", f"--arch={DEBIAN[release.processor]}",
+             release.name, new, release.archive],
             check=True, capture_output=True, text=True, timeout=HANGS,
         )  # fmt: skip
         lines = [f"deb {release.archive} {suite} {release.components}\n" for suite in release.suites]
@@ -115,9 +121,9 @@ class System:
         self.run(["/venv/bin/pip", "install", "--quiet", *packages])
 
 
-def wheel() -> Path | None:
-    """Returns the wheel that `make wheel` has made; None: there is none."""
-    return max((ROOT / "dist").glob("tessera_md-*.whl"), default=None)
+def wheel(release: Release) -> Path | None:
+    """Returns the wheel that scripts/wheel has made for the processor of a release; None: there is none."""
+    return max((ROOT / "dist").glob(f"tessera_md-*_{release.processor}.whl"), default=None)
 
 
 def why_not() -> str | None:
@@ -125,4 +131,9 @@ def why_not() -> str | None:
     if os.geteuid() != 0:
         return "bare systems need root"
     missing = [name for name in ("debootstrap", "buildah", "unshare", "chroot") if shutil.which(name) is None]
-    return f"there is no {' or '.join(missing)}" if missing else None
+    if missing:
+        return f"there is no {' or '.join(missing)}"
+    other = EMULATED.processor
+    if other != os.uname().machine and not Path(f"/proc/sys/fs/binfmt_misc/qemu-{other}").exists():
+        return f"the kernel does not run programs for {other} by QEMU (Debian: qemu-user-static, binfmt-support)"
+    return None
