@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
 from tessera.build.atoms import read_atoms
 from tessera.build.dna.strand import ForceField
-from tessera.build.nucleosome.settle import InChains, residues_of, settled
+from tessera.build.nucleosome import settle
+from tessera.build.nucleosome.settle import InChains, residues_of, settled, touching
 from tessera.build.protein.model import Proteins, build_proteins
 from tessera.build.protein.residues import AminoAcids
 from tessera.build.protein.sequences import Protein, declared, threaded
@@ -136,6 +140,46 @@ def check_settled(field: ForceField, made: Proteins, system: System) -> None:
     assert len(inverted(system, made.alone, after)) == 0
     assert stayed.sum() > 0.9 * is_fixed.sum()
     assert after[stayed] == pytest.approx(made.position[stayed], abs=1e-5)
+
+
+def test_atoms_that_end_in_one_place_are_let_go(field: ForceField, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hydrogen that a first round leaves on an oxygen which is fixed: no bond and no angle is strained."""
+    two = [
+        strand(field, "ALA", "A", np.eye(3), np.array([shift, 0.0, 0.0]), chain)
+        for shift, chain in ((0, "A"), (50, "B"))
+    ]
+    made = grown(field, two, ["GAG", "GAG"])
+    n = sum(len(one.atoms) for one in made.chains[0].residues)
+    names = [name for chain in made.chains for one in chain.residues for name in one.atoms]
+    residue = residues_of(made.chains)
+    own = np.flatnonzero(residue == 1), np.flatnonzero(residue == 4)
+    c, o = (next(row for row in own[0] if names[row] == name) for name in ("C", "O"))
+    h = next(row for row in own[1] if names[row] == "HB1")
+    place = made.position.copy()
+    to = place[o] + 0.7 * (place[o] - place[c]) / np.linalg.norm(place[o] - place[c])
+
+    def beside(rotation: Rotation) -> FloatArray:
+        return rotation.apply(made.position[n:] - made.position[h]) + to
+
+    def room(other: FloatArray) -> float:
+        return float(np.sort(cKDTree(place[:n]).query(other)[0])[1])
+
+    place[n:] = max(map(beside, Rotation.random(200, rng=1)), key=room)
+    system = system_with(field, replace(made, position=place))
+    is_fixed = ~np.isin(np.arange(2 * n), [row for row in own[1] if names[row].startswith(("CB", "HB"))])
+    relaxed, rounds = settle._relaxed_part, []
+
+    def relaxed_later(*arguments: Any) -> FloatArray:
+        rounds.append(1)
+        return relaxed(*arguments) if len(rounds) > 1 else arguments[1]
+
+    monkeypatch.setattr(settle, "_relaxed_part", relaxed_later)
+    everything = np.ones(2 * n, bool)
+    after, stayed = settled(
+        system, InChains(made.chains), residue, field.parameters, made.alone, is_fixed, everything, ~everything
+    )
+    assert len(rounds) > 1 and not stayed[o]
+    assert len(touching(system, residue, after, 1.5)) == 0
 
 
 def test_others_are_threaded_on_a_chain(field: ForceField, histone: Strand) -> None:

@@ -21,7 +21,7 @@ from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import Nucleotides, is_held
 from tessera.build.fiber.poses import Tails
 from tessera.build.fiber.processes import shared, workers
-from tessera.build.nucleosome.settle import InChains, settled
+from tessera.build.nucleosome.settle import InChains, settled, touching
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
 from tessera.build.protein.residues import is_heavy
@@ -231,7 +231,7 @@ class Settler:
         is_crowded = is_side & np.isin(residue, residue[crowding][np.isfinite(close)])
         middle = position.mean(axis=0)
         part = cutter.part(near, is_kept, position - middle)
-        is_touching = np.isin(residue, _touching(part, part.positions(), residue, _TOUCH))
+        is_touching = np.isin(residue, residue[touching(part, residue, part.positions(), _TOUCH)])
         is_crowded |= is_side & is_touching
         is_fixed = ~(is_own & ~spread(self._is_base)) & ~is_crowded
         is_protein = residue < self._residues.first_nucleotide
@@ -249,7 +249,7 @@ class Settler:
             return _Settled(fault=fault.text(label, _HINT), in_the_way=set(in_the_way.tolist()))
         self.position[atoms[~stayed]] = after[~stayed] + middle
         moved = set(residue[~stayed & is_protein].tolist())
-        clashing = moved & set(_touching(part, after, residue, NEAREST).tolist())
+        clashing = moved & set(residue[touching(part, residue, after, NEAREST)].tolist())
         return _Settled(strain.bond, strain.angle, moved, in_the_way=clashing)
 
     def _near(self, moving: cKDTree, own: IdArray) -> IdArray:
@@ -259,13 +259,3 @@ class Settler:
         some = np.flatnonzero(beside <= self._radius + _REACH)
         distance, _ = moving.query(self._centre[some])
         return np.union1d(some[distance <= self._radius[some] + _REACH], own)
-
-
-def _touching(part: System, position: FloatArray, residue: IdArray, distance: float) -> IdArray:
-    """Returns the residues, by the numbers (n,) of those of atoms at `position` (n,3) Å, of which two have atoms nearer
-    than a distance that no bond joins."""
-    pairs = cKDTree(position).query_pairs(distance, output_type="ndarray").reshape(-1, 2)
-    pairs = pairs[residue[pairs[:, 0]] != residue[pairs[:, 1]]]
-    bonds = np.sort(part.expand("bond")[0], axis=1)
-    is_bond = np.isin(pairs @ [part.n_atoms, 1], bonds @ [part.n_atoms, 1])
-    return np.unique(residue[pairs[~is_bond]])

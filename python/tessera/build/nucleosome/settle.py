@@ -1,8 +1,8 @@
 """Lets built atoms settle between those of a structure, which stay, but for residues that leave no room.
 
-Models of tails overlap with themselves and with DNA. Where hydrogens come between, a bond or an angle stays strained or
-an atom is turned inside out: there the residue and those that touch it are let go, hydrogens are put in anew, and the
-force field decides.
+Models of tails overlap with themselves and with DNA. Where hydrogens come between, a bond or an angle stays strained,
+an atom is turned inside out, or two atoms end in one place: there the residue and those that touch it are let go,
+hydrogens are put in anew, and the force field decides.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from tessera.build.charmm.chain import Chain
 from tessera.build.charmm.places import Places, completed
 from tessera.build.charmm.topology import Residue
+from tessera.build.clashes.find import NEAREST
 from tessera.build.relax import inverted, relaxed, strained
 from tessera.prepare.charmm_parameters import CharmmParameters
 from tessera.system import System
@@ -65,9 +66,10 @@ def settled(
     begin: NDArray[np.bool_] | None = None,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Returns where the atoms of a system are (n,3) Å when none of the bonds and angles that are judged, or of atoms
-    that moved, is strained, and which atoms stayed. Those that are fixed and may move are let go where they must be.
-    `residue` (n,) has the number of the residue of each atom, and `right` places (n,3) of the right handedness. At
-    first, what is around atoms with which to `begin` (n,) moves, or around what is strained; without these, all."""
+    that moved, is strained and none that moved is in the place of another, and which atoms stayed. Those that are fixed
+    and may move are let go where they must be. `residue` (n,) has the number of the residue of each atom, and `right`
+    places (n,3) of the right handedness. At first, what is around atoms with which to `begin` (n,) moves, or around
+    what is strained; without these, all."""
     position = system.positions()
     around, moves = np.ones(len(position), bool), _MOVES_OF_ALL
     if begin is not None:
@@ -79,6 +81,7 @@ def settled(
         moves = _MOVES
         turned = inverted(system, right, position)
         found = np.union1d(turned, strained(system, position, is_judged | ~is_fixed))
+        found = np.union1d(found, touching(system, residue, position, NEAREST, ~is_fixed))
         near = cKDTree(position).query_ball_point(position[found], _TOUCH + _FURTHER * turn)
         crowded = np.unique(residue[np.unique(np.concatenate([found, *map(np.array, near)])).astype(np.int64)])
         released = is_fixed & may_move & np.isin(residue, crowded)
@@ -109,6 +112,20 @@ def _relaxed_part(
     places = position.copy()
     places[is_moving] = found[is_moving[is_kept]]
     return places
+
+
+def touching(
+    system: System, residue: IdArray, position: FloatArray, distance: float, has_moved: NDArray[np.bool_] | None = None
+) -> IdArray:
+    """Returns the rows of atoms of two residues at `position` (n,3) Å that are nearer than a distance, though no bond
+    joins them; of pairs of which one has moved (n,), if these are given."""
+    pairs = cKDTree(position).query_pairs(distance, output_type="ndarray").reshape(-1, 2)
+    pairs = pairs[residue[pairs[:, 0]] != residue[pairs[:, 1]]]
+    if has_moved is not None:
+        pairs = pairs[has_moved[pairs].any(axis=1)]
+    bonds = np.sort(system.expand("bond")[0], axis=1)
+    is_bond = np.isin(pairs @ [system.n_atoms, 1], bonds @ [system.n_atoms, 1])
+    return np.unique(pairs[~is_bond])
 
 
 def _within(position: FloatArray, chosen: NDArray[np.bool_], distance: float) -> NDArray[np.bool_]:
