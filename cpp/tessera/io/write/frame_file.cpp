@@ -103,33 +103,43 @@ void FrameFile::plan_for(const Atoms& atoms) {
   plan_ = method_.plan(problem_, options_);
 }
 
+/// Returns on all ranks what is_in_place() returns on the root. Collective.
+bool FrameFile::is_in_place_on_root() const {
+  bool is_in_place = !comm_.is_root() || file_->is_in_place();
+  comm_.broadcast(std::as_writable_bytes(std::span(&is_in_place, 1)), 0);
+  return is_in_place;
+}
+
+void FrameFile::write_rows(const Destination& destination, const Frame& frame, const Atoms& atoms) {
+  comm::on_each_rank(comm_, [&] {
+    if (!file_ && !atoms.empty()) file_.emplace(Descriptor::open_to_change(path_));
+  });
+  const auto records = format_.has_blocks ? in_blocks(atoms, format_.level, n_atoms_) : AtomRows(0);
+  WriteJob job(comm_, destination, frame, format_.has_blocks ? Atoms(records) : atoms, format_, options_, problem_,
+               plan_);
+  method_.write(job);
+}
+
 void FrameFile::append(const Frame& frame, const Atoms& atoms) {
   plan_for(atoms);
   const auto begin = begin_of(n_frames_), end = begin_of(n_frames_ + 1);
   const auto header = format_.frame_header(frame, n_atoms_);
   TESSERA_CHECK(std::ssize(header) + format_.n_records(n_atoms_) * format_.atom_bytes == frame_bytes_);
+  const bool is_gone_on_with = format_.is_of != nullptr;
   // Rows of a frame that has no header yet would be lines that nobody can read.
-  bool is_there = true;
   comm::on_root(comm_, [&] {
-    is_there = file_->is_in_place();
-    if (!is_there) return;
+    if (!file_->is_in_place()) return;
     file_->reserve(begin, end - begin);  // MPI-IO may drop what a full disk has no room for, and say nothing
     file_->write_at(header.data(), header.size(), begin);
   });
-  comm_.broadcast(std::as_writable_bytes(std::span(&is_there, 1)), 0);
-  if (!is_there) {  // who asks is_in_place() says so
-    ++n_frames_;
+  ++n_frames_;
+  if (!is_in_place_on_root()) return;  // who asks is_in_place() says so
+  try {
+    write_rows({path_, begin + std::ssize(header), is_gone_on_with}, frame, atoms);
+  } catch (const RunError&) {  // the same on all ranks: methods find the file by its name, which may be gone by now
+    if (is_in_place_on_root()) throw;
     return;
   }
-  comm::on_each_rank(comm_, [&] {
-    if (!file_ && !atoms.empty()) file_.emplace(Descriptor::open_to_change(path_));
-  });
-  const auto records = format_.has_blocks ? in_blocks(atoms, format_.level, n_atoms_) : AtomRows(0);
-  const bool is_gone_on_with = format_.is_of != nullptr;
-  WriteJob job(comm_, {path_, begin + std::ssize(header), is_gone_on_with}, frame,
-               format_.has_blocks ? Atoms(records) : atoms, format_, options_, problem_, plan_);
-  method_.write(job);
-  ++n_frames_;
   comm::on_root(comm_, [&] {
     if (is_gone_on_with) file_->write_at("\n", 1, end - 1);
     write_file_header();

@@ -41,6 +41,8 @@ class FrameFile {
   std::int64_t begin_of(std::int64_t frame) const { return file_header_bytes_ + frame * frame_bytes_; }
   void go_on(std::int64_t n_frames);
   void plan_for(const Atoms& atoms);
+  bool is_in_place_on_root() const;
+  void write_rows(const Destination& destination, const Frame& frame, const Atoms& atoms);
   void write_file_header() const;
 
   const comm::Communicator& comm_;

@@ -160,6 +160,35 @@ TEST_F(Frames, HaveTheirLastByteWhenAllOthersAreThere) {
   }
 }
 
+// A method whose file is removed when the header of a frame has been written, as others may do at any time.
+TEST_F(Frames, AreLostWhereTheirFileIsRemovedMeanwhile) {
+  WriteOptions options;
+  options.order = Order::owned;
+  for (const auto* like : {&pdaw, &sdaw, &mpiw_collective}) {
+    fs::remove(path_);
+    static const Method* inner = nullptr;
+    inner = like;
+    auto removing = *like;
+    removing.write = [](WriteJob& job) {
+      job.comm().barrier();
+      if (job.comm().is_root() && job.frame().moment.step == 10) fs::remove(job.path());
+      job.comm().barrier();
+      inner->write(job);
+    };
+    comm::run_ranks(3, [&](const comm::Communicator& comm) {
+      const auto own = [&](std::int64_t step) { return atoms_of(0, step, comm.rank(), 3); };
+      FrameFile file(comm, path_, frame(0), static_cast<std::int64_t>(own(0).size()), history, removing, options, {});
+      file.append(frame(0), own(0));
+      EXPECT_TRUE(file.is_in_place());
+      file.append(frame(10), own(10));
+      EXPECT_FALSE(file.is_in_place());
+      file.append(frame(20), own(20));
+      EXPECT_EQ(file.n_frames(), 3);
+    });
+    EXPECT_FALSE(fs::exists(path_));
+  }
+}
+
 TEST_F(Frames, AreNotMixedWithOthers) {
   const auto problem = [&](const Format& format, const Method& method, std::optional<std::int64_t> after) {
     return test::message_of<InputError>([&] { write(format, method, 2, after, {}); });
