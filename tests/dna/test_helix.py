@@ -128,7 +128,7 @@ def test_a_circle_has_no_ends(field: ForceField) -> None:
     course = paths.circle(52, paths.TWIST)
     system = build_helix("GATTACAGGCTCA" * 4, course, field, "circle")
     assert system.net_charge() == pytest.approx(-104)
-    assert b"H5T" not in system.templates[0].atom_name
+    assert "H5T" not in system.templates[0].atom_name
     check_geometry(system)
     assert any("5 turns of twist" in note for note in system.notes)
 
@@ -143,7 +143,7 @@ def test_1kx5_rebuilt_has_its_phosphates(data_folder: Path, field: ForceField) -
         system = build_helix(duplex.sequence, paths.Course(frames, of_pairs), field, "1KX5")
         assert system.n_atoms == 9346
         check_geometry(system)
-        found = system.positions()[np.concatenate([t.atom_name for t in system.templates]) == b"P"]
+        found = system.positions()[np.concatenate([t.atom_name for t in system.templates]) == "P"]
         assert np.sqrt(((found - expected) ** 2).sum(axis=1).mean()) < limit
 
 

@@ -81,7 +81,7 @@ def test_types_keep_their_names_and_molecules_their_counts(tmp_path: Path) -> No
     top.write_text(top.read_text().replace("CHAIN 1\n", "chain 0\nChain 1\n"))
     ours = prepare_gromacs(top, tmp_path / "case.gro", vacuum=True)
     assert ours.force_field.type_name == ["A", "B", "C", "H"]
-    assert ours.templates[0].segment_name.tolist() == [b"CHAIN"]
+    assert ours.templates[0].segment_name.tolist() == ["CHAIN"]
     assert ours.templates[0].atomic_number.tolist() == [6, 6, 6, 7, 6, 6, 7, 1]
 
 

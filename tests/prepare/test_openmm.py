@@ -268,13 +268,13 @@ def test_coordinates_of_an_mmcif_and_of_a_state(tmp_path: Path) -> None:
     assert found.velocity is not None
     np.testing.assert_allclose(found.velocity, 10 * state.getVelocities(asNumpy=True)._value, atol=1e-6)
     assert found.box[0, 0] == pytest.approx(41.0)  # the State's, not that of the System's beginning
-    assert found.templates[0].atom_name.tolist() == [b"X1", b"X2", b"X3", b"X4"]  # masses of beads
+    assert found.templates[0].atom_name.tolist() == ["X1", "X2", "X3", "X4"]  # masses of beads
     model = app.PDBFile(str(pdb))
     with (tmp_path / "a.cif").open("w") as file:
         app.PDBxFile.writeFile(model.topology, model.positions, file)
     found = prepare_openmm_files(xml, tmp_path / "a.cif")
     np.testing.assert_allclose(found.positions(), PLACES, atol=1e-3)
-    assert found.templates[0].residue_name.tolist() == [b"BUT"]
+    assert found.templates[0].residue_name.tolist() == ["BUT"]
     with pytest.raises(InputError, match="holds a System, expected a PDB, an mmCIF or an OpenMM State"):
         prepare_openmm_files(xml, xml)
 

@@ -121,7 +121,7 @@ def test_a_peptide_is_neutral_and_has_salt() -> None:
     assert names["CL"] - names["NA"] == 1  # lysine
     assert names["NA"] == pytest.approx(0.15 * names["HOH"] / 55.4, abs=1.5)
     peptide = system.templates[0]
-    assert [name.decode() for name in peptide.residue_name] == ["ACE", "ALA", "LYS", "ALA", "NME"]
+    assert peptide.residue_name.tolist() == ["ACE", "ALA", "LYS", "ALA", "NME"]
     assert peptide.residue_number.tolist() == [1, 2, 3, 4, 5]
     (water,) = (t for t in system.templates if t.name == "HOH")
     assert water.rigid_water and water.settle == pytest.approx((0.9572, 1.5139), abs=1e-4)
@@ -264,8 +264,8 @@ def test_models_and_locations_are_chosen(tmp_path: Path) -> None:
     assert "1 waters of changed.pdb are left out (--keep-water keeps them)" in notes
     kept = prepare_pdb(path, "amber14", padding=5, relax_steps=0, keep_water=True)
     assert not any("left out" in note for note in kept.notes)
-    (nz,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == b"NZ")
-    (ce,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == b"CE")
+    (nz,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == "NZ")
+    (ce,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == "CE")
     lines = [line for line in PEPTIDE.read_text().splitlines() if line[12:16].strip() in ("NZ", "CE")]
     x = {line[12:16].strip(): float(line[30:38]) for line in lines}
     found = kept.positions()
@@ -303,7 +303,7 @@ def test_a_ligand_has_the_parameters_of_its_file(tmp_path: Path) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("pdbfixer") is None, reason="PDBFixer is not installed")
 def test_pdbfixer_builds_missing_atoms(tmp_path: Path) -> None:
     system = prepare_pdb(changed(tmp_path, without("NZ   3", "CE   3")), "amber14", padding=5, relax_steps=0)
-    assert b"NZ" in system.templates[0].atom_name
+    assert "NZ" in system.templates[0].atom_name
     assert "PDBFixer built 2 heavy atom(s) of 1 residue(s): LYS 3 in chain A: CE NZ" in system.notes
 
 

@@ -28,6 +28,8 @@ def test_equal_molecules_share_a_template() -> None:
     assert [t.n_atoms for t in pieces.templates] == [2, 1]
     assert pieces.runs.tolist() == [[0, 2], [1, 1], [0, 1]]
     assert pieces.first_atom == [0, 4]
+    texts = [t.atom_name.tolist() + t.residue_name.tolist() + t.segment_name.tolist() for t in pieces.templates]
+    assert texts == [["X", "Y", "RES", ""], ["I", "RES", ""]]
 
 
 def test_what_differs_makes_another_template() -> None:

@@ -56,7 +56,7 @@ def molecules(draw: st.DrawFn) -> Template:
         terms=terms,
         exclusions=pairs,
         always_rigid=draw(st.booleans()),
-        insertion=rng.choice([b"", b"A"], len(sizes)).astype("S1") if draw(st.booleans()) else np.zeros(0, "S1"),
+        insertion=rng.choice(["", "A"], len(sizes)) if draw(st.booleans()) else np.zeros(0, "U1"),
         virtual_sites=VirtualSites(
             atom=site.astype(np.int32),
             frame=np.zeros(len(site), np.int32),

@@ -119,9 +119,7 @@ def structure_of(system: System, title: str, time: float = 0.0, whole: bool = Tr
 
 
 def _texts(values: Iterable[Any], blank: str = "") -> Texts:
-    """Returns values as texts: systems that were read have texts, those just made may have bytes."""
-    texts = [value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value) for value in values]
-    return np.array([text.strip() or blank for text in texts], object)
+    return np.array([str(value).strip() or blank for value in values], object)
 
 
 def symbols(atomic_number: NDArray[np.int32], unknown: str = "") -> Texts:

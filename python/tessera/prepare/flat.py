@@ -227,16 +227,16 @@ def _make_template(
     heads = residue_start[residue[rows.start] : residue[rows.stop - 1] + 1]
     template = Template(
         name=_template_name(flat, heads),
-        atom_name=flat.name[rows],
+        atom_name=_texts(flat.name[rows]),
         type=flat.type[rows].astype(np.int32),
         charge=flat.charge[rows].copy(),
         mass=flat.mass[rows].copy(),
         atomic_number=flat.atomic_number[rows].astype(np.int32),
         residue=local_residue.astype(np.int32),
-        residue_name=flat.residue_name[heads],
-        segment_name=flat.segment[heads],
+        residue_name=_texts(flat.residue_name[heads]),
+        segment_name=_texts(flat.segment[heads]),
         residue_number=flat.residue_number[heads].astype(np.int32),
-        insertion=flat.insertion[heads] if (flat.insertion[heads] != b"").any() else np.zeros(0, "S1"),
+        insertion=_texts(flat.insertion[heads]) if (flat.insertion[heads] != b"").any() else np.zeros(0, "U1"),
         group=np.arange(rows.stop - rows.start, dtype=np.int32),
         terms={k: t for k, t in terms.items() if k in TERM_ATOMS},
         virtual_sites=_virtual_sites(flat, terms.get("site_parent")),
@@ -257,6 +257,10 @@ def _virtual_sites(flat: FlatTopology, parents: Terms | None) -> VirtualSites:
         parents=np.stack([site.reshape(-1), parents.atoms[:, 1]], axis=1).astype(np.int32),
         weights=rows[:, 4:],
     )
+
+
+def _texts(names: NDArray[np.bytes_]) -> NDArray[np.str_]:
+    return np.char.decode(names, "utf-8", "replace")
 
 
 def _template_name(flat: FlatTopology, heads: IdArray) -> str:

@@ -243,7 +243,7 @@ def _put(group: Any, name: str, values: Any, dtype: Any) -> None:
 
 
 def _put_text(group: Any, name: str, values: Iterable[Any]) -> None:
-    texts = [_text(v) for v in values]
+    texts = [str(value) for value in values]
     if texts:
         hdf5.put_texts(group, name, texts)
 
@@ -290,7 +290,7 @@ def _write_template(group: Any, template: Template) -> None:
     group.attrs["rigid_water"] = np.int32(template.rigid_water)
     group.attrs["always_rigid"] = np.int32(template.always_rigid)
     if len(template.insertion):
-        codes = [f"{row}{code.decode()}" for row, code in enumerate(template.insertion) if code]
+        codes = [f"{row}{code}" for row, code in enumerate(template.insertion) if code]
         hdf5.put_text_attribute(group, "insertion_codes", " ".join(codes))
     if template.flexible:
         group.attrs["flexible"] = np.int32(1)
@@ -475,7 +475,7 @@ def _read_force_field(group: Any) -> ForceField:
 def _insertion(group: Any, n_residues: int) -> NDArray[Any]:
     """Returns the insertion codes (R,) of residues, or none where no residue has one."""
     words = _text(group.attrs.get("insertion_codes", "")).split()
-    codes = np.zeros(n_residues if words else 0, "S1")
+    codes = np.zeros(n_residues if words else 0, "U1")
     for word in words:
         if not re.fullmatch(r"\d{1,9}[!-~]", word) or int(word[:-1]) >= n_residues:
             raise InputError(f"{group.name} has {n_residues} residues and names the insertion code {word!r}")

@@ -107,7 +107,7 @@ class Template:
     settle: tuple[float, float] | None = None  # Å: O–H, H–H
     always_rigid: bool = False  # whether the model has no flexible form
     flexible: bool = False  # flexible in the input: `h-bonds` leaves its bonds with a force alone
-    insertion: NDArray[Any] = field(default_factory=lambda: np.zeros(0, "S1"))  # codes (R,) of residues, if any has one
+    insertion: NDArray[Any] = field(default_factory=lambda: np.zeros(0, "U1"))  # codes (R,) of residues, if any has one
 
     @property
     def n_atoms(self) -> int:
@@ -117,7 +117,7 @@ class Template:
     @property
     def insertion_codes(self) -> NDArray[Any]:
         """The insertion code (R,) of each residue, mostly empty."""
-        return self.insertion if len(self.insertion) else np.zeros(len(self.residue_name), "S1")
+        return self.insertion if len(self.insertion) else np.zeros(len(self.residue_name), "U1")
 
     def term(self, kind: str) -> Terms:
         """Returns the terms of a kind; there may be none."""

@@ -45,8 +45,7 @@ class Cutter:
         """Returns the name of an atom, from its id."""
         instance = int(np.searchsorted(self.first, atom, side="right")) - 1
         names = self._system.templates[int(self.template[instance])].atom_name
-        name = names[atom - int(self.first[instance])]
-        return name.decode() if isinstance(name, bytes) else str(name)
+        return str(names[atom - int(self.first[instance])])
 
     def atoms_of(self, instances: IdArray) -> IdArray:
         """Returns the ids of the atoms of instances."""

@@ -107,8 +107,6 @@ def _content(template: Template, first: IdArray) -> dict[str, _Rows]:
     residues = np.append(first_residue, len(template.residue_name))
     found = {name: _Rows(np.asarray(getattr(template, name)), atoms) for name in PER_ATOM}
     found |= {name: _Rows(np.asarray(getattr(template, name)), residues) for name in PER_RESIDUE}
-    for name in ("atom_name", "residue_name", "segment_name"):
-        found[name].values = found[name].values.astype(str)
     if len(template.insertion):
         found["insertion"] = _Rows(np.asarray(template.insertion), residues)
     if template.always_rigid:

@@ -101,4 +101,4 @@ def test_insertion_codes_reach_selections_files_and_exports(tmp_path: Path) -> N
     for path in outputs:
         assert re.search(r"9991 ?A\b|9991\b.* A ", path.read_text()), path.name
     again = prepare_charmm(tmp_path / "out.psf", tmp_path / "out.pdb", [REPORTS / "water.prm"])
-    assert again.templates[1].insertion_codes.tolist() == [b"A"]
+    assert again.templates[1].insertion_codes.tolist() == ["A"]

@@ -33,9 +33,9 @@ def test_light_atoms_of_one_heavy_atom(
     number, mass = (np.array(column) for column in zip(*atoms))
     pairs = np.array(bonds, np.int32).reshape(-1, 2)
     template = Template(
-        name="X", atom_name=np.full(n, b"Q"), type=np.zeros(n, np.int32), charge=np.zeros(n), mass=mass.astype(float),
-        atomic_number=number.astype(np.int32), residue=np.zeros(n, np.int32), residue_name=np.array([b"X"]),
-        segment_name=np.array([b""]), residue_number=np.ones(1, np.int32), group=np.zeros(n, np.int32),
+        name="X", atom_name=np.full(n, "Q"), type=np.zeros(n, np.int32), charge=np.zeros(n), mass=mass.astype(float),
+        atomic_number=number.astype(np.int32), residue=np.zeros(n, np.int32), residue_name=np.array(["X"]),
+        segment_name=np.array([""]), residue_number=np.ones(1, np.int32), group=np.zeros(n, np.int32),
         terms={"bond": Terms(pairs, np.zeros(len(pairs), np.int32))},
     )  # fmt: skip
     set_groups(template)
