@@ -66,7 +66,7 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
                                    "--radius", f"{radius:g}", "--seed", seed, "-o", laid],
         "build fiber": [laid, "--sequence", sequence, "--octamer", octamer, "--seed", seed, "-o", dry, "--json",
                         "--toppar", *toppar],
-        "build solvate": [dry, "--padding", padding, "--salt", SALT, "--seed", seed, "-o", wet, "--json",
+        "build solvate": [dry, "--turn", "--padding", padding, "--salt", SALT, "--seed", seed, "-o", wet, "--json",
                           "--toppar", *toppar],
         "minimize": [wet, "-o", minimized, "-t", "auto", "--max-force", f"{MAX_FORCE:g}", "--json"],
     }  # fmt: skip

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
 from tessera.build import streamed
 from tessera.build.clashes.report import clashes_of
@@ -24,6 +25,7 @@ from tessera.build.solvent.ions import Bits
 from tessera.build.solvent.room import FROM_ANY, FROM_HEAVY, FROM_IONS
 from tessera.build.solvent.solute import check_solute
 from tessera.build.solvent.solvated import Extent, Solvated, solvated
+from tessera.build.solvent.turning import smallest_turn
 from tessera.build.water import TILE_EDGE
 from tessera.commands.build import build
 from tessera.errors import InputError
@@ -98,6 +100,37 @@ def test_water_and_ions_keep_their_distances(wet: Solvated, whole: System, solut
     assert whole.residue_numbers[-3:, 1:].tolist() == [[water, 1, 1], [cations, 1, 1], [anions, 1, 1]]
 
 
+def test_a_turned_solute_needs_less_water(field: ForceField) -> None:
+    """It is turned as a whole, and not mirrored; one that lies well stays as it is."""
+    helix = build_helix("ACGT" * 5, straight(20, 34.0), field, "x")
+    lying = helix.positions()
+    aslant = Rotation.from_rotvec([0.5, 0.7, 0.2]).apply(lying)
+    box = {}
+    for kind, places in (("lying", lying), ("aslant", aslant)):
+        for is_turned in (False, True):
+            wet = solvated(with_positions(helix, places), field, 0.0, Extent(7.0, is_turned=is_turned), seed=1)
+            box[kind, is_turned] = np.prod(wet.tiling.copies)
+            after = (wet.resident[: len(lying)] * 2.0**-32) @ wet.system.box
+            _, distance = Rotation.align_vectors(after - after.mean(axis=0), places - places.mean(axis=0))
+            assert distance / np.sqrt(len(lying)) < 1e-5
+            assert ("tiles of water" in wet.system.notes[-2]) == is_turned
+    assert box["aslant", True] <= box["lying", False] < box["aslant", False]
+    assert box["lying", True] <= box["lying", False]
+
+
+@settings(max_examples=10, deadline=None)
+@given(rotation=st.integers(0, 2**31), n=st.integers(1, 2000))
+def test_boxes_are_found_again(rotation: int, n: int) -> None:
+    """Points in a box that is turned by any rotation have a box no greater than 1.05 of that; few are as good."""
+    rng = np.random.default_rng(rotation)
+    points = rng.random((n, 3)) * [10.0, 30.0, 90.0]
+    most = np.prod(np.ptp(points, axis=0) + 4)
+    aslant = Rotation.random(random_state=rng).apply(points)
+    turn = smallest_turn(aslant, 2.0, lambda size: int(1e3 * np.prod(size + 4)))
+    assert turn.T @ turn == pytest.approx(np.eye(3)) and np.linalg.det(turn) == pytest.approx(1)
+    assert np.prod(np.ptp(aslant @ turn, axis=0) + 4) <= 1.05 * most
+
+
 @pytest.mark.slow(part="physics")
 def test_energies_are_those_of_the_force_field(whole: System, data_folder: Path, tmp_path: Path) -> None:
     """Also between sodium and chloride, which have parameters of their own."""
@@ -151,6 +184,8 @@ def test_a_helix_is_put_into_water(data_folder: Path, tmp_path: Path) -> None:
         (["--salt", "0.1"], "--salt is of water: add --solvate"),
         (["--padding", "9"], "--padding is of water: add --solvate"),
         (["--box", "90", "90", "90"], "--box is of water: add --solvate"),
+        (["--turn"], "--turn is of water: add --solvate"),
+        (["--solvate", "--turn", "--box", "90", "90", "90"], "--turn finds a small box and --box gives one"),
         (["--solvate", "--box", "90", "90", "90", "--padding", "9"], "--padding and --box both say how much water"),
         (["--solvate", "--box", "90", "20", "90"], "the box of 90 × 20 × 90 Å is too small: the molecules extend "),
         (["--solvate", "--padding", "5"], "the padding is 5 Å, expected 6 Å or more"),

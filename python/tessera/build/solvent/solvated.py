@@ -7,6 +7,7 @@ Waters are numbered copy by copy of the tile, whatever memory or processes there
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from tessera.build.solvent.ions import Bits, choose_places
 from tessera.build.solvent.kinds import solvent_templates, with_solvent
 from tessera.build.solvent.room import REACH, Room, Tiling, room_of
 from tessera.build.solvent.rows import Atoms, RowMaker
+from tessera.build.solvent.turning import smallest_turn
 from tessera.build.streamed import BYTES_OF_ATOM, BYTES_PER_ATOM, ranges_of_columns
 from tessera.build.water import CHARGE, GRAMS, LJ, TILE_EDGE, VOLUME, rigid, tile
 from tessera.errors import InputError
@@ -34,10 +36,12 @@ _BYTES_PER_RESIDENT = 60  # of the solute and the ions while they are written
 
 @dataclass(frozen=True)
 class Extent:
-    """How far a box extends: the least distance of the molecules from its faces, or its least edges, Å."""
+    """How far a box extends: the least distance of the molecules from its faces, or its least edges, Å; and whether the
+    molecules are turned so that it is small."""
 
     padding: float
     edges: tuple[float, float, float] | None = None
+    is_turned: bool = False
 
     def copies(self, size: FloatArray) -> tuple[int, int, int]:
         """Returns how many tiles of water there are along each axis, about molecules of this size (3,) Å. Raises
@@ -58,6 +62,18 @@ class Extent:
         x, y, z = (int(count) for count in np.ceil(wanted / TILE_EDGE))
         return x, y, z
 
+    def turned(self, position: FloatArray) -> tuple[FloatArray, str]:
+        """Returns the places (n,3) of molecules as they are to be in the box, and a note where they were turned."""
+        if not self.is_turned:
+            return position, ""
+        turn = smallest_turn(position, self.padding, self._tiles)
+        turned = position @ turn
+        before, after = (self._tiles(np.ptp(at, axis=0)) for at in (position, turned))
+        return turned, f"turned so that the box has {after:,} tiles of water; as they were it would have {before:,}"
+
+    def _tiles(self, size: FloatArray) -> int:
+        return math.prod(self.copies(size))
+
 
 def _product(values: FloatArray) -> str:
     return " × ".join(f"{value:.5g}" for value in values)
@@ -75,7 +91,7 @@ def solvated(
     """Puts a solute without a box into a box of water, with ions that neutralise it and `salt` (mol/L of the water)
     besides, by threads of so many cores. Raises `InputError` for a force field without water and ions, for less water
     than the least distances, and for more ions than have room."""
-    position = solute.positions()
+    position, turning = extent.turned(solute.positions())
     low, high = position.min(axis=0), position.max(axis=0)
     position -= (low + high) / 2
     copies = extent.copies(high - low)
@@ -91,7 +107,8 @@ def solvated(
     counts = (Bits(there, tiling.n).total, cations, anions)
     system = with_solvent(solute, solvent, counts, field.parameters)
     system.box, system.periodic, system.origin = np.diag(tiling.edges), True, np.zeros(3)
-    system.notes = [*solute.notes, _note(counts, cations - anions)]
+    notes = [note for note in (turning, _note(counts, cations - anions)) if note]
+    system.notes = [*solute.notes, *notes]
     ions = tiling.molecules(*chosen)[:, 0]
     resident = to_fraction(np.concatenate([position, ions]), system.box)
     return Solvated(system, solute.group_key(), resident, tiling, there)

@@ -28,13 +28,14 @@ _EDGE = Finite(min=0, min_open=True)
 
 @dataclass(frozen=True)
 class Solvent:
-    """Whether there is water, the salt in it (mol/L), its least thickness or the least edges of the box (Å), and what
-    may be used to make it."""
+    """Whether there is water, the salt in it (mol/L), its least thickness or the least edges of the box (Å), whether the
+    molecules are turned so that there is little of it, and what may be used to make it."""
 
     is_wanted: bool
     salt: float
     padding: float
     edges: tuple[float, float, float] | None
+    is_turned: bool
     means: Means
 
     def around(
@@ -46,14 +47,14 @@ class Solvent:
         from tessera.build.memory import check_copies
         from tessera.build.solvent.solvated import Extent, solvated
 
-        extent = Extent(self.padding, self.edges)
+        extent = Extent(self.padding, self.edges, self.is_turned)
         made = solvated(system, field, self.salt, extent, seed, report, self.means.processes)
         check_copies(made, output, self.means.memory, self.means.processes)
         return made
 
 
 def water_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds `--salt`, `--padding`, `--box` and `--memory`, of which the function gets `solvent`."""
+    """Adds `--salt`, `--padding`, `--box`, `--turn` and `--memory`, of which the function gets `solvent`."""
 
     @functools.wraps(function)
     def with_solvent(
@@ -61,21 +62,29 @@ def water_options(function: Callable[..., None]) -> Callable[..., None]:
         salt: float | None,
         padding: float | None,
         box: tuple[float, float, float] | None,
+        turn: bool,
         memory: float,
         solvate: bool = True,
         **others: Any,
     ) -> None:
-        for name, value in (("--salt", salt), ("--padding", padding), ("--box", box)):
+        for name, value in (("--salt", salt), ("--padding", padding), ("--box", box), ("--turn", turn or None)):
             if value is not None and not solvate:
                 raise end(InputError(f"{name} is of water: add --solvate"))
         if padding is not None and box is not None:
             raise end(InputError("--padding and --box both say how much water there is: give one of them"))
+        if turn and box is not None:
+            raise end(InputError("--turn finds a small box and --box gives one: leave one of them out"))
         means = Means(int(memory * 1e9), usable_cores())
-        solvent = Solvent(solvate, salt or 0.0, _PADDING if padding is None else padding, box, means)
+        solvent = Solvent(solvate, salt or 0.0, _PADDING if padding is None else padding, box, turn, means)
         function(solvent=solvent, **others)
 
     for option in (
         memory_option("How much memory may be used to write water; the file is the same with any."),
+        click.option(
+            "--turn",
+            is_flag=True,
+            help="Turn the molecules so that the box is small. What tumbles in it may come near to its own images.",
+        ),
         click.option(
             "--box",
             nargs=3,
