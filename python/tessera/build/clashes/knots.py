@@ -60,12 +60,14 @@ def backbones(molecules: Molecules) -> list[tuple[IdArray, bool]]:
     degree = np.bincount(rows.reshape(-1), minlength=len(atoms))
     size, most = np.bincount(piece), np.zeros(piece.max() + 1, np.int64)
     np.maximum.at(most, piece, degree)
-    order = np.lexsort((np.arange(len(atoms)), degree > 1, piece))  # an end first
-    first = order[np.flatnonzero(np.diff(piece[order], prepend=-1))]
+    # each backbone by itself, an end first: a walk takes as long as its graph is large
+    order = np.lexsort((np.arange(len(atoms)), degree > 1, piece))
+    graph, begin = graph[order][:, order], np.cumsum(size) - size
     found = []
-    for start in first[(size >= _LEAST_ATOMS) & (most == 2)].tolist():
-        path = csgraph.depth_first_order(graph, start, directed=False, return_predecessors=False)
-        found.append((atoms[path], bool(degree[start] == 2)))
+    for number in np.flatnonzero((size >= _LEAST_ATOMS) & (most == 2)).tolist():
+        own = slice(begin[number], begin[number] + size[number])
+        path = csgraph.depth_first_order(graph[own, own], 0, directed=False, return_predecessors=False)
+        found.append((atoms[order[own][path]], bool(degree[order[own.start]] == 2)))
     return found
 
 
