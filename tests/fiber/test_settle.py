@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -126,6 +127,22 @@ def test_tails_that_clash_after_all_turn_until_they_do_not() -> None:
     assert turning._settle_anew(0, clash) == (clash, 0) and (turning.position == 0).all()  # as it was
     with pytest.raises(InputError, match="a bond"):
         Turning([clash] * 5)._settle_anew(0, fault)
+
+
+class OnALine(Settler):
+    """A fibre of residues of one atom each, `places` Å along a line, of which the last is DNA."""
+
+    def __init__(self, places: list[float]) -> None:
+        self.position, n = np.array(places)[:, None] * [1.0, 0.0, 0.0], len(places)
+        self._residues = cast(Any, SimpleNamespace(first_nucleotide=n - 1))
+        self._cutter = cast(Any, SimpleNamespace(atoms_of=np.array, residues_of=np.array, size=np.ones(n, int)))
+
+
+def test_what_may_move_sees_what_it_may_meet() -> None:
+    """Residues within 8 Å of DNA may move, and those within 5 Å of these are there and stay."""
+    is_kept, may_move = OnALine([5.8, 9.3, 12.5, 17.6, 30.0, 0.0])._window(np.arange(6), np.arange(6) == 5)
+    assert is_kept.tolist() == [True, True, False, False, False, True]
+    assert may_move.tolist() == [True, False, False]
 
 
 def least(places: np.ndarray) -> float:

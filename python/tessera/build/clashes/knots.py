@@ -168,7 +168,7 @@ def _near(triangle: FloatArray, start: FloatArray, end: FloatArray) -> tuple[IdA
     rank = np.floor(np.log2(np.maximum(half, 1e-9))).astype(np.int64)
     for size in np.unique(rank):
         some = np.flatnonzero(rank == size)
-        near = cKDTree(middle[some]).query_ball_point(centre, reach + 2.0 ** (size + 1))
+        near = cKDTree(middle[some]).query_ball_point(centre, reach + 2.0 ** (size + 1), workers=-1)
         count = np.fromiter(map(len, near), np.int64, len(near))
         rows = np.fromiter(itertools.chain.from_iterable(near), np.int64, int(count.sum()))
         found.append((np.repeat(np.arange(len(centre)), count), some[rows]))

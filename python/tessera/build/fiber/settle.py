@@ -21,7 +21,7 @@ from tessera.build.dna.sequence import complement
 from tessera.build.dna.strand import Nucleotides, is_held
 from tessera.build.fiber.poses import Tails
 from tessera.build.fiber.processes import shared, workers
-from tessera.build.nucleosome.settle import InChains, settled, touching
+from tessera.build.nucleosome.settle import BESIDE, InChains, residues_within, settled, touching
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import BACKBONE
 from tessera.build.protein.residues import is_heavy
@@ -31,10 +31,11 @@ from tessera.system import System
 from tessera.system.model import FloatArray, IdArray
 from tessera.system.part import Cutter
 
-_REACH = 8.0  # Å: what is nearer to an atom that moves is in its window
-#: Å between the axes of windows without a residue in both: DNA has a radius of 13 Å, and residues that are within reach
-#: of it end 12 Å further. Every fifth pair is looked at.
-_APART, _EVERY = 2 * (13 + _REACH + 12) + 5 * 3.4, 5
+_REACH = 8.0  # Å: residues of proteins nearer to DNA that settles may move with it
+_WIDTH = 12.0  # Å: that of a residue
+#: Å between the axes of windows of which neither sees what the other one moves: DNA has a radius of 13 Å. Every fifth
+#: pair is looked at.
+_APART, _EVERY = 2 * (13 + _REACH + _WIDTH) + BESIDE + _WIDTH + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
 _TOUCH = 1.5  # Å between any atoms of two residues, of which both move: less than in hydrogen bonds
 _IN_THE_WAY = 3.0  # Å from atoms that can't be closed
@@ -211,13 +212,10 @@ class Settler:
         is_new_unit[own] = np.concatenate([self._strands.is_new[low:high], self._strands.is_new[low:high][::-1]])
         is_own_unit = np.zeros(len(cutter.template), bool)
         is_own_unit[own] = True
-        moving = cKDTree(self.position[cutter.atoms_of(own)])
-        near = self._near(moving, own)
-        atoms = cutter.atoms_of(near)
-        distance, _ = moving.query(self.position[atoms], distance_upper_bound=_REACH)
-        residue = cutter.residues_of(near)
-        is_kept = np.isin(residue, np.unique(residue[np.isfinite(distance)]))
-        atoms, residue = atoms[is_kept], residue[is_kept]
+        near = self._near(self.position[cutter.atoms_of(own)], own, _REACH + _WIDTH + BESIDE)
+        is_kept, may_move = self._window(near, is_own_unit)
+        atoms, residue = cutter.atoms_of(near)[is_kept], cutter.residues_of(near)[is_kept]
+        is_protein = residue < self._residues.first_nucleotide
 
         def spread(values: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
             return cutter.spread(values, near)[is_kept]
@@ -232,12 +230,12 @@ class Settler:
         middle = position.mean(axis=0)
         part = cutter.part(near, is_kept, position - middle)
         is_touching = np.isin(residue, residue[touching(part, residue, part.positions(), _TOUCH)])
+        is_touching &= may_move | ~is_protein
         is_crowded |= is_side & is_touching
         is_fixed = ~(is_own & ~spread(self._is_base)) & ~is_crowded
-        is_protein = residue < self._residues.first_nucleotide
         right = self._right[atoms]
         begin = is_crowded | is_touching | self._is_linker[residue]
-        after, stayed = settled(part, self._residues, residue, self._table, right, is_fixed, is_protein, is_own, begin)
+        after, stayed = settled(part, self._residues, residue, self._table, right, is_fixed, may_move, is_own, begin)
 
         def label(atom: int) -> str:
             return f"{cutter.name_of(int(atoms[atom]))} of {self._residues.label(int(residue[atom]))}"
@@ -252,10 +250,21 @@ class Settler:
         clashing = moved & set(residue[touching(part, residue, after, NEAREST)].tolist())
         return _Settled(strain.bond, strain.angle, moved, in_the_way=clashing)
 
-    def _near(self, moving: cKDTree, own: IdArray) -> IdArray:
-        """Returns the instances of which atoms may be within reach of those that move, in rising order."""
-        low, high = moving.mins, moving.maxes
+    def _window(self, near: IdArray, is_own: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Returns which atoms of the instances `near` belong to a window, whose DNA `is_own` (instances,) tells of, and
+        which of those may move beside the DNA: residues of proteins within reach of it. What these may meet is there,
+        too, so that they are not moved onto what is not seen."""
+        atoms, residue = self._cutter.atoms_of(near), self._cutter.residues_of(near)
+        position, is_dna = self.position[atoms], np.repeat(is_own[near], self._cutter.size[near])
+        within_reach = residues_within(position, residue, is_dna, _REACH)
+        may_move = within_reach & (residue < self._residues.first_nucleotide)
+        is_kept = within_reach | residues_within(position, residue, may_move, BESIDE)
+        return is_kept, may_move[is_kept]
+
+    def _near(self, points: FloatArray, own: IdArray, reach: float) -> IdArray:
+        """Returns the instances of which atoms may be within reach of points (n,3), in rising order."""
+        low, high = points.min(axis=0), points.max(axis=0)
         beside = np.maximum(low - self._centre, self._centre - high).max(axis=1)
-        some = np.flatnonzero(beside <= self._radius + _REACH)
-        distance, _ = moving.query(self._centre[some])
-        return np.union1d(some[distance <= self._radius[some] + _REACH], own)
+        some = np.flatnonzero(beside <= self._radius + reach)
+        distance, _ = cKDTree(points).query(self._centre[some])
+        return np.union1d(some[distance <= self._radius[some] + reach], own)

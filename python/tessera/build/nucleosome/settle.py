@@ -28,8 +28,8 @@ _ROUNDS = 6
 #: of a minimisation, whose strains are those at its end long before its forces are: of the first round, of the first
 #: where most of it has settled before, and of one that follows, in which what is still strained moves with few others
 _MOVES_OF_ALL, _MOVES_OF_STRAINED, _MOVES = 150, 40, 60
-#: Å from a strained residue: what moves after the first round, and what is there beside that
-_AROUND, _BESIDE = 4.0, 5.0
+_AROUND = 4.0  # Å from a strained residue: what moves after the first round
+BESIDE = 5.0  # Å: residues nearer to what moves are there beside it
 _BESIDE_STRAINED = 3.0  # Å from what moves in the first round
 #: Å between atoms of residues that are in each other's way: in the first round, and more in each that follows
 _TOUCH, _FURTHER = 2.0, 0.5
@@ -104,7 +104,9 @@ def _relaxed_part(
     """Returns places (n,3) Å after those of the atoms around that are not fixed have moved, of which the rest of the
     system is left out as far as it can."""
     is_moving = around & ~is_fixed
-    is_kept = np.isin(residue, np.unique(residue[_within(position, is_moving, _BESIDE)]))
+    if not is_moving.any():
+        return position
+    is_kept = residues_within(position, residue, is_moving, BESIDE)
     cutter = Cutter(system)
     middle = position[is_kept].mean(axis=0)
     part = cutter.part(np.arange(len(cutter.template)), is_kept, position[is_kept] - middle, is_moving[is_kept])
@@ -126,6 +128,13 @@ def touching(
     bonds = np.sort(system.expand("bond")[0], axis=1)
     is_bond = np.isin(pairs @ [system.n_atoms, 1], bonds @ [system.n_atoms, 1])
     return np.unique(pairs[~is_bond])
+
+
+def residues_within(
+    position: FloatArray, residue: IdArray, chosen: NDArray[np.bool_], distance: float
+) -> NDArray[np.bool_]:
+    """Tells which atoms (n,) are of residues with an atom this near to one that is chosen."""
+    return np.isin(residue, np.unique(residue[_within(position, chosen, distance)]))
 
 
 def _within(position: FloatArray, chosen: NDArray[np.bool_], distance: float) -> NDArray[np.bool_]:
