@@ -273,7 +273,7 @@ def of_locus() -> Iterator[Promise]:
     rows = cells("locus", "GB of memory")
     for row in rows:
         kind = next(kind for kind, command in locus.COMMANDS.items() if row["step"] == f"tessera {command}")
-        subject = f"{row['atoms']} atoms of GATA4, `{row['step']}`"
+        subject = f"GATA4, `{row['step']}`"
         yield each("locus", f"{subject}: s", [value(row["s"])], most=locus.SECONDS[kind])
         yield each("locus", f"{subject}: GB of memory", [value(row["GB of memory"])], most=locus.GIGABYTES[kind])
     steps = [row["step"] for row in rows]
@@ -281,7 +281,9 @@ def of_locus() -> Iterator[Promise]:
         if f"tessera {locus.COMMANDS[kind]}" not in steps:
             claim = f"GATA4, `tessera {locus.COMMANDS[kind]}`: s"
             yield Promise("locus", claim, "not measured", f"≤ {seconds:g}", 0, 1)
-    yield each("locus", f"{rows[0]['atoms']} atoms of GATA4: clashes", [value(rows[0]["clashes left"])], most=0)
+    for row in rows:
+        if row["clashes left"] != "–":
+            yield each("locus", f"{row['atoms']} atoms of GATA4: clashes", [value(row["clashes left"])], most=0)
     for row in cells("locus", "MB a rank") if f"tessera {locus.COMMANDS['solvate']}" in steps else ():
         yield each("locus", f"GATA4 in water on {row['ranks planned for']} ranks: MB of templates a rank",
                    [value(row["of templates, MB"])], most=locus.MEGABYTES_OF_TEMPLATES)  # fmt: skip

@@ -278,26 +278,23 @@ def test_promises_of_clashes_are_those_of_the_record(monkeypatch: pytest.MonkeyP
 
 def test_promises_of_the_locus_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the script writes it, and before it has."""
+    columns = ("step", "atoms", "s", "GB of memory", "clashes left")
+    rows = (
+        ("tessera build fiber --generate", "–", "99", "1", "–"),
+        ("tessera build fiber", "12,031,111", "580", "7", "0"),
+        ("tessera minimize", "–", "3,700", "17", "–"),
+        ("tessera build solvate", "1,070,000,000", "900", "3", "–"),
+    )
     tables = {
-        "GB of memory": [
-            {
-                "step": "tessera build fiber",
-                "atoms": "12,031,111",
-                "s": "580",
-                "GB of memory": "7",
-                "clashes left": "0",
-            },
-            {"step": "tessera minimize", "atoms": "12,031,111", "s": "3,700", "GB of memory": "17"},
-            {"step": "tessera build solvate", "atoms": "1,070,000,000", "s": "900", "GB of memory": "3"},
-        ],
+        "GB of memory": [dict(zip(columns, row)) for row in rows],
         "MB a rank": [{"ranks planned for": "65,536", "of templates, MB": "26"}],
     }
     monkeypatch.setattr(promises, "cells", lambda record, title: tables[title])
-    kept = ["yes", "**no**", "**no**", "yes", "yes", "yes", "yes", "**no**"]
+    kept = ["yes", "yes", "yes", "**no**", "**no**", "yes", "yes", "yes", "yes", "**no**"]
     for text, verdicts in (("", ["**no**"]), ("measured", kept)):
         monkeypatch.setattr(promises, "measured", lambda name, text=text: text)
         assert [promise.verdict for promise in promises.of_locus()] == verdicts
-    del tables["GB of memory"][1]  # of a step that was not measured the promise stays
+    del tables["GB of memory"][2]  # of a step that was not measured the promise stays
     found = {promise.claim: promise.verdict for promise in promises.of_locus()}
     assert found["GATA4, `tessera minimize`: s"] == "**no**"
 
