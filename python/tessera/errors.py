@@ -12,7 +12,7 @@ from tessera.printing import Told
 SENSELESS = (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError)
 
 #: package → the option with which Tessera's own is installed together with it
-EXTRAS = dict.fromkeys(("openmm", "parmed", "MDAnalysis", "mdtraj", "tables"), "formats") | {
+EXTRAS = dict.fromkeys(("openmm", "parmed", "MDAnalysis", "mdtraj", "tables", "msgpack"), "formats") | {
     "pdbfixer": "pdb", "mpi4py": "mpi", "pyvista": "view", "vtk": "view", "ase": "ase",
 }  # fmt: skip
 

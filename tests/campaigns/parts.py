@@ -145,10 +145,10 @@ _all = (
     ),
     Part(
         "pictures",
-        "pictures of molecules that VTK draws",
-        ("PyVista, which is installed", "OpenGL without a screen"),
-        "`tessera view`",
-        prepare=(("make", "build"), (".venv/bin/pip", "install", "--quiet", "pyvista==0.49.1")),
+        "pictures of molecules that VTK draws, and BinaryCIF as biotite reads it",
+        ("PyVista and biotite, which are installed", "OpenGL without a screen"),
+        "`tessera view`, `tessera export`",
+        prepare=(("make", "build"), (".venv/bin/pip", "install", "--quiet", "pyvista==0.49.1", "biotite==1.6.0")),
     ),
     Part(
         "cluster",

@@ -64,7 +64,7 @@ def test_files_that_exist_are_kept(water: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["-o", "a.xyz"], "a.xyz: the ending says no format; expected one of .pdb, .cif, .gro"),
+        (["-o", "a.xyz"], "a.xyz: the ending says no format; expected one of .pdb, .cif, .bcif, .gro"),
         (["-o", "a"], "a: the ending says no format"),
         (["-o", "nowhere/a.pdb"], "the folder of nowhere/a.pdb does not exist"),
         (["-o", "a.pdb", "-o", "./a.pdb"], "-o names the same file twice"),

@@ -77,8 +77,9 @@ def export(
     Endings:
       .pdb    PDB                      .coor   NAMD binary
       .cif    mmCIF                    .rst7   AMBER restart, text
-      .gro    GROMACS                  .ncrst  AMBER restart, NetCDF
-      .crd    CHARMM cards, extended   .psf    topology, X-PLOR, extended
+      .bcif   BinaryCIF                .ncrst  AMBER restart, NetCDF
+      .gro    GROMACS                  .psf    topology, X-PLOR, extended
+      .crd    CHARMM cards, extended
       .config, .revcon, or the names CONFIG and REVCON   DL_POLY
 
     \b

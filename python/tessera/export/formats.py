@@ -20,7 +20,7 @@ import numpy as np
 
 from tessera.constants import AMBER_PS
 from tessera.errors import InputError
-from tessera.export import mmcif
+from tessera.export import bcif, mmcif
 from tessera.export.structure import Structure, Texts
 from tessera.export.text import check_words, write_rows
 from tessera.select.universe import universe_of
@@ -221,6 +221,7 @@ def _write_coor(structure: Structure, path: Path) -> list[str]:
 FORMATS = {
     ".pdb": Format("PDB", _write_pdb),
     ".cif": Format(mmcif.NAME, mmcif.write_mmcif),
+    ".bcif": Format(bcif.NAME, bcif.write_bcif),
     ".gro": Format("GROMACS GRO", _write_gro),
     ".crd": Format("CHARMM extended CRD", _write_crd),
     ".coor": Format("NAMD binary", _write_coor),

@@ -21,33 +21,47 @@ from tessera.version import __version__
 NAME = "mmCIF"
 _PLAIN = re.compile(r"[^\s_#$'\"\[\];][^\s'\"]*")  # as the PDB does, words with a quote inside are quoted too
 _RESERVED = re.compile(r"(data_|save_|loop_|stop_|global_).*|[.?]", re.IGNORECASE)
-_COLUMNS = (
+COLUMNS = (
     "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id",
     "label_entity_id", "label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy",
     "B_iso_or_equiv", "pdbx_formal_charge", "auth_seq_id", "auth_comp_id", "auth_asym_id", "auth_atom_id",
     "pdbx_PDB_model_num",
 )  # fmt: skip
+LENGTHS, ANGLES = ("length_a", "length_b", "length_c"), ("angle_alpha", "angle_beta", "angle_gamma")
 
 
 def write_mmcif(structure: Structure, path: Path) -> list[str]:
     """Writes the atoms as one model, and the box. Returns notes, of which there are none. Raises `InputError` for names
     that are blank or hold blanks."""
-    for what, values in (
-        ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
-    ):  # fmt: skip
-        check_words(NAME, what, values)
+    check_names(NAME, structure)
     with path.open("w") as file:
         file.write(f"data_system\n# {structure.title}\n# written by tessera {__version__}\n#\n")
         if structure.box is not None:
             numbers = lengths_and_angles(structure.box).tolist()
-            keys = [*(f"length_{axis}" for axis in "abc"), *(f"angle_{angle}" for angle in ("alpha", "beta", "gamma"))]
+            keys = (*LENGTHS, *ANGLES)
             file.writelines(f"_cell.{key:<12} {value:.4f}\n" for key, value in zip(keys, numbers, strict=True))
             file.write("#\n")
         file.write("loop_\n")
-        file.writelines(f"_atom_site.{column}\n" for column in _COLUMNS)
+        file.writelines(f"_atom_site.{column}\n" for column in COLUMNS)
         file.writelines(_lines(structure))
         file.write("#\n")
     return []
+
+
+def check_names(format_name: str, structure: Structure) -> None:
+    """Raises `InputError` for names that are blank or hold blanks."""
+    for what, values in (
+        ("atom name", structure.name), ("residue name", structure.residue_name), ("segment", structure.segment),
+    ):  # fmt: skip
+        check_words(format_name, what, values)
+
+
+def polymers() -> set[str]:
+    """Returns the names of residues that chains consist of."""
+    from MDAnalysis.core.selection import NucleicSelection, ProteinSelection
+
+    found: set[str] = ProteinSelection.prot_res | NucleicSelection.nucl_res
+    return found
 
 
 def quoted(values: Iterable[str]) -> dict[str, str]:
@@ -84,13 +98,11 @@ class _Residues:
     behind its place."""
 
     def __init__(self, structure: Structure) -> None:
-        from MDAnalysis.core.selection import NucleicSelection, ProteinSelection
-
         self._structure = structure
         self._names, self._segments = (
             quoted(values.tolist()) for values in (structure.residue_name, structure.segment)
         )
-        self._polymers = ProteinSelection.prot_res | NucleicSelection.nucl_res
+        self._polymers = polymers()
 
     def of(self, residues: IdArray) -> tuple[list[str], list[str], list[str]]:
         found = self._structure

@@ -32,8 +32,9 @@ def smallest_turn(points: FloatArray, padding: float, cost: Callable[[FloatArray
         return float(np.prod(size(turn) + 2 * padding))
 
     def smallest_near(start: Rotation) -> Rotation:
+        options = {"initial_simplex": np.vstack([np.zeros(3), 0.3 * np.eye(3)]), "xatol": 1e-4}
         found = minimize(lambda vector: volume(start * Rotation.from_rotvec(vector)), np.zeros(3), method="Nelder-Mead",
-                         options={"initial_simplex": np.vstack([np.zeros(3), 0.3 * np.eye(3)]), "xatol": 1e-4})  # fmt: skip
+                         options=options)  # fmt: skip
         return start * Rotation.from_rotvec(found.x)
 
     turns = [Rotation.identity(), *map(smallest_near, starts)]

@@ -28,8 +28,8 @@ _EDGE = Finite(min=0, min_open=True)
 
 @dataclass(frozen=True)
 class Solvent:
-    """Whether there is water, the salt in it (mol/L), its least thickness or the least edges of the box (Å), whether the
-    molecules are turned so that there is little of it, and what may be used to make it."""
+    """Whether there is water, the salt in it (mol/L), its least thickness or the least edges of the box (Å), whether
+    the molecules are turned so that there is little of it, and what may be used to make it."""
 
     is_wanted: bool
     salt: float
