@@ -138,7 +138,7 @@ def _sampled(
         report(f"sampling {len(faults)} linker(s) again")
         nodes = _about(layout, list(faults))
         if placing is not None and attempt >= _PATIENCE:
-            unfolded = placing.again(sampled.frames(), nodes)
+            unfolded = placing.again(sampled.frames(), nodes, gives_way=attempt >= _ATTEMPTS // 2)
             if unfolded is not None:
                 sampled = unfolded
                 _grow_tails(request, layout, sampled, report)

@@ -43,15 +43,15 @@ class Placing:
         frames = _straight(centres, self._layout, np.random.default_rng(self._seed))
         return self._unfolded(frames, np.arange(self._layout.nodes))
 
-    def again(self, frames: FloatArray, nodes: IdArray) -> FiberChain | None:
-        """Returns a fibre at frames (nodes,4,3) of which some nodes unfold anew, whose springs give way, or none where
-        there is no room: next time more around them unfolds, too."""
-        self._anchors[nodes, 3] /= _GIVES_WAY
+    def again(self, frames: FloatArray, nodes: IdArray, gives_way: bool) -> FiberChain | None:
+        """Returns a fibre at frames (nodes,4,3) of which some nodes unfold anew, or none where there is no room: next
+        time more around them unfolds, too. The springs of those nodes may give way, by which the fibre loses its map."""
+        if gives_way:
+            self._anchors[nodes, 3] /= _GIVES_WAY
         self._seed += 1
         away, _ = cKDTree(frames[nodes, 0]).query(frames[:, 0])
         found = self._unfolded(frames, np.flatnonzero(away <= self._around))
-        if found is None:
-            self._around += _WIDER
+        self._around = self._around + _WIDER if found is None else 0.0
         return found
 
     def _unfolded(self, frames: FloatArray, nodes: IdArray) -> FiberChain | None:
