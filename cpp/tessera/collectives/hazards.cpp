@@ -35,7 +35,6 @@ std::pair<std::size_t, std::size_t> Hazards::pieces(Buffer buffer, std::int64_t 
 void Hazards::read(int index, int rank, Buffer buffer, std::int64_t begin, std::int64_t length,
                    std::vector<int>& waits_for) {
   auto& row = this->row(rank, buffer);
-  if (row.empty()) row.resize(cuts_[static_cast<std::size_t>(buffer)].size());
   const auto [first, last] = pieces(buffer, begin, length);
   for (auto i = first; i < last; ++i) {
     if (row[i].writer >= 0) waits_for.push_back(row[i].writer);
@@ -47,7 +46,6 @@ void Hazards::read(int index, int rank, Buffer buffer, std::int64_t begin, std::
 void Hazards::write(int index, int rank, Buffer buffer, std::int64_t begin, std::int64_t length,
                     std::vector<int>& waits_for) {
   auto& row = this->row(rank, buffer);
-  if (row.empty()) row.resize(cuts_[static_cast<std::size_t>(buffer)].size());
   const auto [first, last] = pieces(buffer, begin, length);
   for (auto i = first; i < last; ++i) {
     if (row[i].writer >= 0) waits_for.push_back(row[i].writer);

@@ -30,7 +30,9 @@ class Hazards {
   };
   std::pair<std::size_t, std::size_t> pieces(Buffer buffer, std::int64_t begin, std::int64_t length) const;
   std::vector<Accesses>& row(int rank, Buffer buffer) {
-    return rows_[static_cast<std::size_t>(rank - first_rank_) * 3 + static_cast<std::size_t>(buffer)];
+    auto& row = rows_[static_cast<std::size_t>(rank - first_rank_) * 3 + static_cast<std::size_t>(buffer)];
+    if (row.empty()) row.resize(cuts_[static_cast<std::size_t>(buffer)].size());
+    return row;
   }
 
   int first_rank_;

@@ -58,7 +58,6 @@ class Averages {
     }
   }
 
-  double n_samples() const { return n_; }
   Average average(Quantity quantity) const {
     const auto late = of_last_three_quarters();
     if (late.n == 0) return {};

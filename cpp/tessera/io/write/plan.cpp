@@ -9,13 +9,6 @@
 
 namespace tessera::io::write {
 
-WriteOptions options_of_dlpoly() {
-  WriteOptions options;
-  options.writers = 8;
-  options.batch = 50'000;
-  return options;
-}
-
 std::int64_t WriteProblem::n_atoms() const { return std::accumulate(owned.begin(), owned.end(), std::int64_t{0}); }
 
 const Part* WritePlan::of(int rank) const {

@@ -20,9 +20,6 @@ struct WriteOptions {
   int most_files = 1024;          // of methods that write several
 };
 
-/// Returns DL_POLY_4's own settings: 8 writers, batches of 50,000 atoms.
-WriteOptions options_of_dlpoly();
-
 struct WriteProblem {
   std::vector<int> hosts;           // of each rank, numbered from 0
   std::vector<std::int64_t> owned;  // atoms of each rank

@@ -203,18 +203,6 @@ void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const R
 }
 
 template <class Real>
-std::span<const Real> Pme<Real>::charge_mesh() const {
-  return implementation_->charge();
-}
-template <class Real>
-std::span<const std::complex<Real>> Pme<Real>::spectrum() const {
-  return implementation_->spectrum();
-}
-template <class Real>
-std::span<const Real> Pme<Real>::potential_mesh() const {
-  return implementation_->potential();
-}
-template <class Real>
 std::size_t Pme<Real>::bytes() const {
   const auto& p = *implementation_;
   return p.integers_or_spectrum.capacity() + p.charge_or_potential.capacity() * sizeof(Real) + p.influence.bytes() +

@@ -55,11 +55,6 @@ class Pme {
   void add_forces(std::span<const Fraction> position, std::span<const Real> charge, std::int64_t n_owned,
                   std::span<Accumulator> by_thread);
 
-  /// Returns this rank's values, as the next two do: charges of its brick after spread(), the spectrum after forward()
-  /// and solve(), the potential (kcal/mol/e) on its padded brick after backward().
-  std::span<const Real> charge_mesh() const;
-  std::span<const std::complex<Real>> spectrum() const;
-  std::span<const Real> potential_mesh() const;
   std::size_t bytes() const;
 
  private:

@@ -19,13 +19,6 @@
 
 namespace tessera::md::virtual_site {
 
-/// Returns the site's O, which is its place where the frame is `none`.
-inline Vec3 origin_of(const model::VirtualSite& site, std::span<const Vec3> atoms) {
-  Vec3 origin;
-  for (const auto& parent : site.parents) origin += parent.origin * atoms[static_cast<std::size_t>(parent.atom)];
-  return origin;
-}
-
 /// Returns the place of the site. `atoms` are the positions that the parents' indices refer to, in one frame near the
 /// origin. Where the parents' positions leave a direction undetermined, returns O and sets `is_determined` to false.
 Vec3 place(const model::VirtualSite& site, std::span<const Vec3> atoms, bool& is_determined);

@@ -24,7 +24,6 @@ class ShortRange {
   ShortRange(const model::ForceField& force_field, const PairSettings& settings);
 
   std::size_t n_types() const { return n_types_; }
-  bool has_potentials() const { return !potentials_.empty(); }
   const model::LennardJonesAB& lj(std::int32_t a, std::int32_t b) const { return pairs_[place(a, b)].ab; }
   /// Returns the potential in place of Lennard-Jones, or null.
   const model::PairPotentialFunction* potential(std::int32_t a, std::int32_t b) const {
