@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -50,14 +49,16 @@ class FftError(InputError):
     """A transform can't be made, or an array does not fit it; all ranks raise it."""
 
 
+@flavours.refusing(FftError)
 def schemes() -> list[str]:
     """Returns the names of the ways to distribute a transform over ranks."""
-    return list(_module("serial").schemes())
+    return list(flavours.load("fft", "serial").schemes())
 
 
+@flavours.refusing(FftError)
 def exchanges() -> list[str]:
     """Returns the names of the ways to carry out an exchange between ranks."""
-    return list(_module("serial").exchanges())
+    return list(flavours.load("fft", "serial").exchanges())
 
 
 class Transform(Settled):
@@ -124,7 +125,8 @@ class Transform(Settled):
         self.real_dtype = np.dtype(precision)  # float32 or float64
         self.complex_dtype = np.result_type(self.real_dtype, np.complex64)  # complex64 or complex128
         self.input_dtype = self.real_dtype if kind == "r2c" else self.complex_dtype  # of what `forward` takes
-        module = _module_of(comm)
+        with flavours.refusing(FftError):
+            module = flavours.module_of("fft", comm)
         make = module.TransformFloat if precision == "float32" else module.TransformDouble
         try:
             self._native = make(
@@ -233,18 +235,3 @@ def _checked(kind: str, scheme: str, exchange: str) -> None:
         raise FftError(f"scheme is {scheme!r}; expected one of {', '.join(known)}")
     if exchange not in (known := ["auto", *exchanges()]):
         raise FftError(f"exchange is {exchange!r}; expected one of {', '.join(known)}")
-
-
-def _module(flavour: str) -> ModuleType:
-    try:
-        return flavours.load("fft", flavour)
-    except ImportError as error:
-        raise FftError(str(error)) from None
-
-
-def _module_of(comm: Any) -> ModuleType:
-    """Returns the compiled module for the communicator's MPI."""
-    try:
-        return flavours.module_of("fft", comm)
-    except ImportError as error:
-        raise FftError(str(error)) from None

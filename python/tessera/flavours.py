@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +23,15 @@ def load(part: str, flavour: str) -> ModuleType:
         raise ImportError(
             f"the compiled part of tessera.{part} for {flavour} can't be loaded ({error}); build it"
         ) from None
+
+
+@contextmanager
+def refusing(kind: type[Exception]) -> Iterator[None]:
+    """Raises an exception of this kind where a module can't be loaded within."""
+    try:
+        yield
+    except ImportError as error:
+        raise kind(str(error)) from None
 
 
 def is_communicator(comm: Any) -> bool:

@@ -113,13 +113,7 @@ def measure(
     for name, value in (("--sizes", sizes), ("--repeats", repeats), ("--seconds", seconds), ("--merge", merge)):
         if value is not None:
             arguments += [name, str(value)]
-    command = launch.engine_command(
-        arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe, program=PROBE
-    )
-    if dry_run:
-        echo(shlex.join(command))
-        return
-    sys.exit(supervise(command, "nothing was written"))
+    _start(PROBE, arguments, dry_run, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe)
 
 
 @machine.command()
@@ -168,13 +162,7 @@ def tune(
         arguments += ["--sizes", ",".join(str(bytes_type.convert(word, None, None)) for word in sizes.split(","))]
     if seconds is not None:
         arguments += ["--seconds", str(seconds)]
-    command = launch.engine_command(
-        arguments, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe, program=COLLECTIVES
-    )
-    if dry_run:
-        echo(shlex.join(command))
-        return
-    sys.exit(supervise(command, "nothing was written"))
+    _start(COLLECTIVES, arguments, dry_run, ranks=ranks, mpi=mpi, hostfile=hostfile, oversubscribe=oversubscribe)
 
 
 @machine.command()
@@ -301,6 +289,15 @@ def explain(map_file: Path, operation: str, n_bytes: int, ranks_per_host: str | 
         reason = "each rank knows only its own counts of it, so that no plan can be made; the MPI library does it"
         content |= {"candidates": [], "chosen": "native", "native_seconds": 0, "reason": reason}
     echo(json.dumps(content, indent=2) if as_json else choice_text(content))
+
+
+def _start(program: str, arguments: list[str], dry_run: bool, **options: Any) -> None:
+    """Runs a program on ranks and ends with its status, or prints its command."""
+    command = launch.engine_command(arguments, program=program, **options)
+    if dry_run:
+        echo(shlex.join(command))
+    else:
+        sys.exit(supervise(command, "nothing was written"))
 
 
 def _core() -> Any:

@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,14 +34,16 @@ from tessera.grid.stencil import Stencil
 REAL_OF = {"float32": "float32", "complex64": "float32", "float64": "float64", "complex128": "float64"}
 
 
+@flavours.refusing(GridError)
 def poisson_methods() -> list[str]:
     """Returns the names of the methods of `Grid.poisson`."""
-    return list(_module("serial").poisson_methods())
+    return list(flavours.load("grid", "serial").poisson_methods())
 
 
+@flavours.refusing(GridError)
 def approaches() -> list[str]:
     """Returns the names of the ways to bring halos from other ranks."""
-    return list(_module("serial").approaches())
+    return list(flavours.load("grid", "serial").approaches())
 
 
 class Grid(Settled):
@@ -95,7 +96,8 @@ class Grid(Settled):
         self.steps = steps  # (3,3) from a point to the next along each edge
         self.comm = comm  # an mpi4py communicator; None: this process alone
         self.threads = threads  # of each rank
-        self._module = _module_of(comm)
+        with flavours.refusing(GridError):
+            self._module = flavours.module_of("grid", comm)
         try:
             self._native = self._module.Grid(
                 shape,
@@ -517,18 +519,3 @@ def _checked_phases(phases: Any) -> list[complex]:
     if len(turned) != 3 or not np.allclose(np.abs(turned), 1, rtol=0, atol=1e-9):
         raise InputError(f"phases are {phases!r}; expected three complex numbers of absolute value 1")
     return turned
-
-
-def _module(flavour: str) -> ModuleType:
-    try:
-        return flavours.load("grid", flavour)
-    except ImportError as error:
-        raise GridError(str(error)) from None
-
-
-def _module_of(comm: Any) -> ModuleType:
-    """Returns the compiled module for the communicator's MPI."""
-    try:
-        return flavours.module_of("grid", comm)
-    except ImportError as error:
-        raise GridError(str(error)) from None
