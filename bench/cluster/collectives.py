@@ -15,16 +15,7 @@ import click
 
 from bench.cluster import measured
 from bench.cluster.bounds import OPERATIONS, bound, processors_bound
-from bench.cluster.emulated import (
-    LIBRARIES,
-    Job,
-    check_place,
-    places,
-    take_priority,
-    timeout_option,
-    trial_options,
-    version_of,
-)
+from bench.cluster.emulated import LIBRARIES, Job, places, take_machine, timeout_option, trial_options, version_of
 from bench.cluster.measured import Timing, title
 from bench.cluster.plot import draw
 from bench.common.options import FOLDER, Common, script
@@ -87,8 +78,7 @@ def collectives(
     if not kept:
         if map_file and len(names) != 1:
             raise click.UsageError("--map is of one network; name it with --spec")
-        check_place()
-        take_priority()
+        take_machine()
         for spec in map(cluster_spec.read, names or EVERYTHING):
             with launch.cluster_of(spec) as cluster:
                 for mpi in mpis or launch.MPIS:

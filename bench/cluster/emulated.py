@@ -28,12 +28,6 @@ LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
 PRIORITY = -15  # gives ranks and rate limits precedence over other work of the machine
 
 
-def take_priority() -> None:
-    """Sets the priority of this process and those that it starts, where that is permitted."""
-    if os.geteuid() == 0 and os.nice(0) > PRIORITY:
-        os.nice(PRIORITY - os.nice(0))
-
-
 @dataclass(frozen=True)
 class Job:
     """The ranks of one MPI on a cluster that is up: the host of each, and the map that they use."""
@@ -162,12 +156,15 @@ def places(spec: Spec, shuffle: int | None) -> list[str]:
     return launch.host_by_host(spec) if shuffle is None else launch.shuffled(spec, shuffle)
 
 
-def check_place() -> None:
-    """Raises ClickException where no cluster can be emulated, or one is up already."""
+def take_machine() -> None:
+    """Sets the priority of this process and those that it starts, where that is permitted. Raises ClickException where
+    no cluster can be emulated, or one is up already."""
     if (reason := namespaces.why_not()) is not None:
         raise click.ClickException(reason)
     if (now := namespaces.current()) is not None:
         raise click.ClickException(f"a cluster is up ({now.spec}); remove it with `python -m tests.cluster down`")
+    if os.geteuid() == 0 and os.nice(0) > PRIORITY:
+        os.nice(PRIORITY - os.nice(0))
 
 
 def here() -> str:

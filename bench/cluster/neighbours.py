@@ -15,7 +15,7 @@ from statistics import geometric_mean, median
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, places, take_priority, timeout_option
+from bench.cluster.emulated import LIBRARIES, Job, places, take_machine, timeout_option
 from bench.common.options import Common, script
 from bench.common.results import table
 from tests.cluster import launch
@@ -43,8 +43,7 @@ def neighbours(
     timeout: float,
 ) -> None:
     """Measure exchanges between neighbours whose ranks are numbered along the map."""
-    check_place()
-    take_priority()
+    take_machine()
     figure = common.figure("neighbours", "Neighbours in grids and graphs of processes")
     rows: list[list[object]] = []
     gains: list[float] = []

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option
+from bench.cluster.emulated import LIBRARIES, Job, take_machine, timeout_option
 from bench.cluster.stencils import joined, measure
 from bench.common.options import Common, script
 from bench.common.results import table
@@ -142,8 +142,7 @@ def conclusions(rows: list[Row]) -> list[str]:
 @timeout_option
 def overlap(common: Common, networks: tuple[str, ...], mpis: tuple[str, ...], repeats: int, timeout: float) -> None:
     """Measure the overlap of messages and computing for 12 grids on two ranks."""
-    check_place()
-    take_priority()
+    take_machine()
     figure = common.figure("grid_overlap", "Messages behind computing")
     rows: list[Row] = []
     for name in networks:

@@ -11,16 +11,7 @@ from typing import Any
 import click
 
 from bench.cluster.bounds import VECTOR, Operation, bound
-from bench.cluster.emulated import (
-    LIBRARIES,
-    Job,
-    check_place,
-    places,
-    take_priority,
-    timeout_option,
-    trial_options,
-    version_of,
-)
+from bench.cluster.emulated import LIBRARIES, Job, places, take_machine, timeout_option, trial_options, version_of
 from bench.common.options import Common, script
 from bench.common.results import Figure, number, table
 from tests.cluster import launch
@@ -112,8 +103,7 @@ def patterns(
     chosen = [int(number) for number in numbers] or list(TABLES)
     if map_file and len(chosen) != 1:
         raise click.UsageError("--map is of one network; choose its --table")
-    check_place()
-    take_priority()
+    take_machine()
     figure = common.figure("patterns", "Patterns of Lowekamp and Beguelin (1995)")
     for number_of in chosen:
         one = TABLES[number_of]

@@ -15,7 +15,7 @@ from statistics import median
 import click
 
 from bench.cluster.bounds import VECTOR
-from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option, version_of
+from bench.cluster.emulated import LIBRARIES, Job, take_machine, timeout_option, version_of
 from bench.common.options import Common, script
 from bench.common.results import ROOT, Figure, commit, machine, number, table
 from tests.cluster import launch
@@ -337,8 +337,7 @@ def replicated(
     if len(chosen) < len(rows):
         raise click.UsageError(f"--row: expected some of {', '.join(f'{c}x{p}' for c, p in ROWS)}")
     if not only_kept:
-        check_place()
-        take_priority()
+        take_machine()
         PIECES.mkdir(parents=True, exist_ok=True)
         for name in names or NETWORKS:
             spec = cluster_spec.read(name)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option
+from bench.cluster.emulated import LIBRARIES, Job, take_machine, timeout_option
 from bench.common.options import Common, script
 from bench.common.results import number, table
 from tessera.commands.grid import overlap_text
@@ -88,8 +88,7 @@ def stencils(common: Common, networks: tuple[str, ...], mpi: str, repeats: int, 
     al. (2011) found and good choices of the model.
 
     A promise is missed where every start contradicts it, and can't be told where only some do."""
-    check_place()
-    take_priority()
+    take_machine()
     figure = common.figure("grid_cluster", "Stencils on emulated clusters")
     choices: list[list[object]] = []
     gains: list[list[object]] = []

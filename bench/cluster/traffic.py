@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from bench.cluster.bounds import VECTOR, Operation
-from bench.cluster.emulated import LIBRARIES, Job, check_place, take_priority, timeout_option, version_of
+from bench.cluster.emulated import LIBRARIES, Job, take_machine, timeout_option, version_of
 from bench.common.options import Common, script
 from bench.common.results import table
 from tests.cluster import launch
@@ -46,8 +46,7 @@ def traffic(
       python -m bench.cluster.traffic --check --docs
       python -m bench.cluster.traffic --network eco-three-segments --traffic a=0.45 --traffic b=0.3
     """
-    check_place()
-    take_priority()
+    take_machine()
     figure = common.figure("traffic", "Plans beside the traffic of others")
     spec = cluster_spec.read(network)
     rows = []

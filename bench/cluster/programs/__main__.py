@@ -16,7 +16,7 @@ from statistics import geometric_mean, median
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, here, places, take_priority, timeout_option
+from bench.cluster.emulated import LIBRARIES, Job, here, places, take_machine, timeout_option
 from bench.cluster.programs.cases import PROGRAMS, Program, named
 from bench.cluster.report import Report
 from bench.common.options import Common, script
@@ -194,8 +194,7 @@ def programs(
     for name, why in missing.items():
         common.say(f"{name} is left out: {why}")
     if not only_kept:
-        check_place()
-        take_priority()
+        take_machine()
         PIECES.mkdir(parents=True, exist_ok=True)
         for name in networks:
             spec = cluster_spec.read(name)

@@ -15,7 +15,7 @@ from statistics import geometric_mean, median
 
 import click
 
-from bench.cluster.emulated import LIBRARIES, Job, check_place, here, places, take_priority, timeout_option
+from bench.cluster.emulated import LIBRARIES, Job, here, places, take_machine, timeout_option
 from bench.cluster.measured import NEVER_SLOWER, UNTUNED, title
 from bench.cluster.report import Report
 from bench.cluster.through.measure import MEASURED, Timing, cost_of_left, time_calls, timing_of
@@ -170,8 +170,7 @@ def through(
     """
     costs = PIECES / "left.json"
     if not only_kept:
-        check_place()
-        take_priority()
+        take_machine()
         PIECES.mkdir(parents=True, exist_ok=True)
         costs.write_text(json.dumps({mpi: cost_of_left(mpi, common.work / "through") for mpi in mpis}) + "\n")
         for name in networks:
