@@ -5,30 +5,26 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import tessera._core as core
-from tessera.cli import cli
 from tessera.commands.grid import bench_text
 from tessera.grid import approaches
 from tessera.grid.bench import Request, judged, put_into_map
+from tests.support.commands import called, facts_of
 
 MAP = Path(__file__).parents[1] / "data" / "two_racks.json"
 
 
-def call(*words: object) -> Result:
-    return CliRunner().invoke(cli, ["grid", *map(str, words)])
+call = partial(called, "grid")
 
 
 def plan(*words: object) -> dict[str, Any]:
-    done = call("plan", *words, "--point", "193", "--json")
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.output)
-    return found
+    return dict(facts_of("grid", "plan", *words, "--point", "193"))
 
 
 def test_a_plan_lists_each_approach_and_takes_the_quickest() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tessera.build.charges import apbs
 from tessera.build.charges.core import Core
@@ -15,8 +14,8 @@ from tessera.build.charges.make import Made
 from tessera.build.charges.surface import Lattice
 from tessera.build.charges.tails import BEADS, HISTONES, globular
 from tessera.build.protein.structure import Strand
-from tessera.commands.build import build
 from tessera.errors import InputError
+from tests.support.commands import said
 
 DX = """# Data from APBS
 object 1 class gridpositions counts 2 1 3
@@ -84,18 +83,15 @@ def test_apbs_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_apbs_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    result = CliRunner().invoke(build, ["charges", "x.tsr", "--salt", "0.1", "-o", str(tmp_path / "a.csv")])
-    assert result.exit_code == 2
-    assert "`apt-get install apbs`" in result.stderr
+    words = ["build", "charges", "x.tsr", "--salt", "0.1", "-o", tmp_path / "a.csv"]
+    assert "`apt-get install apbs`" in said(*words, status=2)
 
 
 def test_structures_need_a_force_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path, "exit 0", monkeypatch)
-    result = CliRunner().invoke(build, ["charges", "1kx5.pdb", "--salt", "0.1", "-o", str(tmp_path / "a.csv")])
-    assert result.exit_code == 2
-    assert "1kx5.pdb has no charges: add CHARMM's files with --toppar" in result.stderr
-    result = CliRunner().invoke(build, ["charges", "1kx5.pdb", "--salt", "nan", "-o", str(tmp_path / "a.csv")])
-    assert result.exit_code == 2
+    words = ["build", "charges", "1kx5.pdb", "-o", tmp_path / "a.csv", "--salt"]
+    assert "1kx5.pdb has no charges: add CHARMM's files with --toppar" in said(*words, "0.1", status=2)
+    said(*words, "nan", status=2)
 
 
 def test_charges_are_written() -> None:

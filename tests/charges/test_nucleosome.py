@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tessera.build.charges.core import Core, read_core
 from tessera.build.nucleosome.assemble import build_nucleosome
 from tessera.build.nucleosome.template import read_template
-from tessera.commands.build import build
 from tessera.system import read, write
 from tessera.system.vacuum import with_positions
 from tests.nucleosome.peptides import field_of
+from tests.support.commands import facts_of
 
 #: the residual of the field by salt in mol/L. In little salt it is that of the linear equation itself, which screens
 #: less: a sphere with as much charge, of 42 Å, has 14.8, 7.6, 4.8 and 2.5 %.
@@ -49,10 +47,7 @@ def test_the_core_is_the_same_however_the_file_is_turned(nucleosome: Path, tmp_p
 @pytest.mark.parametrize("salt", RESIDUALS)
 def test_charges_have_the_field_of_the_core(nucleosome: Path, salt: float, tmp_path: Path) -> None:
     output = tmp_path / "charges.csv"
-    words = ["charges", str(nucleosome), "--salt", str(salt), "-o", str(output), "--json"]
-    result = CliRunner().invoke(build, words)
-    assert result.exit_code == 0, result.stderr
-    facts = json.loads(result.stdout)
+    facts = facts_of("build", "charges", nucleosome, "--salt", salt, "-o", output)
     print(facts)
     assert facts["residual"] <= RESIDUALS[salt]
     assert facts["energy_residual"] <= 0.06

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from tessera.build.clashes.files import read_structure
 from tessera.build.clashes.find import overlaps_of
-from tessera.cli import cli
 from tessera.system import read, write
 from tests.clashes.injected import Injector
+from tests.support.commands import called
 from tests.support.inputs import dhfr
 
 
 def run(*words: str | Path, status: int = 0) -> Result:
-    done = CliRunner().invoke(cli, ["clashes", *map(str, words)])
+    done = called("clashes", *words)
     assert done.exit_code == status, done.output
     return done
 

@@ -21,6 +21,7 @@ from tessera.report.command import report
 from tessera.report.files import files_of
 from tessera.report.run import runs_of
 from tessera.system import write
+from tests.support.commands import said
 from tests.support.inputs import ROOT
 
 RUN_FILE = """
@@ -89,8 +90,7 @@ def test_a_protocol_is_one_page(folder: Path, tmp_path: Path) -> None:
     """That says what was done, needs nothing else, shows foreign text as text, and is the same each time."""
     pages = []
     for name in ("one.html", "two.html"):
-        done = CliRunner().invoke(report, [str(folder), "-o", str(tmp_path / name)])
-        assert done.exit_code == 0, done.output
+        said("report", folder, "-o", tmp_path / name)
         pages.append((tmp_path / name).read_text())
     assert pages[0] == pages[1]
     page = Page(pages[0])
@@ -109,13 +109,11 @@ def test_a_protocol_is_one_page(folder: Path, tmp_path: Path) -> None:
 
 def test_a_page_of_a_run_in_its_own_folder_is_none_of_its_files(folder: Path) -> None:
     for _ in range(2):
-        done = CliRunner().invoke(report, [str(folder / "keep")])
-        assert done.exit_code == 0, done.output
+        said("report", folder / "keep")
     text = (folder / "keep" / "report.html").read_text()
     (folder / "keep" / "report.html").unlink()
     assert "report.html" not in Page(text).text
-    done = CliRunner().invoke(report, [str(folder / "keep"), "-o", str(folder / "quick.html"), "--quick"])
-    assert done.exit_code == 0
+    said("report", folder / "keep", "-o", folder / "quick.html", "--quick")
     assert "SHA-256" not in Page((folder / "quick.html").read_text()).text.replace("have this SHA-256", "")
     (folder / "quick.html").unlink()
 

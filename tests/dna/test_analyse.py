@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tessera.build.dna.analyse import analyse
 from tessera.build.dna.superhelix import superhelix_of
-from tessera.commands.build import build
 from tessera.errors import InputError
 from tests.dna.helices import SEQUENCE, helix, pdb_lines
+from tests.support.commands import facts_of, said
 
 
 def written(folder: Path, lines: list[str]) -> Path:
@@ -71,8 +69,7 @@ def test_strands_of_one_chain_end_at_ter(tmp_path: Path) -> None:
 def test_the_nucleosome_1kx5(data_folder: Path) -> None:
     """Means, twist and superhelix of 1KX5 (Davey et al. 2002) as measured independently."""
     path = data_folder / "dna_nucleosome" / "1kx5.pdb"
-    result = CliRunner().invoke(build, ["analyse", str(path), "--json"])
-    facts = json.loads(result.stdout)
+    facts = facts_of("build", "analyse", path)
     assert np.mean(facts["steps"], axis=0) == pytest.approx([0.00, 0.19, 3.31, -0.16, 2.55, 34.63], abs=0.005)
     assert np.sum(facts["steps"], axis=0)[5] / 360 == pytest.approx(14.04, abs=0.005)
     assert np.shape(facts["pairs"]) == (147, 6)
@@ -81,7 +78,7 @@ def test_the_nucleosome_1kx5(data_folder: Path) -> None:
     assert found["diameter"] == pytest.approx(83.5, abs=0.1)
     assert found["pitch"] == pytest.approx(25.9, abs=0.1)
     assert found["turns"] == pytest.approx(1.85, abs=0.01)
-    assert "left-handed" in CliRunner().invoke(build, ["analyse", str(path)]).stdout
+    assert "left-handed" in said("build", "analyse", path)
 
 
 @pytest.mark.parametrize(("climb", "hand"), [(1.5, "right"), (-1.5, "left"), (0.0, None)])
@@ -145,6 +142,4 @@ def test_what_is_no_double_helix_is_refused(case: str, tmp_path: Path) -> None:
 
 
 def test_the_command_ends_with_status_2(tmp_path: Path) -> None:
-    result = CliRunner().invoke(build, ["analyse", str(tmp_path / "none.pdb")])
-    assert result.exit_code == 2
-    assert "structure not found" in result.stderr
+    assert "structure not found" in said("build", "analyse", tmp_path / "none.pdb", status=2)

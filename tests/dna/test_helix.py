@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tessera.build.atoms import read_atoms
 from tessera.build.dna import paths
@@ -17,12 +15,11 @@ from tessera.build.dna.helix import BENT, build_helix, read_field
 from tessera.build.dna.strand import ForceField
 from tessera.build.dna.strands import read_duplex
 from tessera.build.relax import check_closed, inverted
-from tessera.commands.build import build
-from tessera.commands.export import export
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.system import System, read, write
 from tests.support.charmm import check_energies
+from tests.support.commands import facts_of, said
 
 SEQUENCE = "GATTACAGGCTC"
 
@@ -41,10 +38,7 @@ def _field(toppar: list[Path]) -> ForceField:
 def _built(toppar: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("helix")
     (folder / "dna.fa").write_text(f">straight\n{SEQUENCE}\n")
-    words = ["dna", str(folder / "dna.fa"), "--toppar", *map(str, toppar), "-o", str(folder / "dna.tsr"), "--json"]
-    result = CliRunner().invoke(build, words)
-    assert result.exit_code == 0, result.stderr
-    facts = json.loads(result.stdout)
+    facts = facts_of("build", "dna", folder / "dna.fa", "--toppar", *toppar, "-o", folder / "dna.tsr")
     assert (facts["atoms"], facts["net_charge"]) == (64 * 6 + 63 * 6 - 2, -22)
     return folder
 
@@ -107,8 +101,7 @@ def test_strained_and_inverted_residues_are_named(built: Path) -> None:
 
 def test_parameters_come_back_from_the_atoms(built: Path) -> None:
     """The bases stay where they were put. A system file holds positions to 10⁻⁶ Å, a PDB to 10⁻³."""
-    words = [str(built / "dna.tsr"), "-o", str(built / "dna.pdb"), "-o", str(built / "dna.cif"), "--force"]
-    assert CliRunner().invoke(export, words).exit_code == 0
+    said("export", built / "dna.tsr", "-o", built / "dna.pdb", "-o", built / "dna.cif", "--force")
     for name, lengths, angles in (("dna.tsr", 1e-5, 1e-4), ("dna.pdb", 0.01, 0.1), ("dna.cif", 0.01, 0.1)):
         found = analyse(built / name)
         assert found.sequence == SEQUENCE
@@ -119,7 +112,7 @@ def test_parameters_come_back_from_the_atoms(built: Path) -> None:
 
 def test_energies_are_those_of_openmm_with_our_psf(built: Path, toppar: list[Path]) -> None:
     check_energies(built / "dna.tsr", toppar)
-    assert CliRunner().invoke(export, [str(built / "dna.tsr"), "-o", str(built / "again.pdb")]).exit_code == 0
+    said("export", built / "dna.tsr", "-o", built / "again.pdb")
     again = prepare_charmm(built / "dna.psf", built / "again.pdb", toppar, vacuum=True)
     assert again.term_counts() == read(built / "dna.tsr").term_counts()
 
@@ -177,9 +170,5 @@ def test_a_force_field_without_nucleotides_is_refused(data_folder: Path) -> None
 def test_options_that_do_not_fit_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "dna.fa").write_text(SEQUENCE)
     output = tmp_path / "dna.tsr"
-    result = CliRunner().invoke(
-        build, ["dna", str(tmp_path / "dna.fa"), *words, "--toppar", "x.rtf", "-o", str(output)]
-    )
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in said("build", "dna", tmp_path / "dna.fa", *words, "--toppar", "x.rtf", "-o", output, status=2)
     assert not output.exists()

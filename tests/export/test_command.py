@@ -7,24 +7,25 @@ import json
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tessera.build.water import make_water
-from tessera.cli import cli
 from tessera.errors import InputError
 from tessera.export.configuration import Configuration
 from tessera.export.files import write_all
 from tessera.prepare.psf import read_psf
 from tessera.system import System, write
+from tests.support.commands import called
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
+export = partial(called, "export")
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +33,6 @@ def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("water") / "water.tsr"
     write(make_water(300), path)
     return path
-
-
-def export(*words: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["export", *map(str, words)])
 
 
 def test_several_files_and_json(water: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tessera.export.configuration import LAST, read_configuration
 from tessera.export.structure import structure_of
 from tessera.system import write
 from tessera.system.layout import joined
-from tests.support.checkpoints import with_header
+from tests.support.checkpoints import flip, with_header
 from tests.systems.test_layout import in_units
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
@@ -102,9 +102,7 @@ def test_frames(ran: tuple[Path, tessera.Simulation], kind: str) -> None:
 
 def test_an_older_checkpoint_where_the_newest_is_damaged(copy: Path) -> None:
     newest = copy / "checkpoint.tck"
-    data = bytearray(newest.read_bytes())
-    data[len(data) // 2] ^= 1
-    newest.write_bytes(data)
+    flip(newest, newest.stat().st_size // 2)
     found = read_configuration(copy)
     assert found.step == 10 and found.source.name == "checkpoint.previous.tck"
     assert "are not what was written" in found.notes[0]

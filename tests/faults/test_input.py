@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tessera.system import write
+from tests.support.checkpoints import flip
 from tests.support.runs import Runs, Settings
 from tests.support.samples import changed, edited, sample
 
@@ -287,9 +288,7 @@ def _in_the_checkpoint(runs: Runs, folder: Path, sizes: dict[str, Any]) -> Attem
     """app/restart/checkpoint_file.cpp: each rank reads its share, and there is no good one."""
     path = runs.run_file(sample("peptide"), {"dynamics.steps": 5})
     for file in runs.start(path).folder.glob("*.tck"):
-        content = bytearray(file.read_bytes())
-        content[-5000] ^= 16
-        file.write_bytes(content)
+        flip(file, -5000)
     return runs.start(path, "--restart", **sizes).process, ["no good checkpoint"]
 
 

@@ -30,6 +30,7 @@ from tessera.select.references import with_coordinates
 from tessera.select.resolve import resolve
 from tessera.select.universe import selected
 from tessera.traj.convert import convert
+from tests.support.checkpoints import flip
 from tests.support.inputs import SMALL, alanine_dipeptide
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -39,9 +40,7 @@ def _cut_system(folder: Path) -> Path:
     """Writes a system file with a byte that is wrong."""
     path = folder / "cut.tsr"
     system.write(alanine_dipeptide(), path)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    flip(path, path.stat().st_size // 2)
     return path
 
 

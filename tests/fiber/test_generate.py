@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.spatial import cKDTree
 
 from tessera.build.clashes.knots import determinant_of_open
@@ -20,10 +18,10 @@ from tessera.build.fiber.guide import lanes
 from tessera.build.fiber.join import check_linker
 from tessera.build.fiber.mesoscale import BEAD, springs
 from tessera.build.fiber.table import Nucleosomes, read_table
-from tessera.commands.build import build
 from tessera.errors import InputError
 from tests.fiber.charges import fewer_charges
 from tests.fiber.crystal import STRUCTURE, crystal
+from tests.support.commands import facts_of, said
 
 
 @pytest.mark.parametrize(("molar", "charge"), [(0.01, 0.243), (0.1, 0.608)])
@@ -174,10 +172,8 @@ def test_a_sphere_that_is_too_small_is_refused() -> None:
 
 def test_the_command_writes_a_table(tmp_path: Path) -> None:
     file = tmp_path / "fibre.csv"
-    arguments = ["fiber", "--generate", "2", "--linker", "40", "--sweeps", "5", "--json", "-o", str(file)]
-    result = CliRunner().invoke(build, arguments)
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["nucleosomes"] == 2
+    arguments = ["--generate", "2", "--linker", "40", "--sweeps", "5", "-o", file]
+    assert facts_of("build", "fiber", *arguments)["nucleosomes"] == 2
     assert read_table(file).linkers == [40]
 
 
@@ -194,6 +190,4 @@ def test_what_the_command_lacks_is_named(
     arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(build, ["fiber", *arguments])
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    assert message in " ".join(said("build", "fiber", *arguments, status=2).split())

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.spatial.transform import Rotation
 
 from tessera.build.charmm.chain import Chain
@@ -26,11 +25,11 @@ from tessera.build.fiber.table import COLUMNS, Nucleosomes
 from tessera.build.nucleosome.template import OWN, Template
 from tessera.build.nucleosome.wrapped import Wrapped, nucleosome_frame
 from tessera.build.protein.model import Proteins
-from tessera.commands.build import build
 from tessera.errors import InputError
 from tessera.system import read
 from tests.nucleosome.peptides import toppar_of
 from tests.support.charmm import check_energies
+from tests.support.commands import facts_of, said
 from tests.support.programs import run_program
 
 LENGTH = 147
@@ -128,7 +127,7 @@ class Dinucleosome:
     facts: dict[str, Any]
     sequence: str
     path: Path
-    words: list[str]
+    words: list[str | Path]
 
 
 @pytest.fixture(scope="module", name="dinucleosome")
@@ -144,19 +143,14 @@ def _dinucleosome(data_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     (folder / "fibre.csv").write_text("\n".join(rows))
     sequence = "".join(np.random.default_rng(1).choice(list("ACGT"), 2 * LENGTH + n))
     (folder / "fibre.fa").write_text(">fibre\n" + sequence)
-    words = [
-        "fiber", str(folder / "fibre.csv"), "--sequence", str(folder / "fibre.fa"), "--json",
-        "--toppar", *map(str, toppar_of(data_folder)),
-    ]  # fmt: skip
+    words = ["build", "fiber", folder / "fibre.csv", "--sequence", folder / "fibre.fa"]
+    words += ["--toppar", *toppar_of(data_folder)]
     path, structure = folder / "fibre.tsr", data_folder / "dna_nucleosome" / "1kx5.pdb"
     return Dinucleosome(built(words, structure, path), sequence, path, words)
 
 
-def built(words: list[str], structure: Path, output: Path) -> dict[str, Any]:
-    result = CliRunner().invoke(build, [*words, "--octamer", str(structure), "-o", str(output)])
-    assert result.exit_code == 0, result.stderr
-    facts: dict[str, Any] = json.loads(result.stdout)
-    return facts
+def built(words: list[str | Path], structure: Path, output: Path) -> dict[str, Any]:
+    return dict(facts_of(*words, "--octamer", structure, "-o", output))
 
 
 def test_two_nucleosomes_of_1kx5_are_built_and_minimised(dinucleosome: Dinucleosome, tmp_path: Path) -> None:
@@ -190,8 +184,7 @@ def test_a_nucleosome_that_was_built_is_a_template_as_it_is(
     """A fibre of it has the same atoms in the same places, but for what 10⁻⁶ Å become in a minimisation, the same bytes
     each time, and the energies of OpenMM."""
     nucleosome, structure = tmp_path / "nucleosome.tsr", data_folder / "dna_nucleosome" / "1kx5.pdb"
-    words = ["nucleosome", str(structure), "--toppar", *map(str, toppar_of(data_folder)), "-o", str(nucleosome)]
-    assert CliRunner().invoke(build, words).exit_code == 0
+    said("build", "nucleosome", structure, "--toppar", *toppar_of(data_folder), "-o", nucleosome)
     facts = [built(dinucleosome.words, nucleosome, tmp_path / name) for name in ("one.tsr", "two.tsr")]
     assert "atoms of nucleosomes are where nucleosome.tsr has them" in facts[0]["notes"]
     one, two = (tmp_path / name for name in ("one.tsr", "two.tsr"))

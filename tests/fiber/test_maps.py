@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.optimize import check_grad
 
 from tessera.build.fiber import core, folding, maps, placing
 from tessera.build.fiber.folding import CUBE, CUTOFF, Folder
 from tessera.build.fiber.generate import Request, generate
 from tessera.build.fiber.mesoscale import Layout
-from tessera.cli import cli
 from tessera.errors import InputError
 from tessera.system.model import FloatArray
+from tests.support.commands import facts_of, said
+from tests.support.inputs import written
 
 HEAD = "# bin: 200\none,other,contacts\n"
 LENGTH = 731  # base pairs of four nucleosomes
 
 
-def written(folder: Path, text: str) -> Path:
-    path = folder / "map.csv"
-    path.write_text(text)
-    return path
-
-
 def test_text_is_read(tmp_path: Path) -> None:
     """Pairs may stand in any order and more than once; a bin's contacts with itself say nothing."""
-    path = written(tmp_path, HEAD + "400,0,3\n0,200,20\n200,400,30\n0,400,2\n200,200,99\n400,600,10\n600,0,0\n")
+    path = written(
+        tmp_path / "map.csv", HEAD + "400,0,3\n0,200,20\n200,400,30\n0,400,2\n200,200,99\n400,600,10\n600,0,0\n"
+    )
     found = maps.read_map(path, LENGTH, None)
     assert found.size == 200
     assert found.shares[0] == pytest.approx([0, 1, 0.25, 0])
@@ -58,7 +53,7 @@ def test_text_is_read(tmp_path: Path) -> None:
 )
 def test_text_that_is_no_map_is_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(InputError) as raised:
-        maps.read_map(written(tmp_path, text), LENGTH, None)
+        maps.read_map(written(tmp_path / "map.csv", text), LENGTH, None)
     assert says in str(raised.value)
 
 
@@ -120,7 +115,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="take one out"):
         maps.read_map(tmp_path / "map.mcool", LENGTH, None)
     with pytest.raises(InputError, match="leave --map-region out"):
-        maps.read_map(written(tmp_path, HEAD + "0,200,1\n"), LENGTH, "chr1:0-1000")
+        maps.read_map(written(tmp_path / "map.csv", HEAD + "0,200,1\n"), LENGTH, "chr1:0-1000")
 
 
 def contacts_of(centres: FloatArray, law: str) -> FloatArray:
@@ -233,14 +228,11 @@ def test_command(tmp_path: Path) -> None:
     """A fibre that is folded by a map tells how well, and a map that is none is one line."""
     path = write_map(tmp_path / "map.csv", walk(4), "cube")
     words = ["build", "fiber", "--generate", "4", "--linker", "48", "--sweeps", "10", "--map", str(path)]
-    done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "fibre.csv"), "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)["map"]
+    found = facts_of(*words, "-o", tmp_path / "fibre.csv")["map"]
     assert found["law"] in ("cube", "cutoff") and found["correlation"] > 0.5
     assert "--map map.csv" in (tmp_path / "fibre.csv").read_text()
     path.write_text(HEAD + "0,100,1\n")
-    done = CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "other.csv")])
-    assert done.exit_code == 2 and "map.csv, line 3: other is '100'" in done.stderr
+    assert "map.csv, line 3: other is '100'" in said(*words, "-o", tmp_path / "other.csv", status=2)
     assert not (tmp_path / "other.csv").exists()
 
 
@@ -250,5 +242,4 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     region = ["--generate", "4", "--linker", "48", "--map-region", "chr1:0-1000", "-o", str(tmp_path / "new.csv")]
     atoms = ["--sequence", some, "--octamer", some, "--toppar", some, "-o", str(tmp_path / "new.tsr")]
     for words, says in ((region, "give --map FILE, too"), ([some, "--map", some, *atoms], "has its places already")):
-        done = CliRunner().invoke(cli, ["build", "fiber", *words])
-        assert done.exit_code == 2 and says in " ".join(done.stderr.split())
+        assert says in " ".join(said("build", "fiber", *words, status=2).split())

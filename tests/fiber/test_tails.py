@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import cast
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.integrate import quad
 from scipy.spatial import cKDTree
 
@@ -28,7 +26,6 @@ from tessera.build.fiber.tails import DIAMETER, SPRINGS, Beads, beads_of, matche
 from tessera.build.nucleosome.template import Template
 from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import RESIDUES
-from tessera.commands.build import build
 from tessera.errors import InputError
 from tessera.system.model import FloatArray
 from tests.fiber.charges import fewer_charges
@@ -36,6 +33,7 @@ from tests.fiber.crystal import STRUCTURE, crystal
 from tests.fiber.test_join import built, small_template
 from tests.fiber.test_settle import NAMES, tail
 from tests.nucleosome.peptides import toppar_of
+from tests.support.commands import facts_of, said
 
 _BASINS = ((0.45, -65, 145), (0.25, -120, 135), (0.25, -65, -40), (0.05, 57, 40))
 _SCATTER = 20.0  # degrees about each
@@ -190,14 +188,10 @@ def test_files_of_beads_that_are_not_understood_are_refused(tmp_path: Path, text
 
 
 def test_the_command_writes_beads_beside_the_table(tmp_path: Path) -> None:
-    words = ["fiber", "--generate", "2", "--linker", "40", "--sweeps", "5", "--json", "-o"]
-    result = CliRunner().invoke(build, [*words, str(tmp_path / "fibre.csv")])
-    assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["tails"] == "fibre.tails.csv"
+    words = ["build", "fiber", "--generate", "2", "--linker", "40", "--sweeps", "5", "-o"]
+    assert facts_of(*words, tmp_path / "fibre.csv")["tails"] == "fibre.tails.csv"
     assert len(read_beads(tmp_path / "fibre.tails.csv", 2)[1]) == 10
-    result = CliRunner().invoke(build, [*words, str(tmp_path / "crystal.csv"), "--tails", "crystal"])
-    assert result.exit_code == 0, result.output
-    assert "tails" not in json.loads(result.stdout)
+    assert "tails" not in facts_of(*words, tmp_path / "crystal.csv", "--tails", "crystal")
     assert not (tmp_path / "crystal.tails.csv").exists()
 
 
@@ -225,9 +219,7 @@ def test_tails_that_can_not_be_are_refused(
     words = (
         ["--sequence", "dna.fa", "--octamer", "1kx5.pdb", "--toppar", "na.rtf"] if arguments[0] != "--generate" else []
     )
-    result = CliRunner().invoke(build, ["fiber", *arguments, *words])
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    assert message in " ".join(said("build", "fiber", *arguments, *words, status=2).split())
 
 
 def octamer_template() -> Template:
@@ -282,14 +274,12 @@ def test_guides_are_the_beads_of_the_template_s_tails() -> None:
 def test_tails_of_atoms_follow_beads(data_folder: Path, tmp_path: Path) -> None:
     """In a fibre that was generated, whose atoms are not in one place."""
     words = ["--linker", "40", "--sweeps", "30", "--seed", "2", "-o", str(tmp_path / "fibre.csv")]
-    assert CliRunner().invoke(build, ["fiber", "--generate", "3", *words]).exit_code == 0
+    said("build", "fiber", "--generate", "3", *words)
     sequence = "".join(np.random.default_rng(1).choice(list("ACGT"), 3 * 147 + 80))
     (tmp_path / "fibre.fa").write_text(">fibre\n" + sequence, encoding="utf-8")
-    words = [
-        "fiber", str(tmp_path / "fibre.csv"), "--tails", str(tmp_path / "fibre.tails.csv"), "--json",
-        "--sequence", str(tmp_path / "fibre.fa"), "--toppar", *map(str, toppar_of(data_folder)),
-    ]  # fmt: skip
-    facts = built(words, data_folder / "dna_nucleosome" / "1kx5.pdb", tmp_path / "fibre.tsr")
+    more = ["build", "fiber", tmp_path / "fibre.csv", "--tails", tmp_path / "fibre.tails.csv"]
+    more += ["--sequence", tmp_path / "fibre.fa", "--toppar", *toppar_of(data_folder)]
+    facts = built(more, data_folder / "dna_nucleosome" / "1kx5.pdb", tmp_path / "fibre.tsr")
     text = next(note for note in facts["notes"] if note.startswith("tails of proteins lie"))
     assert float(text.split()[4]) < 15
     assert clashes_of(tmp_path / "fibre.tsr").left == 0

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from tessera.cli import cli
 from tessera.machine import plot
 from tessera.machine.quantities import bytes_text, names_text, rate_text, time_text
+from tests.support.commands import called, said
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 MAP = str(DATA / "two_racks.json")  # a switch of four hosts and a shared medium of three, joined by a slow link
 EVERY_HOST = {f"n{i}" for i in range(4)} | {f"w{i}" for i in range(3)}
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["machine", *map(str, arguments)])
-
-
-def output(*arguments: str | Path) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
+run, output = partial(called, "machine"), partial(said, "machine")
 
 
 def error(*arguments: str | Path) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.spatial import cKDTree
 
 from tessera.build.atoms import read_atoms
@@ -20,11 +18,11 @@ from tessera.build.dna.strands import read_duplex
 from tessera.build.nucleosome.assemble import build_nucleosome
 from tessera.build.nucleosome.kept import kept_of
 from tessera.build.nucleosome.template import OWN, Template, read_template
-from tessera.commands.build import build
 from tessera.errors import InputError
 from tessera.system import read
 from tests.nucleosome.peptides import field_of, toppar_of
 from tests.support.charmm import check_energies
+from tests.support.commands import facts_of
 
 CLASH = 0.9  # Å between atoms that are not bonded
 
@@ -49,10 +47,7 @@ def test_1kx5_is_completed(structure: Path, field: ForceField, data_folder: Path
     """The atoms, the charge and the energies of the whole; phosphates and heavy atoms are where the file has them. What
     was built is a template again, of which both chains of each histone come back."""
     output = tmp_path / "nucleosome.tsr"
-    words = ["nucleosome", str(structure), "--toppar", *map(str, toppar_of(data_folder)), "-o", str(output), "--json"]
-    result = CliRunner().invoke(build, words)
-    assert result.exit_code == 0, result.stderr
-    facts = json.loads(result.stdout)
+    facts = facts_of("build", "nucleosome", structure, "--toppar", *toppar_of(data_folder), "-o", output)
     assert (facts["atoms"], facts["net_charge"]) == (25172, -146)
     system, atoms = read(output), read_atoms(structure)
     position = system.positions()

@@ -9,7 +9,7 @@ import pytest
 from tessera.errors import InputError
 from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
 from tests.support.commands import said
-from tests.support.inputs import DHFR, SMALL
+from tests.support.inputs import DHFR, SMALL, written
 
 ROWS = """BONDS
 A B 300 1.5
@@ -48,12 +48,6 @@ END
 """
 FOUR = ("A", "B", "C", "D")
 LAST = ", which is read last"
-
-
-def written(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def use(table: CharmmParameters) -> list[str]:

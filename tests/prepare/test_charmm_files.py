@@ -14,17 +14,11 @@ from tessera.prepare.charmm_parameters import CharmmParameters, read_parameters
 from tessera.prepare.psf import read_psf
 from tessera.system import System
 from tests.support.commands import said
-from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, alanine_tripeptide, written
 from tests.support.oracle import Settings, reference_energies
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
 RTF, PAR = ALA3_PARAMETERS
-
-
-def written(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def tripeptide(*parameters: Path) -> System:

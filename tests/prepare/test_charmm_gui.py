@@ -18,7 +18,7 @@ from tessera.prepare.charmm_gui import prepare_charmm_gui
 from tessera.prepare.coordinates import read_coordinates
 from tessera.system import System, read
 from tests.support.commands import said
-from tests.support.inputs import ALA3_PARAMETERS, SMALL, ordered_tripeptide
+from tests.support.inputs import ALA3_PARAMETERS, SMALL, ordered_tripeptide, written
 from tests.support.oracle import Settings, reference_energies
 
 RTF, PAR = ALA3_PARAMETERS
@@ -52,12 +52,6 @@ SYSINFO = json.dumps({"dimensions": [30.0, 32.5, 34.0, 90.0, 90.0, 90.0]})
 EDGES = [30.0, 32.5, 34.0]
 XSC = "# NAMD extended system\n#$LABELS step a_x …\n0 30.0 0 0 0 32.5 0 0 0 34.0 0 0 0\n"
 GRO = "title\n 0\n   3.00000   3.25000   3.40000\n"
-
-
-def written(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def cards(folder: Path) -> str:

@@ -17,6 +17,7 @@ from tessera.prepare.dlpoly.config import read_config
 from tessera.prepare.dlpoly.control import read_control
 from tessera.prepare.dlpoly.field import Field, read_field
 from tests.support.commands import said
+from tests.support.inputs import written
 from tests.support.salt import ATOMS, CONTROL, LATTICE, SALT, config_text, field_text, lattice, write_salt
 
 TITLES = [
@@ -27,11 +28,6 @@ TITLES = [
 
 def with_title(text: str, title: str) -> str:
     return title + text[text.index("\n") :]
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
 
 
 def facts_of(found: Field) -> object:

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tessera.commands.prepare import prepare
 from tessera.errors import InputError
 from tessera.prepare.charmm import prepare_charmm
 from tessera.prepare.coordinates import box_from_lengths, read_coordinates
 from tessera.prepare.gromacs import prepare_gromacs
 from tessera.system import System, read
-from tests.support.commands import said
+from tests.support.commands import called, said
 from tests.support.inputs import ALA3_PARAMETERS, DHFR, DHFR_PARAMETERS, SMALL
 
 PSF, PDB = SMALL / "ala_ala_ala.psf", SMALL / "ala_ala_ala.pdb"
@@ -223,8 +222,7 @@ def test_truncated_genesis_restart(tmp_path: Path, data_folder: Path) -> None:
 
 
 def charmm(output: Path, *more: str | Path) -> Result:
-    words = ["charmm", "--psf", PSF, "--coords", PDB, "--params", *ALA3_PARAMETERS, "-o", output, *more]
-    return CliRunner().invoke(prepare, [str(word) for word in words])
+    return called("prepare", "charmm", "--psf", PSF, "--coords", PDB, "--params", *ALA3_PARAMETERS, "-o", output, *more)
 
 
 def test_command_writes_a_system(tmp_path: Path) -> None:

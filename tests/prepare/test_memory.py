@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from tessera.cli import cli
 from tessera.system import scratch
+from tests.support.commands import called
 from tests.support.inputs import ALA3_PARAMETERS, SMALL
 
 EDGE = 64  # ions
@@ -22,7 +22,7 @@ PEPTIDE += ["--params", *ALA3_PARAMETERS]
 
 
 def prepare(output: Path, memory: float, *words: str | Path) -> Result:
-    return CliRunner().invoke(cli, ["prepare", *map(str, words), "-o", str(output), "--memory", str(memory)])
+    return called("prepare", *words, "-o", output, "--memory", memory)
 
 
 def line(values: np.ndarray) -> str:

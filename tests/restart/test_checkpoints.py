@@ -21,7 +21,7 @@ from tessera.export.checkpoint import check_file, read_file, read_header
 from tessera.system import write
 from tessera.traj import Trajectory
 from tessera.verify import verify
-from tests.support.checkpoints import damaged
+from tests.support.checkpoints import damaged, flip
 from tests.support.programs import ENGINES, HANGS, job_under_way, ranks_of, wait_until
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
@@ -208,9 +208,7 @@ def test_damage_in_one_ranks_share(runs: Runs, mpi: str, ranks: int) -> None:
     """The share that is damaged is not the root's, and all ranks take the checkpoint before."""
     path = runs.run_file(sample("peptide"), {**OFTEN, "dynamics.steps": 4})
     output = runs.start(path, mpi=mpi, ranks=ranks).folder
-    content = bytearray((output / "checkpoint.tck").read_bytes())
-    content[-5000] ^= 16
-    (output / "checkpoint.tck").write_bytes(content)
+    flip(output / "checkpoint.tck", -5000)
     status, said = verified(output)
     assert status == 1 and not said["ok"] and said["checkpoint_step"] == 2
     found = runs.start(path, "--restart", "--set", "dynamics.steps=8", mpi=mpi, ranks=ranks)

@@ -12,6 +12,7 @@ import pytest
 
 from tessera.errors import InputError
 from tessera.verify import verify
+from tests.support.checkpoints import flip
 from tests.support.commands import said
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
@@ -35,12 +36,6 @@ def output(ran: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(ran, tmp_path / "output"))
 
 
-def damage(path: Path, at: int) -> None:
-    content = bytearray(path.read_bytes())
-    content[at] ^= 1
-    path.write_bytes(content)
-
-
 def problems(folder: Path) -> dict[str, str]:
     return {file.path.name: file.problem for file in verify(folder).files if not file.ok}
 
@@ -62,7 +57,7 @@ def test_a_whole_run(output: Path) -> None:
 
 
 def test_damaged_checkpoints(output: Path) -> None:
-    damage(output / "checkpoint.tck", -1000)
+    flip(output / "checkpoint.tck", -1000)
     report = verify(output)
     assert not report.ok and report.checkpoint_step == 10
     assert "not what was written" in problems(output)["checkpoint.tck"]
@@ -105,7 +100,7 @@ def test_tables_and_trajectories(output: Path) -> None:
 def test_system_files(tmp_path: Path) -> None:
     path = Path(shutil.copy(sample("tripeptide"), tmp_path / "system.tsr"))
     assert verify(path).ok
-    damage(path, -100)
+    flip(path, -100)
     assert not verify(path).ok
     path.write_bytes(path.read_bytes()[:-2000])
     assert not verify(path).ok

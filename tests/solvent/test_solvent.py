@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -27,11 +25,11 @@ from tessera.build.solvent.solute import check_solute
 from tessera.build.solvent.solvated import Extent, Solvated, solvated
 from tessera.build.solvent.turning import smallest_turn
 from tessera.build.water import TILE_EDGE
-from tessera.commands.build import build
 from tessera.errors import InputError
 from tessera.system import System, read, write
 from tessera.system.vacuum import with_positions
 from tests.support.charmm import check_energies
+from tests.support.commands import facts_of, said
 
 FILES = ("top_all36_na.rtf", "par_all36_na.prm", "toppar_water_ions.str")
 SALT = 0.5  # mol/L
@@ -166,11 +164,9 @@ def test_a_helix_is_put_into_water(data_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "dna.fa").write_text(">x\nACGT\n")
     made = []
     for name, seed, memory in (("one.tsr", "1", "2"), ("two.tsr", "1", "0.1"), ("three.tsr", "2", "2")):
-        words = ["dna", str(tmp_path / "dna.fa"), "--solvate", "--padding", "8", "--seed", seed, "--memory", memory]
-        words += ["--toppar", *map(str, toppar_of(data_folder)), "-o", str(tmp_path / name), "--json"]
-        result = CliRunner().invoke(build, words)
-        assert result.exit_code == 0, result.stderr
-        made.append(((tmp_path / name).read_bytes(), json.loads(result.stdout)))
+        words = ["dna", tmp_path / "dna.fa", "--solvate", "--padding", "8", "--seed", seed, "--memory", memory]
+        facts = facts_of("build", *words, "--toppar", *toppar_of(data_folder), "-o", tmp_path / name)
+        made.append(((tmp_path / name).read_bytes(), facts))
     assert made[0][0] == made[1][0] != made[2][0]
     assert made[0][1]["net_charge"] == 0
     assert "6 SOD and 0 CLA: they neutralise -6 e, and make 0.000 mol/L of salt" in made[0][1]["notes"][-1]
@@ -198,20 +194,16 @@ def test_a_helix_is_put_into_water(data_folder: Path, tmp_path: Path) -> None:
 )
 def test_what_can_not_be_solvated_is_refused(words: list[str], message: str, data_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "dna.fa").write_text(">x\nACGT\n")
-    files = ["--toppar", *map(str, toppar_of(data_folder)), "-o", str(tmp_path / "a.tsr")]
-    result = CliRunner().invoke(build, ["dna", str(tmp_path / "dna.fa"), *words, *files])
-    assert result.exit_code == 2
-    assert message in result.stderr
+    files = ["--toppar", *toppar_of(data_folder), "-o", tmp_path / "a.tsr"]
+    assert message in said("build", "dna", tmp_path / "dna.fa", *words, *files, status=2)
     assert not (tmp_path / "a.tsr").exists()
 
 
 def test_molecules_of_a_file_are_put_into_a_box(solute: System, data_folder: Path, tmp_path: Path) -> None:
     """By `tessera build solvate`, into whole tiles that are no smaller than the box that is asked for."""
     write(solute, tmp_path / "dna.tsr")
-    words = ["solvate", str(tmp_path / "dna.tsr"), "--box", "60", "40", "45", "--salt", "0.15"]
-    words += ["--toppar", *map(str, toppar_of(data_folder)), "-o", str(tmp_path / "wet.tsr"), "--json"]
-    result = CliRunner().invoke(build, words)
-    assert result.exit_code == 0, result.stderr
+    words = ["solvate", tmp_path / "dna.tsr", "--box", "60", "40", "45", "--salt", "0.15"]
+    said("build", *words, "--toppar", *toppar_of(data_folder), "-o", tmp_path / "wet.tsr")
     wet = read(tmp_path / "wet.tsr")
     assert np.diag(wet.box) / TILE_EDGE == pytest.approx([4, 3, 3])
     assert wet.net_charge() == pytest.approx(0, abs=1e-6)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import openmm.app as app
 import pytest
-from click.testing import CliRunner
 from openmm import unit
 
-from tessera.commands.export import export
 from tessera.constants import COULOMB
 from tessera.system import read
+from tests.support.commands import said
 from tests.support.oracle import Settings, reference_energies
 from tests.support.peers import energies
 
@@ -31,7 +30,7 @@ _PAIRS = ("lj", "lj_14", "coulomb", "coulomb_14")
 def check_energies(path: Path, toppar: list[Path], without_pairs: bool = False) -> None:
     """Compares the terms of a system file; pairs of a large one take minutes."""
     psf = path.with_suffix(".psf")
-    assert CliRunner().invoke(export, [str(path), "-o", str(psf), "--force"]).exit_code == 0
+    said("export", path, "-o", psf, "--force")
     system = read(path)
     parameters = app.CharmmParameterSet(*map(str, toppar))
     peer_system = app.CharmmPsfFile(str(psf)).createSystem(parameters, nonbondedMethod=app.NoCutoff)

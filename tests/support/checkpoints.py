@@ -1,4 +1,4 @@
-"""Damage of checkpoints."""
+"""Damage of files."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def damaged(content: bytes, seed: int) -> bytes:
     else:
         out[at] ^= 1 << int(random.integers(8))
     return bytes(out)
+
+
+def flip(path: Path, at: int) -> None:
+    """Flips a bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[at] ^= 4
+    path.write_bytes(content)
 
 
 def with_header(path: Path, old: bytes, new: bytes) -> None:

@@ -18,6 +18,13 @@ DHFR_PARAMETERS = [DHFR / name for name in ("charmm22.rtf", "par_all22_prot.inp"
 ALA3_PARAMETERS = [DHFR / "charmm22.rtf", SMALL / "charmm22_cmap.par"]
 
 
+def written(path: Path, text: str) -> Path:
+    """Writes a file, in a folder that is made where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
 @cache
 def dhfr() -> System:
     box = np.diag([62.23] * 3)

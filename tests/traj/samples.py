@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from click.testing import CliRunner, Result
 
-from tessera.commands.traj import traj as command
 from tessera.io import SegmentWriter
+from tests.support.commands import called, facts_of
 
 TIMESTEP = 0.002  # ps
 MOVED = {"kind": "moved", "distance": 45.0, "key_every": 4}
@@ -19,16 +18,7 @@ PACKED = {"kind": "packed", "unit": 0.01}
 BOX = np.array([[30.0, 0, 0], [5, 28, 0], [3, -4, 25]])
 
 
-def run(*words: str | Path) -> Result:
-    """Runs `tessera traj` with these words."""
-    return CliRunner().invoke(command, [str(word) for word in words])
-
-
-def ran(*words: str | Path) -> dict[str, Any]:
-    """Returns what `tessera traj` prints with --json; it must succeed."""
-    done = run(*words, "--json")
-    assert done.exit_code == 0, done.output
-    return dict(json.loads(done.output))
+run, ran = partial(called, "traj"), partial(facts_of, "traj")
 
 
 def numbers(step: int, atoms: int, quantity: str = "positions") -> np.ndarray:

@@ -19,6 +19,7 @@ from tessera.traj import Trajectory
 from tessera.traj.check import check, repair
 from tessera.traj.find import Found
 from tessera.traj.manifest import START
+from tests.support.checkpoints import flip
 from tests.traj.samples import FLOAT32, LOSSLESS, MOVED, PACKED, expected, numbers, run, write_segment
 
 ATOMS = 30
@@ -114,12 +115,6 @@ def test_damage_is_found(folder: Path) -> None:
 @pytest.mark.slow(part="fuzz")
 def test_much_damage_is_found(folder: Path) -> None:
     damage_many(folder, range(1000, 11_000))
-
-
-def flip(path: Path, at: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[at] ^= 4
-    path.write_bytes(data)
 
 
 def test_a_damaged_frame(folder: Path) -> None:

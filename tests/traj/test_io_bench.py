@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from tessera import launch
-from tessera.cli import cli
 from tessera.io import bench
 from tessera.io.text import ratios, recommendation
-from tests.support.commands import said
+from tests.support.commands import called, said
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-
-
-def run(*arguments: str | Path | int) -> Result:
-    return CliRunner().invoke(cli, ["io", "bench", *map(str, arguments)])
+run = partial(called, "io", "bench")
 
 
 def results(seconds: dict[str, float], files: list[tuple[int, float]] | None = None) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from tessera.commands.traj import traj
 from tessera.errors import InputError
 from tessera.io import SegmentWriter
 from tessera.traj import Merged, Trajectory
+from tests.support.commands import said
 from tests.traj.samples import BOX, numbers
 
 ATOMS = 12
@@ -53,9 +52,7 @@ def test_atoms_that_were_not_written_stay(parts: list[Path]) -> None:
 
 
 def test_the_command(parts: list[Path], tmp_path: Path) -> None:
-    words = ["merge", *map(str, parts), "--hold", "-o", str(tmp_path / "out.segments")]
-    found = CliRunner().invoke(traj, words)
-    assert found.exit_code == 0 and "13 frames of 12 atoms" in found.output, found.output
+    assert "13 frames of 12 atoms" in said("traj", "merge", *parts, "--hold", "-o", tmp_path / "out.segments")
     assert np.array_equal(Trajectory(tmp_path / "out.segments")[7].positions, Merged(parts, hold=True)[7].positions)
 
 
