@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -88,10 +89,26 @@ def beside(path: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
+def open_regular(path: str | Path) -> int:
+    """Returns a descriptor of a regular file to read from. Raises `OSError`, also of a folder, a pipe or a device: from
+    those one might read for ever."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # to open a pipe would wait for a writer
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is no regular file", str(path))
+    return descriptor
+
+
+def read_regular(path: str | Path) -> bytes:
+    """Returns the content of a regular file. Raises `OSError`."""
+    with open(open_regular(path), "rb") as file:
+        return file.read()
+
+
 def write_text(path: str | Path, text: str) -> None:
-    """Replaces the file's content by a text, in the way of `replaced`."""
+    """Replaces the file's content by a text in UTF-8, in the way of `replaced`."""
     with replaced(path) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def _place_of(path: Path) -> Path:

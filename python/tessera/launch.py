@@ -272,8 +272,8 @@ def threads_of_run(threads: int | str | None, run_file: Path, overrides: Sequenc
     if threads is not None or any(override.startswith("parallel.threads") for override in overrides):
         return threads
     try:
-        parallel = tomllib.loads(run_file.read_text()).get("parallel", {}) if run_file.is_file() else {}
-    except (OSError, ValueError):
+        parallel = tomllib.loads(run_file.read_text("utf-8")).get("parallel", {}) if run_file.is_file() else {}
+    except (OSError, ValueError, RecursionError):
         return None  # the engine says what is wrong
     return None if not isinstance(parallel, dict) or "threads" in parallel else cores_of_a_rank()
 

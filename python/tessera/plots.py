@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.errors import SENSELESS, InputError
-from tessera.files import replaced
+from tessera.files import open_regular, read_regular, replaced
 from tessera.printing import layout, printable
 from tessera.traj.find import protocol
 
@@ -72,7 +72,7 @@ def read_energy_table(path: str | Path) -> EnergyTable:
     InputError."""
     path = Path(path)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with open(open_regular(path), newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give the output folder of a run") from None
@@ -185,7 +185,7 @@ def save(figure: Figure, output: Path) -> None:
 def read_report(path: Path) -> dict[str, Any] | None:
     """Returns the report, or None while the run has not ended. Raises InputError."""
     try:
-        report = json.loads(path.read_text("utf-8"))
+        report = json.loads(read_regular(path))
         _check_report(report)
     except FileNotFoundError:
         return None

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tessera.errors import InputError
+from tessera.files import read_regular
 
 Settings = Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]]
 
@@ -37,7 +38,7 @@ def sections_of(settings: Any) -> Settings:
         raise InputError(f"settings is {settings!r}; expected sections of a run file, or the path of one")
     path = Path(settings)
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        found = tomllib.loads(read_regular(path).decode())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} can't be read as a run file: {error}") from None
     if "stage" in found:

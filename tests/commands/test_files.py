@@ -11,9 +11,12 @@ import pytest
 
 from tessera.build.water import make_water
 from tessera.errors import InputError
-from tessera.files import named, replaced, write_text
+from tessera.files import named, read_regular, replaced, write_text
+from tessera.plots import read_energy_table, read_report
 from tessera.printing import told
+from tessera.select.resolve import read_file
 from tessera.system import read, write
+from tessera.traj.find import settings_of
 from tests.support.programs import HANGS
 
 
@@ -58,6 +61,28 @@ def test_what_is_no_place_of_a_file(tmp_path: Path, name: str) -> None:
         write(make_water(24), tmp_path / name)
     assert name.split("/file")[0] in str(refusal.value) and len(str(refusal.value).splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == before and Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("name", ["pipe", "folder", "zeros", "circle"])
+def test_only_regular_files_are_read(tmp_path: Path, name: str) -> None:
+    """Who opens a pipe waits for its other end, and a device of zeros has no end."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "zeros").symlink_to("/dev/zero")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OSError) as refusal:
+        read_regular(tmp_path / name)
+    assert refusal.value.filename == str(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["settings.toml", "report.json", "energy.csv", "selections.json"])
+def test_a_pipe_in_the_folder_of_a_run_holds_nobody_up(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    assert settings_of(tmp_path) == {} and read_file(tmp_path / "selections.json") == {}
+    for read_one, path in ((read_report, "report.json"), (read_energy_table, "energy.csv")):
+        if path == name:
+            with pytest.raises(InputError, match="is no regular file"):
+                read_one(tmp_path / path)
 
 
 def test_messages_name_the_file(tmp_path: Path) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tessera.errors import InputError
 from tessera.watch.alarm import drift_alarm
+from tessera.watch.liveness import Watch
+from tessera.watch.series import Series
 from tessera.watch.status import Status, read_status
+from tessera.watch.text import _phases
 from tests.watch.samples import status, write
 
 
@@ -51,6 +55,38 @@ def test_values_of_other_kinds_are_left_out() -> None:
     assert odd.number("step") is None and odd.number("energies", "temperature") is None and odd.rows("phases") == []
     assert odd.number("n_atoms") is None and odd.number("drift", "value") is None and odd.stage == ""
     assert Status(json.loads('{"a": NaN}')).number("a") is None
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1e300", "9" * 400, "9" * 5000])
+def test_numbers_that_no_run_has_are_not_known(tmp_path: Path, number: str) -> None:
+    """A browser refuses JSON with NaN, and what is too large for a float would end whoever computes with it."""
+    (tmp_path / "status.json").write_text(
+        json.dumps(status(step="@", phases=[{"name": "a", "seconds": "@"}, {"name": "b", "seconds": 1}])).replace('"@"', number)
+    )
+    found = read_status(tmp_path)
+    assert found is not None and found.content["step"] is None and found.number("step") is None
+    json.dumps(found.content, allow_nan=False)
+    assert _phases(found) is not None
+
+
+def test_phases_of_less_than_no_time_are_left_out() -> None:
+    seconds = [-8.0, 6.0, 2.0]
+    table = _phases(Status(status(phases=[{"name": f"{one}", "seconds": one} for one in seconds])))
+    assert table is not None and list(table.columns[1].cells) == ["75 %", "25 %"]
+
+
+@pytest.mark.parametrize("name", ["status.json", ".lock", "energy.csv"])
+def test_pipes_hold_nobody_up(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    if name == "status.json":
+        with pytest.raises(InputError, match=r"status\.json: is no regular file"):
+            read_status(tmp_path)
+    elif name == ".lock":
+        assert Watch(tmp_path).look().state == "waiting"
+    else:
+        series = Series(tmp_path)
+        series.update()
+        assert series.content() == {"stride": 1}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def _settings(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{folder} is no output folder of a run: it holds no {SETTINGS}; give one, or a system file")
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} can't be read: {error}") from None
 

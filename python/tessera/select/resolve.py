@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tessera.errors import SENSELESS, InputError
+from tessera.files import read_regular
 from tessera.system import System
 from tessera.system.model import IdArray
 
@@ -66,7 +67,7 @@ def file_text(n_atoms: int, selections: dict[str, Ranges]) -> str:
 def read_file(path: Path) -> dict[str, Ranges]:
     """Returns what a file of selections holds; nothing where there is none, or it can't be understood."""
     try:
-        content: Any = json.loads(path.read_text())
+        content: Any = json.loads(read_regular(path))
         return dict(content["selections"])
     except (OSError, *SENSELESS):
         return {}

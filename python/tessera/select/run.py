@@ -29,7 +29,7 @@ def selection_arguments(
     A restart keeps the atoms and references that its run began with. Raises `LaunchError`.
     """
     try:
-        text = run_file.read_text(errors="replace") if run_file.is_file() else ""
+        text = run_file.read_text("utf-8", errors="replace") if run_file.is_file() else ""
     except OSError:
         text = ""  # the engine says what is wrong
     if not WORDS.search(text) and not any(WORDS.search(override) for override in overrides):
@@ -97,6 +97,6 @@ def _target(place: Path, key: str, restart: bool) -> Path:
     for settings in (place / SETTINGS, *place.glob(f"*/{SETTINGS}")):
         if settings.parent == place or not is_aside(settings.parent):
             with contextlib.suppress(OSError):
-                texts.append(settings.read_text(errors="replace"))
+                texts.append(settings.read_text("utf-8", errors="replace"))
     there = found[:-1]
     return next((path for path in there if any(f"/{path.name}" in text for text in texts)), (there or found)[-1])

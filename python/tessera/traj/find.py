@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tessera.errors import InputError
-from tessera.files import real_path
+from tessera.files import read_regular, real_path
 from tessera.traj.manifest import FOLDER, manifest_paths
 
 SETTINGS = "settings.toml"
@@ -95,7 +95,7 @@ def _start(folder: Path, by_name: dict[str, Path]) -> Path | None:
 def settings_of(folder: Path) -> dict[str, Any]:
     """Returns the settings of a run; nothing where they can't be read."""
     try:
-        return tomllib.loads((folder / SETTINGS).read_text())
+        return tomllib.loads(read_regular(folder / SETTINGS).decode())
     except (OSError, ValueError, RecursionError):
         return {}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64
 
 from tessera.checked_file import DamagedFileError, checksum
+from tessera.files import open_regular
 from tessera.traj.chunks import Floats, compress_rows, decompress_rows
 from tessera.traj.manifest import Part
 
@@ -88,11 +88,12 @@ def _missing(part: Part) -> DamagedFileError:
 
 def _opened(path: Path) -> int:
     """Returns a descriptor to read from. Raises `OSError`, of a folder, a pipe or a device as if nothing were there."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # to open a pipe would wait for a writer
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise FileNotFoundError(errno.ENOENT, "is no regular file", str(path))
-    return descriptor
+    try:
+        return open_regular(path)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise FileNotFoundError(errno.ENOENT, error.strerror, str(path)) from None
 
 
 def read_place(files: Descriptors, part: Part, place: NDArray[np.uint64]) -> bytes:

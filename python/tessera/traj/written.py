@@ -13,6 +13,7 @@ from typing import Any
 
 from tessera.errors import SENSELESS, InputError
 from tessera.export.checkpoint import candidates, read_header
+from tessera.files import open_regular, read_regular
 from tessera.traj.find import settings_of
 from tessera.traj.manifest import FOLDER, Manifest
 from tessera.traj.trajectory import Trajectory
@@ -71,7 +72,7 @@ def _every(settings: Any, name: str, kind: str) -> int | None:
 
 def _of_report(run: Path, name: str, kind: str) -> list[Claim]:
     try:
-        report = json.loads((run / REPORT).read_text())
+        report = json.loads(read_regular(run / REPORT))
         every, last = _every(report["settings"], name, kind), int(report["last_step"])
         after = int(report["legs"][-1]["first_step"])
         return [] if every is None else [Claim(REPORT, last, every=every, after_step=after or -1)]
@@ -81,7 +82,7 @@ def _of_report(run: Path, name: str, kind: str) -> list[Claim]:
 
 def _of_table(run: Path, name: str, kind: str) -> list[Claim]:
     try:
-        with open(run / TABLE, "rb") as file:
+        with open(open_regular(run / TABLE), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
             rows = file.read().split(b"\n")[:-1]  # what follows the last line end was being written
         every, last = _every(settings_of(run), name, kind), int(rows[-1].split(b",")[0])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tessera.errors import InputError
+from tessera.files import read_regular
 from tessera.traj.find import SETTINGS, stages
 from tessera.watch.status import NAME, Status, read_status
 
@@ -149,7 +150,7 @@ def _holder_of(folder: Path) -> tuple[int, str] | None:
     process of this host is gone."""
     for path in (folder / ".lock", *folder.glob("*/.lock")):
         with contextlib.suppress(OSError):
-            if found := _HOLDER.fullmatch(path.read_text(errors="replace")[:400]):
+            if found := _HOLDER.fullmatch(read_regular(path).decode(errors="replace")[:400]):
                 holder = int(found[1]), found[2]
                 if holder[1] != socket.gethostname() or is_alive(holder[0]):
                     return holder

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tessera.files import open_regular
 from tessera.plots import MOST, TABLE
 
 #: what is drawn, of the columns of the table
@@ -36,7 +37,7 @@ class Series:
         """Reads what the run has added, some of it where it is much. A table that was replaced is read anew; what is no
         table has no rows. Raises no exception of the file system."""
         try:
-            with self.path.open("rb") as file:
+            with open(open_regular(self.path), "rb") as file:
                 found = os.fstat(file.fileno())
                 if self._file != (found.st_dev, found.st_ino) or found.st_size < self._at:
                     self._begin()  # of another run, or a restart has dropped rows

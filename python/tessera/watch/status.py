@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tessera.errors import SENSELESS, InputError
+from tessera.files import open_regular
+from tessera.plots import MOST
 
 NAME = "status.json"
 FORMAT, VERSION = "tessera-status", 1
@@ -86,12 +88,20 @@ class Status:
         return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
 
 
+def _number(text: str) -> float | None:
+    """Returns a number of JSON; None for one that is not finite or too large to be of a run: browsers refuse NaN."""
+    found = float(text)
+    if not abs(found) < MOST:
+        return None
+    return int(text) if text.lstrip("-").isdigit() else found
+
+
 def read_status(folder: Path) -> Status | None:
     """Returns what a run in a folder says; None while it has said nothing. Raises `InputError` where the file is
     damaged, or of a version that is not known here."""
     path = folder / NAME
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -100,7 +110,7 @@ def read_status(folder: Path) -> Status | None:
     if len(text) > _MOST_BYTES:
         raise InputError(f"{path} has more than {_MOST_BYTES >> 20} MiB, which no status has")
     try:
-        status = Status(json.loads(text))
+        status = Status(json.loads(text, parse_float=_number, parse_int=_number, parse_constant=_number))
         if status.content["format"] != FORMAT:
             raise InputError(f"{path}: its format is {status.content['format']!r}, expected {FORMAT!r}")
         if status.content["version"] != VERSION:

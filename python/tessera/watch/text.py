@@ -154,12 +154,12 @@ def _line(text: str) -> Text:
 
 def _phases(status: Status) -> Table | None:
     found = [(one.get("seconds"), str(one.get("name", ""))) for one in status.rows("phases")]
-    known = sorted(((s, n) for s, n in found if isinstance(s, (int, float)) and s > 0), reverse=True)[:_MOST_PHASES]
-    whole = sum(s for s, _ in found if isinstance(s, (int, float)))
+    known = sorted(((s, n) for s, n in found if isinstance(s, (int, float)) and s > 0), reverse=True)
     if not known:
         return None
+    whole = sum(seconds for seconds, _ in known)
     table = Table.grid(padding=(0, 2))
-    for seconds, name in known:
+    for seconds, name in known[:_MOST_PHASES]:
         table.add_row(printable(name), f"{100 * seconds / whole:.0f} %", "█" * max(1, round(30 * seconds / whole)))
     return table
 
