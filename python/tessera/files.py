@@ -32,9 +32,11 @@ def replaced(path: str | Path) -> Iterator[Path]:
         _flush(temporary)
         os.replace(temporary, place)
         _flush(place.parent)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno and str(error.filename) in ("None", str(temporary)):
+            raise OSError(error.errno, error.strerror, str(path)) from None  # such as of a full disk
         raise
 
 

@@ -151,6 +151,7 @@ def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> No
         ("t\n&cntrl\n nstlim\n/\n", r"md.in:2: expected NAME = VALUE"),
         (WATER + "DISANG = restraints.f\n", r"expected a namelist, found 'DISANG"),
         ("t\n&cntrl\n dt = 0.001, dt = 0.002\n/\n", "dt is given twice"),
+        ("t\n&cntrl\n dt = 0.001\n", r":2: &cntrl does not end: expected a line with /"),
         ("t\n&cntrl\n dt = abc\n/\n", "expected a number"),
     ],
 )

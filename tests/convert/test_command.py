@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -45,7 +48,8 @@ def test_programs_are_recognised(tmp_path: Path, program: str) -> None:
 def test_a_folder_with_one_file(tmp_path: Path) -> None:
     (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
     out = tmp_path / "run.toml"
-    assert "options translated" in said("convert", tmp_path, "-o", out)
+    told = said("convert", tmp_path, "-o", out, "--system", "my water.tsr")
+    assert "options translated" in told and "--mdp run.mdp -o 'my water.tsr'" in told
     assert "exists; --force replaces it" in refused(tmp_path, "-o", out)
     said("convert", tmp_path, "-o", out, "--force")
     (tmp_path / "other.mdp").write_text(test_gromacs.WATER)
@@ -98,3 +102,43 @@ def test_settings_beside_a_prepared_system(tmp_path: Path) -> None:
     assert "ibelly = 1" in f"{done.output}{done.exception}" and not out.exists()
     assert "a.toml is a run by these settings" in said(*words, "--settings", tmp_path / "md.mdin", "-o", out)
     assert tomllib.loads((tmp_path / "a.toml").read_text())["input"] == {"system": "a.tsr"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("nstenergy", "9999999999999999", r"run\.mdp:\d+ nstenergy = 9999999999999999: .*output\.energy_every"),
+        ("nsteps", "9" * 25, r"run\.mdp:\d+: nsteps = 9{25}: expected a whole number of at most 64 bits"),
+        ("dt", "x" * 100_000, r"run\.mdp:\d+: dt = x{200}…: expected a number"),
+    ],
+)
+def test_what_the_run_file_may_not_hold_is_named_by_its_line(
+    tmp_path: Path, name: str, value: str, message: str
+) -> None:
+    """And by no file that nobody has ever seen."""
+    (tmp_path / "run.mdp").write_text(test_gromacs.changed(name, value))
+    told = refused(tmp_path / "run.mdp", "-o", tmp_path / "run.toml")
+    assert re.search(message, told) and ".part" not in told and len(told) < 2000
+    assert [path.name for path in tmp_path.iterdir()] == ["run.mdp"]
+
+
+def test_files_of_several_runs_are_not_mixed(tmp_path: Path) -> None:
+    for name in ("nvt.mdp", "npt.mdp"):
+        (tmp_path / name).write_text(test_gromacs.WATER)
+    assert "nvt.mdp, npt.mdp: a run has one file" in refused(tmp_path / "nvt.mdp", tmp_path / "npt.mdp")
+
+
+def test_pipes_and_links_are_told_apart_from_what_is_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.mdp")
+    (tmp_path / "link.mdp").symlink_to("away.mdp")
+    assert "is a pipe or a device" in refused(tmp_path / "pipe.mdp")
+    assert "a link to away.mdp, which is not there" in refused(tmp_path / "link.mdp")
+
+
+def test_a_full_disk_is_named_by_the_file(tiny_disk: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
+    with contextlib.suppress(OSError):
+        (tiny_disk / "rest").write_bytes(bytes(1 << 21))
+    told = refused(tmp_path / "run.mdp", "-o", tiny_disk / "run.toml")
+    assert f"No space left on device: '{tiny_disk / 'run.toml'}'" in told
+    assert [path.name for path in tiny_disk.iterdir()] == ["rest"]

@@ -86,8 +86,8 @@ def test_units_and_origins(tmp_path: Path) -> None:
     assert keys["dynamics.compressibility"] == pytest.approx(4.6e-5 / 1.01325)
     assert "cutoff = 9.0  # inp:13 energy.cutoffdist = 9.0" in found.text
     assert status(found, "energy.pairlistdist") == "ignored"
-    command = "tessera prepare charmm --psf water.psf --params water.prm --coords water.pdb --box 40 41 42 -o SYSTEM"
-    assert " ".join(found.prepare) == command
+    command = "tessera prepare charmm --psf water.psf --params water.prm --coords water.pdb --box 40 41 42 -o"
+    assert " ".join(found.prepare) == f"{command} system.tsr"
     (tmp_path / "run.toml").write_text(found.text)
     check_run_file(tmp_path / "run.toml")
 

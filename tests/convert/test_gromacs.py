@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_units_and_origins(tmp_path: Path) -> None:
     assert {name: keys[name] for name in expected} == expected
     assert "timestep = 2.0  # water.mdp:4 dt = 0.002" in found.text
     assert status(found, "nstlog") == "ignored" and status(found, "dt") == "translated"
+    lowered = conversion(tmp_path, "short.mdp", WATER.replace("couple = 20", "couple = 100")).text
+    assert re.search(r"coupling_every = 50  # .*GROMACS lowers it to 50 itself", lowered)
     assert all(row.line for row in found.rows if row.status != "default")
     (tmp_path / "run.toml").write_text(found.text)
     check_run_file(tmp_path / "run.toml")

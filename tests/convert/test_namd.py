@@ -77,10 +77,8 @@ def test_units_and_origins(tmp_path: Path) -> None:
     assert {name: keys[name] for name in expected} == expected
     assert "langevindamping = 5" in found.text and "water.conf:29 outputenergies = 50" in found.text
     assert status(found, "pairlistdist") == "ignored"
-    command = (
-        "tessera prepare charmm --psf water.psf --params one.prm two.str --coords water.pdb --box 40 41 42 -o SYSTEM"
-    )
-    assert " ".join(found.prepare) == command
+    command = "tessera prepare charmm --psf water.psf --params one.prm two.str --coords water.pdb --box 40 41 42 -o"
+    assert " ".join(found.prepare) == f"{command} system.tsr"
     (tmp_path / "run.toml").write_text(found.text)
     check_run_file(tmp_path / "run.toml")
 

@@ -108,6 +108,9 @@ def _without_comments(text: str) -> str:
 
 
 def _stray(text: str, whole: str, at: int, file: str) -> InputError:
+    if (open_one := re.search(r"^[ \t]*&(\w+)", text, re.MULTILINE)) is not None:
+        line = whole.count("\n", 0, at + open_one.start(1)) + 1
+        return InputError(f"{file}:{line}: &{open_one[1]} does not end: expected a line with / after its options")
     lead = len(text) - len(text.lstrip())
     line = whole.count("\n", 0, at + lead) + 1
     return InputError(f"{file}:{line}: expected a namelist, found {text.strip().splitlines()[0][:60]!r}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tessera.commands.options import SeveralValues
+from tessera.convert.model import brief
 from tessera.convert.option import named
 from tessera.printing import echo
 
@@ -78,7 +79,7 @@ def convert(
         echo(json.dumps(document, ensure_ascii=False, indent=1))
     for row in found.refused:
         place = f"{row.file}:{row.line}" if row.line else f"{found.program}'s default"
-        echo(f"tessera: refused: {place}: {row.option} = {row.value}: {row.note}", err=True)
+        echo(f"tessera: refused: {place}: {brief(row.option)} = {brief(row.value)}: {row.note}", err=True)
     if found.refused:
         where = "nothing is written" if output else "there is no run file"
         raise InputError(f"{len(found.refused)} of {len(found.rows)} options are refused, so {where}")
@@ -86,7 +87,7 @@ def convert(
         echo(f"tessera: note: {note}", err=True)
     if output is not None:
         with replaced(output) as temporary:
-            temporary.write_text(found.text)
+            temporary.write_text(found.text, encoding="utf-8")
             check_run_file(temporary)
         counts = Counter(row.status for row in found.rows)
         told = f"{counts['translated'] + counts['replaced'] + counts['agrees']} options translated"

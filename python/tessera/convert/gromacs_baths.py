@@ -209,7 +209,10 @@ def _interval(t: Translation, heats: bool, presses: bool) -> None:
     if used:
         least = min(max(1, every) for every, _ in used)
         note = "the smaller of both" if len({every for every, _ in used}) > 1 else ""
-        t.set("dynamics.coupling_every", _accurate(t, least, heats, presses), *(value for _, value in used), note=note)
+        every = _accurate(t, least, heats, presses)
+        if every < least:
+            note = f"GROMACS lowers it to {every} itself, for these time constants"
+        t.set("dynamics.coupling_every", every, *(value for _, value in used), note=note)
 
 
 def _accurate(t: Translation, every: int, heats: bool, presses: bool) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 
 from tessera.errors import InputError
 
+_LONG = 200  # characters of a value that a message quotes
+
 #: what becomes of a line, and what that is called in a sentence
 STATUSES = {
     "translated": "translated",
@@ -51,6 +53,11 @@ class Changed:
         return ", ".join(f"{text} from {first} on" if first else f"{text} at first" for first, text in self.by_version)
 
 
+def brief(text: str) -> str:
+    """Returns a text of a file for a message, which has no more than some lines."""
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
+
+
 def _key(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
 
@@ -78,7 +85,7 @@ class Value:
     def wrong(self, expected: str) -> InputError:
         """Returns what to raise for a value that the program itself would not take."""
         where = self.option.where if self.option else self.program
-        return InputError(f"{where}: {self.name} = {self.text}: expected {expected}")
+        return InputError(f"{where}: {self.name} = {brief(self.text)}: expected {expected}")
 
     def numbers(self, n: int | None = None) -> list[float]:
         """Returns the numbers, of which there must be `n` where that is given."""
@@ -114,6 +121,8 @@ class Value:
         number = self.number()
         if number != int(number):
             raise self.wrong("a whole number")
+        if abs(number) >= 2**63:
+            raise self.wrong("a whole number of at most 64 bits")
         return int(number)
 
     def count(self) -> int:

@@ -51,20 +51,23 @@ def settings_options(function: Callable[..., Make]) -> Callable[..., Make]:
 
 def _with_run_file(make: Make, settings: Sequence[Path], source: str, groups: Mapping[str, str], output: Path) -> Make:
     from tessera.convert import convert
+    from tessera.convert.model import brief
     from tessera.convert.run_file import check_run_file
     from tessera.errors import InputError
     from tessera.files import replaced
 
     found = convert(settings, output.name, source, groups)
     if found.refused:
-        told = "; ".join(f"{row.file}:{row.line}: {row.option} = {row.value}: {row.note}" for row in found.refused[:5])
+        told = "; ".join(
+            f"{row.file}:{row.line}: {brief(row.option)} = {brief(row.value)}: {row.note}" for row in found.refused[:5]
+        )
         raise InputError(f"--settings: {len(found.refused)} options are refused, so nothing is written: {told}")
 
     def both(report: Callable[[str], None]) -> Any:
         made = make(report)
         run_file = output.with_suffix(".toml")
         with replaced(run_file) as temporary:
-            temporary.write_text(found.text)
+            temporary.write_text(found.text, encoding="utf-8")
             check_run_file(temporary)
         if isinstance(made, System):
             made.notes += [f"{run_file} is a run by these settings", *found.notes]

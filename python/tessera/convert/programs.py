@@ -95,6 +95,12 @@ def convert(
     files = _files(paths, name)
     texts = [(path.name, read_text(path)) for path in files]
     name = name or _common(files, texts)
+    if len(files) > 1 and name != "openmm":  # whose files are parts of one run
+        told = ", ".join(path.name for path in files)
+        raise InputError(
+            f"{told}: a run has one file of settings of {PROGRAMS[name].title}: convert each by itself, and start "
+            "each run from the one before it by input.start, or make stages of them"
+        )
     translation = _translated(name, version, texts, files[0].parent, system, selections, lenient)
     title = f"Made by tessera convert of {', '.join(path.name for path in files)} of {_title(name, version)}."
     text = run_file_text(translation, system, title)
@@ -121,6 +127,7 @@ def _translated(
         raise InputError(f"{', '.join(file for file, _ in texts)} has no options of {program.title}")
     translation = Translation(name, version, options, program.defaults, lenient, folder, system)
     program.translate(translation, groups)
+    translation.prepare = [system if word == "SYSTEM" else word for word in translation.prepare]
     return translation
 
 

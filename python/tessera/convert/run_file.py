@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -39,11 +40,18 @@ def run_file_text(translation: Translation, system: str, title: str) -> str:
 
 
 def check_run_file(path: Path) -> None:
-    """Asks the engine whether it understands a run file. Raises `InputError` where it does not."""
+    """Asks the engine whether it understands a run file. Raises `InputError` where it does not, with the origin of the
+    key that it refuses: the file itself will not be there."""
     command = [*launch.single_engine(), launch.word_of(path), "--list-selections"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        raise InputError(f"the run file would be refused: {' '.join(done.stderr.split())}")
+        said = " ".join(done.stderr.split())
+        place = re.search(rf"\S*{re.escape(path.name)}:(\d+): ", said)
+        if place is None:
+            raise InputError(f"the run file would be refused: {said}")
+        line = path.read_text(encoding="utf-8").split("\n")[int(place[1]) - 1]
+        origin = line.partition("  # ")[2] or line
+        raise InputError(f"{origin}: the run file would be refused: {said[place.end() :]}")
 
 
 def _sections(keys: Mapping[str, Setting], prefix: str) -> list[str]:

@@ -33,7 +33,12 @@ def require_file(path: str | Path, what: str) -> Path:
     """Returns the path. Raises `InputError` where the file is missing or empty."""
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"{what} not found: {path}")
+        if path.is_dir():
+            raise InputError(f"{what} expected, found a folder: {path}")
+        if path.exists():
+            raise InputError(f"{what} is a pipe or a device, expected a file that can be read twice: {path}")
+        leads = f" (a link to {path.readlink()}, which is not there)" if path.is_symlink() else ""
+        raise InputError(f"{what} not found: {path}{leads}")
     if path.stat().st_size == 0:
         raise InputError(f"{what} is empty: {path}")
     return path
