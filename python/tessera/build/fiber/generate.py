@@ -14,7 +14,7 @@ springs hold it while it is sampled.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,7 +46,9 @@ _ROUND = 20
 _HEATS = (0.5, 0.25, 0.1, 0.05)  # parts of the temperature by which it cools
 _ATTEMPTS = 40
 _HANDS = (1.0, -1.0)  # a map is the same in a mirror
-_TIMES_BY_MAP = 5  # that a fibre is put on the places of a map, until it has no knot
+_TIMES_BY_MAP = 5  # that a fibre is put on the places of a map, until it has no knot and can be built
+_ATTEMPTS_BY_MAP = 15  # until the fibre is put there anew
+_FIRM = 10  # of them, after which springs about linkers give way
 _PATIENCE = 2  # attempts at linkers that were put on the places of a map, until their parts go through each other again
 _AGAIN = 100  # moves for each node about a linker that can't be built
 
@@ -106,9 +108,17 @@ def generate(request: Request, core: Core, report: Callable[[str], None] = lambd
     )  # fmt: skip
     centres, law = folder.fold(request.seed, report)
     report("laying the fibre")
-    laid, placing = _laid_by_map(request, layout, core, centres, lambda found: folder.agreement(found, law).correlation)
-    made = _sampled(request, layout, core, laid, placing, report)
-    return replace(made, agreement=folder.agreement(made.fiber.frames.origin, law))
+    problem: InputError | None = None
+    for laid in _laid_by_map(request, layout, core, centres, lambda found: folder.agreement(found, law).correlation):
+        try:
+            made = _sampled(request, layout, core, *laid, report)
+        except InputError as error:
+            problem = error
+            report("laying the fibre anew")
+        else:
+            return replace(made, agreement=folder.agreement(made.fiber.frames.origin, law))
+    assert problem is not None
+    raise problem
 
 
 def _sampled(
@@ -127,7 +137,8 @@ def _sampled(
     sampled.run(moves - moves // 5)
     nodes = np.arange(layout.nodes)
     linkers = Linkers(core)
-    for attempt in range(_ATTEMPTS):
+    attempts = _ATTEMPTS if placing is None else _ATTEMPTS_BY_MAP
+    for attempt in range(attempts):
         _cool(sampled, len(nodes))
         report("looking whether it can be built")
         frames = frames_of(sampled.frames()[layout.cores])
@@ -138,7 +149,7 @@ def _sampled(
         report(f"sampling {len(faults)} linker(s) again")
         nodes = _about(layout, list(faults))
         if placing is not None and attempt >= _PATIENCE:
-            unfolded = placing.again(sampled.frames(), nodes, gives_way=attempt >= _ATTEMPTS // 2)
+            unfolded = placing.again(sampled.frames(), nodes, gives_way=attempt >= _FIRM)
             if unfolded is not None:
                 sampled = unfolded
                 _grow_tails(request, layout, sampled, report)
@@ -146,7 +157,7 @@ def _sampled(
         sampled.run(_AGAIN * len(nodes), tune=True)
     else:
         fault = next(iter(faults.values()))
-        raise InputError(f"after {_ATTEMPTS} attempts {fault}: give other linkers, another --seed or a larger --radius")
+        raise InputError(f"after {attempts} attempts {fault}: give other linkers, another --seed or a larger --radius")
     if determinant_of_open(linkers.axis(fiber)) != 1:
         raise InputError(_KNOT)
     return Generated(fiber, None, sampled.beads().reshape(len(layout.cores), -1, 3))
@@ -201,10 +212,11 @@ def _comes_inside(sampled: FiberChain, layout: Layout) -> bool:
 
 def _laid_by_map(
     request: Request, layout: Layout, core: Core, centres: FloatArray, agreement: Callable[[FloatArray], float]
-) -> tuple[FiberChain, Placing]:
-    """Returns the fibre within its sphere, with nucleosomes at these centres (n,3) or their images in a mirror: the one
-    without a knot that agrees better."""
-    has_room = False
+) -> Iterator[tuple[FiberChain, Placing]]:
+    """Yields the fibre within its sphere, with nucleosomes at these centres (n,3) or their images in a mirror: the one
+    without a knot that agrees better, each time with other turns. Raises `InputError` where there is none at all."""
+    problem = _no_room(request, len(layout.cores))
+    is_laid = False
     for time in range(_TIMES_BY_MAP):
         best: tuple[float, FiberChain, Placing] | None = None
         for hand in _HANDS:
@@ -213,15 +225,15 @@ def _laid_by_map(
             found = placing.first()
             if found is None or not _comes_inside(found, layout):
                 continue
-            has_room = True
+            problem = InputError(_KNOT)
             reached = agreement(found.frames()[layout.cores, 0])
             if determinant_of_open(axis(found, layout, core)) == 1 and (best is None or reached > best[0]):
                 best = (reached, found, placing)
         if best is not None:
-            return best[1:]
-    if not has_room:
-        raise _no_room(request, len(layout.cores))
-    raise InputError(_KNOT)
+            is_laid = True
+            yield best[1:]
+    if not is_laid:
+        raise problem
 
 
 def _no_room(request: Request, count: int) -> InputError:

@@ -45,7 +45,7 @@ class Placing:
 
     def again(self, frames: FloatArray, nodes: IdArray, gives_way: bool) -> FiberChain | None:
         """Returns a fibre at frames (nodes,4,3) of which some nodes unfold anew, or none where there is no room: next
-        time more around them unfolds, too. The springs of those nodes may give way, by which the fibre loses its map."""
+        time more around them unfolds, too. Springs of those nodes may give way, by which the fibre loses its map."""
         if gives_way:
             self._anchors[nodes, 3] /= _GIVES_WAY
         self._seed += 1
