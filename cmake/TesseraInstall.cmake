@@ -3,14 +3,14 @@
 # libraries.
 include(CMakePackageConfigHelpers)
 install(DIRECTORY cpp/tessera DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "*-inl.h" EXCLUDE
+        FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "fake_*" EXCLUDE PATTERN "*-inl.h" EXCLUDE
         PATTERN programs EXCLUDE PATTERN drop_in EXCLUDE PATTERN pair_schemes EXCLUDE PATTERN threaded EXCLUDE)
 
 set(folder ${PROJECT_BINARY_DIR}/package)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/tessera)
 set(config [[
-# Tessera's libraries as they were built, with the MPI libraries of the build: tessera::base, machine, collectives, comm,
-# fft, io, model, md and app; tessera::comm_serial and one tessera::comm_<flavour> for each of TESSERA_MPI_FLAVOURS.
+# Tessera's libraries as they were built, with the MPI libraries of the build: tessera::base, device, machine, collectives,
+# comm, fft, io, model, md and app; tessera::comm_serial and one tessera::comm_<flavour> for each of TESSERA_MPI_FLAVOURS.
 include(${CMAKE_CURRENT_LIST_DIR}/TesseraDependencies.cmake)
 ]])
 string(APPEND config "set(TESSERA_MPI_FLAVOURS \"${TESSERA_MPI_FLAVOURS}\")\n")

@@ -21,7 +21,7 @@ function(tessera_flavour target flavour)
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/lib/tessera;$ORIGIN/../lib/tessera")
 endfunction()
 
-set(TESSERA_WITHOUT_COMM tessera_base tessera_machine tessera_collectives tessera_model tessera_fiber)
+set(TESSERA_WITHOUT_COMM tessera_base tessera_device tessera_machine tessera_collectives tessera_model tessera_fiber)
 set(TESSERA_WITH_COMM tessera_comm tessera_fft tessera_grid tessera_io tessera_md tessera_app)
 # Objects of the latter that are kernels, which make most of a library for several instruction sets.
 set(TESSERA_KERNELS "/(fft/lines|grid/(kernel|phases|stencil|levels/rows)|md/bonded/(angle|bond|cmap|dihedral|pair_14)|md/pair/(clusters/(loops|cluster_kernel)|ewald_fit|functions))")

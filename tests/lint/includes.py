@@ -7,6 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 MAY_USE = {  # the libraries that each may include, besides itself
     "base": "",
+    "device": "base",
     "machine": "base",
     "collectives": "machine base",
     "comm": "collectives machine base",

@@ -1,0 +1,156 @@
+// A GPU in use: its memory, streams, events and kernels. All throw RunError, with one line that names the device, and all
+// are used on the thread that made the Device, which outlives them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tessera/device/driver.h"
+
+namespace tessera::device {
+
+struct DeviceFacts {
+  std::string name;
+  int major, minor;  // compute capability
+  int multiprocessors;
+  std::int64_t bytes;  // of memory
+
+  std::string capability() const { return std::to_string(major) + "." + std::to_string(minor); }
+};
+
+/// Returns what the driver knows of a device, which is not used for that.
+DeviceFacts facts_of_device(const Driver& driver, int number);
+
+class Device {
+ public:
+  /// Takes the device's primary context and makes it that of this thread.
+  Device(const Driver& driver, int number);
+
+  const Driver& driver() const { return driver_; }
+  const DeviceFacts& facts() const { return facts_; }
+  const std::string& subject() const { return subject_; }  // of messages
+  std::int64_t free_bytes() const;
+
+  template <class Function, class... Arguments>
+  void call(const Function& function, Arguments... arguments) const {
+    driver_.call(subject_, function, arguments...);
+  }
+
+ private:
+  const Driver& driver_;
+  DeviceFacts facts_;
+  std::string subject_;
+  Owned<abi::Device> primary_;
+};
+
+/// Does what it is given in order, beside the host.
+class Stream {
+ public:
+  explicit Stream(const Device& device);
+
+  const Device& device() const { return device_; }
+  abi::Stream get() const { return handle_.get(); }
+  /// Waits until all is done.
+  void wait() const { device_.call(device_.driver().cuStreamSynchronize, get()); }
+
+ private:
+  const Device& device_;
+  Owned<abi::Stream> handle_;
+};
+
+/// A point in what a stream does.
+class Event {
+ public:
+  explicit Event(const Device& device);
+
+  void record(const Stream& stream) const { device_.call(device_.driver().cuEventRecord, handle_.get(), stream.get()); }
+  void wait() const { device_.call(device_.driver().cuEventSynchronize, handle_.get()); }
+  /// Returns the time on the device since another event; both must have passed.
+  double seconds_since(const Event& begin) const;
+
+ private:
+  const Device& device_;
+  Owned<abi::Event> handle_;
+};
+
+/// Bytes of the device's memory.
+class Memory {
+ public:
+  Memory(const Device& device, std::size_t bytes);
+
+  abi::Address address() const { return handle_.get(); }
+  std::size_t bytes() const { return bytes_; }
+  /// Begins to copy. The host's memory must stay as it is until the stream has done so.
+  void start_copy_from(const void* host, std::size_t bytes, const Stream& stream) const;
+  void start_copy_to(void* host, std::size_t bytes, const Stream& stream) const;
+  /// Begins to set all bytes to zero.
+  void start_clear(const Stream& stream) const;
+
+ private:
+  std::size_t bytes_;
+  Owned<abi::Address> handle_;
+};
+
+/// Values in the device's memory.
+template <class T>
+class DeviceArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  DeviceArray(const Device& device, std::size_t size) : memory_(device, size * sizeof(T)) {}
+
+  std::size_t size() const { return memory_.bytes() / sizeof(T); }
+  T* data() const { return reinterpret_cast<T*>(memory_.address()); }  // for kernels' arguments
+  void start_copy_from(std::span<const T> host, const Stream& stream) const {
+    memory_.start_copy_from(host.data(), host.size_bytes(), stream);
+  }
+  void start_copy_to(std::span<T> host, const Stream& stream) const {
+    memory_.start_copy_to(host.data(), host.size_bytes(), stream);
+  }
+  void start_clear(const Stream& stream) const { memory_.start_clear(stream); }
+
+ private:
+  Memory memory_;
+};
+
+/// A function of the device, which takes its arguments as one object.
+class Kernel {
+ public:
+  /// Begins so many blocks of threads.
+  template <class Arguments>
+  void start(const Stream& stream, unsigned blocks, unsigned threads_of_block, const Arguments& arguments) const {
+    static_assert(std::is_trivially_copyable_v<Arguments>);
+    start_with(&arguments, stream, blocks, threads_of_block);
+  }
+
+ private:
+  friend class Kernels;
+  explicit Kernel(abi::Function function) : function_(function) {}
+  void start_with(const void* arguments, const Stream& stream, unsigned blocks, unsigned threads_of_block) const;
+
+  abi::Function function_;
+};
+
+/// The kernels of all fat binaries in a folder, on one device.
+class Kernels {
+ public:
+  Kernels(const Device& device, const std::filesystem::path& folder);
+
+  Kernel find(const std::string& name) const;
+
+ private:
+  const Device& device_;
+  std::filesystem::path folder_;
+  std::vector<Owned<abi::Module>> modules_;
+};
+
+/// Returns the fat binaries in a folder, `tessera-*.fatbin`, by name.
+std::vector<std::filesystem::path> fat_binaries(const std::filesystem::path& folder);
+/// Returns the folder of the program that runs, beside which fat binaries are installed.
+std::filesystem::path folder_of_program();
+
+}  // namespace tessera::device
