@@ -1,5 +1,5 @@
-# Kernels for NVIDIA's devices: each *.cu becomes build/<preset>/gpu/<its folder and name>.fatbin, by a command of its own.
-# Programs are not linked with CUDA (docs/design/gpu.md#compiling).
+# Kernels for NVIDIA's devices: each *.cu becomes tessera-<its folder and name>.fatbin beside the engines, by a command of
+# its own. Programs are not linked with CUDA (docs/design/gpu.md#compiling).
 option(TESSERA_GPU "compile the kernels for NVIDIA's devices" OFF)
 set(TESSERA_NVCC ${PROJECT_SOURCE_DIR}/build/cuda/nvidia/cu13/bin/nvcc CACHE FILEPATH
     "NVIDIA's compiler; scripts/setup --gpu installs it there")
@@ -21,12 +21,12 @@ if(TESSERA_GPU)
     file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/cpp/tessera ${kernel})
     string(REGEX REPLACE "\\.cu$" "" name ${name})
     string(REPLACE "/" "_" name ${name})
-    set(fatbin ${PROJECT_BINARY_DIR}/gpu/${name}.fatbin)
+    set(fatbin ${PROJECT_BINARY_DIR}/bin/tessera-${name}.fatbin)
     # No operation is contracted, as on processors. Annotations of functions that the compiler makes itself are ignored,
     # which it would say of each (20012).
     add_custom_command(
       OUTPUT ${fatbin}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/gpu
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/bin
       COMMAND ${TESSERA_NVCC} -fatbin -o ${fatbin} -std=c++20 -fmad=false --expt-relaxed-constexpr -diag-suppress=20012
               -ccbin=${CMAKE_CXX_COMPILER} -Xcompiler=-ffp-contract=off,-Wno-psabi ${architectures}
               -I${PROJECT_SOURCE_DIR}/cpp -MD -MF ${fatbin}.d -MT ${fatbin} ${kernel}
@@ -34,4 +34,5 @@ if(TESSERA_GPU)
     list(APPEND made ${fatbin})
   endforeach()
   add_custom_target(gpu_kernels ALL DEPENDS ${made})
+  install(FILES ${made} DESTINATION ${TESSERA_INSTALL_PROGRAMS})
 endif()
