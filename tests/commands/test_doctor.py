@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tessera.doctor import checks, disk, host, programs, sample
+from tessera.doctor import checks, disk, gpu, host, programs, sample
 from tessera.doctor.command import doctor
 from tessera.doctor.finding import Finding
 from tessera.launch import engines
+
+CPP = Path(__file__).resolve().parents[2] / "cpp"
 
 
 def test_this_machine_is_well() -> None:
@@ -119,6 +122,53 @@ def test_engines_and_launchers_that_do_not_fit_are_told(monkeypatch: pytest.Monk
     monkeypatch.setattr(programs, "launchers", lambda: iter(()))
     (found,) = programs._launchers({"openmpi": tmp_path})
     assert found.verdict == "warning" and "openmpi-bin" in found.mend
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
+    """Compiles a library that answers as NVIDIA's driver does, and returns its folder."""
+    folder = tmp_path_factory.mktemp("driver")
+    source = CPP / "tessera" / "device" / "fake_driver.cpp"
+    run_program(["c++", "-std=c++20", "-shared", "-fPIC", f"-I{CPP}", "-o", folder / "libcuda.so.1", source])
+    return folder
+
+
+def test_a_machine_without_a_gpu_is_well(tmp_path: Path) -> None:
+    (tmp_path / "libcuda.so.1").write_text("not a library")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("LD_LIBRARY_PATH", str(tmp_path))
+        (found,) = gpu.gpus(tmp_path)
+        assert (found.verdict, found.found) == ("good", "none")
+        written(tmp_path, {f"sys/bus/pci/devices/0000:01:00.{k}/vendor": "0x10de\n" for k in range(2)})
+        written(tmp_path, {"sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n"})
+        written(tmp_path, {"sys/bus/pci/devices/0000:01:00.1/class": "0x040300\n"})  # its sound
+        (found,) = gpu.gpus(tmp_path)
+        assert (found.verdict, found.found) == ("warning", "1 of NVIDIA")
+        assert "there is no NVIDIA driver here" in found.mend
+
+
+def test_gpus_are_told_with_their_driver_and_kernels(
+    driver: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine = shutil.copy(engines()["serial"], tmp_path)
+    monkeypatch.setenv("TESSERA_BIN", str(tmp_path))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
+    monkeypatch.setenv("TESSERA_FAKE_DRIVER", "memory=80000000000")
+    of_driver, without = gpu.gpus()
+    assert (of_driver.verdict, of_driver.found) == ("good", "CUDA 13.0")
+    assert without.found == "Fake 0, compute capability 9.0, 80.0 GB; runs do not use it yet"
+    assert "there are no kernels for GPUs" in without.mend
+    Path(engine).with_name("tessera-some.fatbin").write_text("80")
+    _, covered = gpu.gpus()
+    assert (covered.verdict, "for which there are kernels" in covered.found) == ("good", True)
+    monkeypatch.setenv("TESSERA_FAKE_DRIVER", "devices=2 capability=75")
+    _, *old = gpu.gpus()
+    assert [one.verdict for one in old] == ["warning", "warning"]
+    assert "Fake 1 has compute capability 7.5" in old[1].mend
+    monkeypatch.setenv("TESSERA_FAKE_DRIVER", "cuda=12080")
+    bus = written(tmp_path, {"sys/bus/pci/devices/1/vendor": "0x10de\n", "sys/bus/pci/devices/1/class": "0x030000\n"})
+    (found,) = gpu.gpus(bus)
+    assert found.verdict == "warning" and "has CUDA 12.8, Tessera needs 13.0" in found.mend
 
 
 def test_wrong_bits_and_failures_are_faults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

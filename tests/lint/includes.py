@@ -20,7 +20,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "fiber": "base",
     "md": "model fft comm machine base",
     "pair_schemes": "md model comm base",
-    "app": "md model io grid fft comm collectives machine base",
+    "app": "md model io grid fft comm collectives machine device base",
 }
 ONLY_IN = {  # other projects' headers that only some libraries may include
     r"mpi\.h": "comm programs io app drop_in",

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tessera/app/config/schema.h"
+#include "tessera/app/device/facts.h"
 #include "tessera/app/energy.h"
 #include "tessera/app/explain/explain.h"
 #include "tessera/app/minimize.h"
@@ -33,7 +34,7 @@ int run_command(int argc, char** argv, comm::Communicator& comm) {
   std::string run_file;
   std::string selections;
   bool restart = false, tune = false, check = false, lists_selections = false, version = false, defaults = false,
-       schema = false;
+       schema = false, devices = false;
   double max_hours = 0;
   EnergyRequest energy;
   MinimizeRequest minimization;
@@ -42,6 +43,7 @@ int run_command(int argc, char** argv, comm::Communicator& comm) {
   app.add_flag("--version", version, "print the version and stop");
   app.add_flag("--print-defaults", defaults, "print a run file with every key and stop");
   app.add_flag("--schema", schema, "print the run file's schema as JSON and stop");
+  app.add_flag("--devices", devices, "print what GPUs there are, and whether kernels run on them, as JSON and stop");
   app.add_option("--energy", energy.system, "energies of a system file's configuration");
   app.add_flag("--json", energy.json, "print JSON");
   app.add_option("--forces", energy.forces, "with --energy: write forces (n,3) kcal/mol/Å to this NumPy file");
@@ -89,6 +91,8 @@ int run_command(int argc, char** argv, comm::Communicator& comm) {
     print_on_root(comm, print_defaults());
   } else if (schema) {
     print_on_root(comm, schema_to_json().dump(2) + "\n");
+  } else if (devices) {
+    print_on_root(comm, devices_to_json());
   } else if (!energy.system.empty()) {
     print_on_root(comm, compute_energy(energy, comm));
   } else if (!minimization.system.empty()) {

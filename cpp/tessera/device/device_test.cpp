@@ -156,12 +156,12 @@ TEST_F(DeviceTest, ErrorsNameTheDevice) {
 }
 
 TEST_F(DeviceTest, TooLittleMemoryIsToldWithWhatIsFree) {
-  set("memory=1000000000");
+  set("memory=10000000");
   const Driver driver(TESSERA_FAKE_DRIVER);
   const Device device(driver, 0);
-  const DeviceArray<double> fits(device, 50'000'000);
-  expect_says(error_of([&] { const DeviceArray<double> more(device, 100'000'000); }),
-              "the GPU Fake 0 has too little memory: 0.800 GB are needed at once, 0.600 of 1.000 GB are free");
+  const DeviceArray<double> fits(device, 500'000);
+  expect_says(error_of([&] { const DeviceArray<double> more(device, 1'000'000); }),
+              "the GPU Fake 0 has too little memory: 0.008 GB are needed at once, 0.006 of 0.010 GB are free");
 }
 
 TEST_F(DeviceTest, CopiesBeyondAnArrayAreRefused) {

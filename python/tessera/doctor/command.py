@@ -14,8 +14,8 @@ _SIGNS = {"good": "ok", "warning": "!", "fault": "FAULT"}
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
 def doctor(as_json: bool) -> None:
-    """Look at this machine: cores, memory, limits, clocks, the file system of the working directory, engines and MPI
-    libraries. A short simulation, whose bits are known, runs on one rank and on two of each MPI.
+    """Look at this machine: cores, memory, limits, clocks, the file system of the working directory, engines, MPI
+    libraries and GPUs. A short simulation, whose bits are known, runs on one rank and on two of each MPI.
 
     What could be better is marked by !, with how to mend it. The status is 0 where runs work, and 1 where there is a
     fault. On a cluster, start it in a job, on the hosts that are to run.
