@@ -92,7 +92,7 @@ int run_command(int argc, char** argv, comm::Communicator& comm) {
   } else if (schema) {
     print_on_root(comm, schema_to_json().dump(2) + "\n");
   } else if (devices) {
-    print_on_root(comm, devices_to_json());
+    if (comm.is_root()) comm::print(devices_to_json());
   } else if (!energy.system.empty()) {
     print_on_root(comm, compute_energy(energy, comm));
   } else if (!minimization.system.empty()) {

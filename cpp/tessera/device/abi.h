@@ -51,6 +51,6 @@ constexpr unsigned not_behind_default_stream = 1;  // of cuStreamCreate
   FUNCTION(cuEventDestroy_v2, abi::Event)                                                                       \
   FUNCTION(cuEventRecord, abi::Event, abi::Stream)                                                              \
   FUNCTION(cuEventSynchronize, abi::Event)                                                                      \
-  FUNCTION(cuEventElapsedTime_v2, float*, abi::Event, abi::Event)                                                  \
+  FUNCTION(cuEventElapsedTime_v2, float*, abi::Event, abi::Event)                                               \
   FUNCTION(cuLaunchKernel, abi::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
            abi::Stream, void**, void**)

@@ -2,6 +2,7 @@
 // are used on the thread that made the Device, which outlives them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -104,7 +105,7 @@ class DeviceArray {
   DeviceArray(const Device& device, std::size_t size) : memory_(device, size * sizeof(T)) {}
 
   std::size_t size() const { return memory_.bytes() / sizeof(T); }
-  T* data() const { return reinterpret_cast<T*>(memory_.address()); }  // for kernels' arguments
+  T* data() const { return std::bit_cast<T*>(memory_.address()); }  // for kernels' arguments
   void start_copy_from(std::span<const T> host, const Stream& stream) const {
     memory_.start_copy_from(host.data(), host.size_bytes(), stream);
   }

@@ -5,6 +5,7 @@
 #include "tessera/device/fake_driver.h"
 
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -73,7 +74,7 @@ abi::Result text_of_error(abi::Result error, const char** found, const Text& tex
   return *found ? abi::success : static_cast<abi::Result>(1);
 }
 
-char* host(abi::Address address) { return reinterpret_cast<char*>(address); }
+char* host(abi::Address address) { return std::bit_cast<char*>(address); }
 
 }  // namespace
 
