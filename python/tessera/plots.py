@@ -200,13 +200,23 @@ def _check_report(report: Any) -> None:
     if not isinstance(report, dict):
         raise ValueError("expected the report of a run")
     numbers = [report.get(key, 0) for key in ("ranks", "threads", "n_atoms", "steps", "last_step")]
-    numbers += [report.get(key, 0.0) for key in ("wall_seconds", "ns_per_day")]
+    numbers += [report.get(key, 0.0) for key in ("wall_seconds", "ns_per_day", "ms_per_step")]
     if len(report.get("phases", [])) > MOST_PHASES:
         raise ValueError(f"a run has no {len(report['phases']):,} phases")
     for phase in report.get("phases", []):
         if not isinstance(phase["name"], str):
             raise ValueError(f"a phase is called {phase['name']!r}")
         numbers += [phase["seconds"], phase.get("imbalance", 1.0)]
+    for one in (report.get("averages") or {}).values():
+        if not isinstance(one["unit"], str):
+            raise ValueError(f"a unit is called {one['unit']!r}")
+        numbers += [number for number in (one["mean"], one["fluctuation"]) if number is not None]
+    drift = (report.get("results") or {}).get("drift_kT_ns_dof")
+    numbers += [] if drift is None else [drift]
+    for key in ("versions", "machine"):
+        (report.get(key) or {}).keys()
+    if not isinstance(report.get("state_hash") or "", str):
+        raise ValueError(f"the hash of its state is {report['state_hash']!r}")
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, (int, float)) or not math.isfinite(number):
             raise ValueError(f"{number!r} stands where a number is expected")

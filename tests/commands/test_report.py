@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,7 +18,8 @@ from click.testing import CliRunner
 from tessera.build.water import make_water
 from tessera.errors import InputError
 from tessera.launch import single_engine
-from tessera.report import words
+from tessera.plots import read_report
+from tessera.report import files, words
 from tessera.report.citations import WORKS, works
 from tessera.report.command import report
 from tessera.report.files import files_of
@@ -126,6 +130,91 @@ def test_a_folder_has_the_checksum_of_its_lines(folder: Path) -> None:
     assert found["keep/trajectory.segments"].sha256 == hashlib.sha256(lines).hexdigest()
     assert found["keep/trajectory.segments"].note.startswith("3 frames")
     assert found["water & <b>ions.tsr"].problem == ""
+
+
+def test_the_commands_of_the_page_do_it_again(folder: Path, tmp_path: Path) -> None:
+    """Elsewhere, though settings have the places of the first run."""
+    runs = runs_of(folder)
+    shutil.copy(folder.parent / "water & <b>ions.tsr", tmp_path)
+    page = tmp_path / "page.html"
+    done = CliRunner().invoke(report, [str(folder), "-o", str(page), "--quick"])
+    assert done.exit_code == 0, done.output
+    commands = re.findall("tessera run .*", Page(page.read_text()).text)
+    assert len(commands) == len(runs)
+    for run, command in zip(runs, commands, strict=True):
+        (tmp_path / f"{run.name}.toml").write_text(run.settings_text)
+        words = [sys.executable, "-m", "tessera", *shlex.split(command)[1:]]
+        again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert again.returncode == 0, again.stderr
+    redone = json.loads((tmp_path / "keep" / "report.json").read_text())
+    assert redone["state_hash"] == runs[-1].report["state_hash"]
+
+
+def test_files_that_are_being_written_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("settings.toml", "energy.csv", ".lock", ".tessera.host.17.0.part"):
+        (tmp_path / name).write_text("step,time [ps]\n")
+    assert [one.name for one in files_of(tmp_path)] == ["energy.csv", "settings.toml"]
+    sha256 = files._sha256
+
+    def gone(path: Path) -> str:
+        path.unlink() if path.name == "energy.csv" else None
+        return sha256(path)
+
+    monkeypatch.setattr(files, "_sha256", gone)
+    assert [one.name for one in files_of(tmp_path)] == ["settings.toml"]
+
+
+SETTINGS = "input = {}\noutput = {}\ninteractions = {}\ndynamics = {}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[dynamics", "dynamics = 5", "\0", SETTINGS.replace("output = {}", ""), "[" * 9999]
+)
+def test_settings_that_no_run_has_written_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "settings.toml").write_text(text)
+    with pytest.raises(InputError, match=r"settings\.toml.*the file is damaged"):
+        runs_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "dynamics",
+    ['steps = "many"', "steps = [1]", "integrator = []", 'hydrogen_mass = "x"', f"steps = {'9' * 400}\ntimestep = 1.0"],
+)
+def test_settings_without_a_meaning_are_refused(tmp_path: Path, dynamics: str) -> None:
+    (tmp_path / "settings.toml").write_text(SETTINGS.replace("dynamics = {}", f"[dynamics]\n{dynamics}"))
+    done = CliRunner().invoke(report, [str(tmp_path), "--quick"])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+    assert "settings.toml" in done.stderr and "the file is damaged" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["settings.toml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"averages": 5}',
+        '{"averages": {"temperature": 5}}',
+        '{"averages": {"temperature": {"mean": 1, "unit": "K"}}}',
+        '{"averages": {"temperature": {"mean": "much", "fluctuation": 1, "unit": "K"}}}',
+        '{"averages": {"temperature": {"mean": 1, "fluctuation": 1, "unit": null}}}',
+        '{"results": {"drift_kT_ns_dof": "much"}}',
+        '{"results": [1]}',
+        '{"versions": [1]}',
+        '{"machine": 5}',
+        '{"state_hash": 5}',
+        '{"ms_per_step": "long"}',
+    ],
+)
+def test_reports_that_no_run_has_written_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(InputError, match=r"report\.json.*the file is damaged"):
+        read_report(tmp_path / "report.json")
+
+
+def test_a_page_replaces_no_other_file(folder: Path) -> None:
+    before = (folder / "keep" / "energy.csv").read_bytes()
+    done = CliRunner().invoke(report, [str(folder), "-o", str(folder / "keep" / "energy.csv")])
+    assert done.exit_code == 2 and "has to end in .html" in done.stderr
+    assert (folder / "keep" / "energy.csv").read_bytes() == before
 
 
 def test_what_is_damaged_is_shown(folder: Path, tmp_path: Path) -> None:

@@ -24,7 +24,11 @@ def _has(section: str, key: str, *values: Any) -> Callable[[Settings], bool]:
 
 
 def _more(key: str, least: float) -> Callable[[Settings], bool]:
-    return lambda settings: settings.get("dynamics", {}).get(key, 0) > least
+    def has_more(settings: Settings) -> bool:
+        found = settings.get("dynamics", {}).get(key, 0)
+        return isinstance(found, int | float) and found > least
+
+    return has_more
 
 
 def _bath(thermostat: str) -> Callable[[Settings], bool]:

@@ -34,6 +34,8 @@ def report(folder: Path, output: Path | None, quick: bool) -> None:
 
     output = folder / "report.html" if output is None else output
     try:
+        if output.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"{output}: the name of a page has to end in .html")
         runs = runs_of(folder)
         files = []
         if not quick:

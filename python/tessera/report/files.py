@@ -32,18 +32,23 @@ def files_of(folder: Path, progress: Callable[[int], None] = lambda _: None) -> 
         file = checked.get(path.resolve())
         inside = sorted(path.rglob("*")) if path.is_dir() else [path]
         inside = [one for one in inside if one.is_file()]
-        sums = [(_sha256(one), one) for one in inside]
-        whole = sums[0][0] if path.is_file() else _of_lines(sums, path)
+        try:
+            sums = [(_sha256(one), one) for one in inside]
+            size = sum(one.stat().st_size for one in inside)
+        except FileNotFoundError:  # a run that goes on replaces its files
+            continue
+        whole = sums[0][0] if len(inside) == 1 and inside[0] == path else _of_lines(sums, path)
         name = str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
-        size = sum(one.stat().st_size for one in inside)
         found.append(Listed(name, size, whole, file.problem if file else "", file.note if file else ""))
     return found
 
 
 def _entries(folder: Path) -> list[Path]:
-    """Returns the files of a folder and of its stages, with trajectories in segments as a whole."""
+    """Returns the files of a folder and of its stages, with trajectories in segments as a whole; without hidden ones,
+    which are locks, and parts of files that are being written."""
     inside = (path for place in (folder, *stages(folder)) for path in place.iterdir())
-    return [path for path in inside if path.is_file() or path.suffix == ".segments"]
+    seen = (path for path in inside if not path.name.startswith("."))
+    return [path for path in seen if path.is_file() or path.suffix == ".segments"]
 
 
 def _sha256(path: Path) -> str:

@@ -16,7 +16,6 @@ from tessera.printing import printable
 from tessera.report.citations import Work
 from tessera.report.files import Listed
 from tessera.report.run import Run
-from tessera.report.words import sentences
 from tessera.version import __version__
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"  # what a browser may load
@@ -85,7 +84,7 @@ def _method(main: Any, runs: Sequence[Run]) -> None:
     for run in runs:
         if len(runs) > 1:
             _text(main, "h3", run.name)
-        _text(main, "p", " ".join(sentences(run.settings, run.kind)))
+        _text(main, "p", run.words())
 
 
 def _plots(main: Any, folder: Path) -> None:
@@ -106,7 +105,9 @@ def _plots(main: Any, folder: Path) -> None:
 def _means(main: Any, run: Run) -> None:
     averages = run.report.get("averages") or {}
     rows = [
-        (name, f"{one['mean']:.6g}", f"{one['fluctuation']:.3g}", one["unit"]) for name, one in sorted(averages.items())
+        (name, f"{one['mean']:.6g}", f"{one['fluctuation']:.3g}", one["unit"])
+        for name, one in sorted(averages.items())
+        if one["mean"] is not None and one["fluctuation"] is not None  # of a run that blew up they are no numbers
     ]
     if rows:
         _text(main, "h2", "Means")
@@ -147,7 +148,11 @@ def _files(main: Any, files: Sequence[Listed]) -> None:
 
 def _again(main: Any, runs: Sequence[Run]) -> None:
     _text(main, "h2", "To do it again")
-    _text(main, "p", runs[-1].versions())
+    names = [run.name for run in runs] if len(runs) > 1 else ["again"]
+    files = ", ".join(f"{name}.toml" for name in names)
+    text = f"{runs[-1].versions()} Save the settings below as {files}, put the system file beside, and start:"
+    _text(main, "p", text)
+    _text(main, "pre", "\n".join(run.command(name) for run, name in zip(runs, names, strict=True)))
     for run in runs:
         details = ElementTree.SubElement(main, "details")
         _text(details, "summary", f"All settings{f' of {run.name}' if len(runs) > 1 else ''} (settings.toml)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tessera.errors import InputError
+from tessera.errors import SENSELESS, InputError
+from tessera.files import read_regular
 from tessera.plots import read_report
 from tessera.printing import layout
+from tessera.report.words import sentences
+from tessera.settings import toml_value
 from tessera.system import System, read
 from tessera.system.box import describe_box
 from tessera.traj.find import SETTINGS, input_of, protocol, settings_of
@@ -39,7 +44,7 @@ class Run:
 
     @property
     def settings_text(self) -> str:
-        return (self.folder / SETTINGS).read_text(encoding="utf-8", errors="replace")
+        return read_regular(self.folder / SETTINGS).decode(errors="replace")
 
     def facts(self) -> str:
         """Returns its size, length and speed in one line."""
@@ -78,11 +83,28 @@ class Run:
     def versions(self) -> str:
         """Returns with what it was run, and how to run it."""
         found = dict.fromkeys(("tessera", "mpi", "compiler"), "unknown") | (self.report.get("versions") or {})
-        return (
-            f"Tessera {found['tessera']}, MPI: {found['mpi']}, compiler {found['compiler']}. Save the settings "
-            "below as run.toml, put the system file beside it, and start: tessera run run.toml "
-            f"-n {self.report.get('ranks', 1)} -t {self.report.get('threads', 1)}"
-        )
+        return f"Tessera {found['tessera']}, MPI: {found['mpi']}, compiler {found['compiler']}."
+
+    def command(self, name: str) -> str:
+        """Returns the command that does it again: the settings lie in NAME.toml, and what they name beside it, since
+        they have the places of this run."""
+        places = {key: Path(input_of(self.folder, key)).name for key in ("system", "start")}
+        settings = {f"input.{key}": place for key, place in places.items() if place} | {"output.folder": name}
+        parallel = ("-n", str(self.report.get("ranks", 1)), "-t", str(self.report.get("threads", 1)))
+        words = [word for key, place in settings.items() for word in ("--set", f"{key}={_set_value(place)}")]
+        return shlex.join(["tessera", "run", f"{name}.toml", *parallel, *words])
+
+    def words(self) -> str:
+        """Returns what its settings say in sentences. Raises `InputError` where they are not those of a run."""
+        try:
+            return " ".join(sentences(self.settings, self.kind))
+        except SENSELESS as error:
+            raise InputError(f"{self.folder / SETTINGS}: {error}; the file is damaged") from None
+
+
+def _set_value(text: str) -> str:
+    """Returns a text as `--set` takes it: quoted where it might be taken for something else."""
+    return text if re.fullmatch(r"[A-Za-z_][\w./-]*", text) else toml_value("", text)
 
 
 def _molecules(system: System) -> str:
@@ -104,4 +126,12 @@ def runs_of(folder: Path) -> list[Run]:
     folders = [folder] if (folder / SETTINGS).is_file() else protocol(folder)
     if not folders:
         raise InputError(f"{folder} holds no run: expected the output folder of a run or of a protocol")
-    return [Run(one, settings_of(one), read_report(one / "report.json") or {}) for one in folders]
+    return [Run(one, _settings_of(one), read_report(one / "report.json") or {}) for one in folders]
+
+
+def _settings_of(folder: Path) -> dict[str, Any]:
+    """Returns the settings of a run. Raises `InputError` where they are damaged."""
+    found = settings_of(folder)
+    if not all(isinstance(found.get(section), dict) for section in ("input", "interactions", "dynamics", "output")):
+        raise InputError(f"{folder / SETTINGS}: expected the settings that a run has written; the file is damaged")
+    return found
