@@ -7,6 +7,7 @@ a run ends with the engine's status.
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -18,7 +19,7 @@ import click
 
 from tessera import ranks, stopping
 from tessera.errors import text_of_missing
-from tessera.printing import echo
+from tessera.printing import echo, told
 from tessera.version import __version__
 
 #: name → module and function, and the line in the list of commands
@@ -186,20 +187,33 @@ def _status() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        # Errors of files have a file name. An error without one is almost certainly standard output on a full disk.
-        echo(f"tessera: error: {error.filename or 'standard output'}: {error.strerror}", err=True)
+        echo(f"tessera: error: {_told(error)}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError as error:
         echo(f"tessera: error: not enough memory: {error or 'none is left'}", err=True)
         return 1
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if (text := text_of_missing(error)) is None:
             return _unexpected(error)
         echo(f"tessera: error: {text}", err=True)
         return 2
     except Exception as error:
         return _unexpected(error)
+
+
+def _told(error: OSError) -> str:
+    """Returns the message of an error of the system. Those of files have a file name; one without is of standard output
+    on a full disk, unless the working directory was removed."""
+    if error.filename is not None or error.errno is None:
+        return told(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return f"standard output: {error.strerror}"
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory is not there any more: go to another one"
+    return str(error.strerror)
 
 
 def _unexpected(error: Exception) -> int:

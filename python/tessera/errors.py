@@ -6,6 +6,8 @@ want to tell apart.
 
 from __future__ import annotations
 
+import re
+
 from tessera.printing import Told
 
 #: What making sense of damaged content may raise: it is not what it should be, too deep, or beyond numbers.
@@ -18,7 +20,13 @@ EXTRAS = dict.fromkeys(("openmm", "parmed", "MDAnalysis", "mdtraj", "tables", "m
 
 
 def text_of_missing(error: ImportError) -> str | None:
-    """Says how to install the package that an import has not found; None if it is none that Tessera may need."""
+    """Says how to install the package that an import has not found, or how to build Tessera's own modules; None if it
+    is none that Tessera may need."""
+    if re.search(r"tessera\._|'_\w+' from 'tessera'", f"{error.name} {error}"):
+        return (
+            f"the compiled modules of Tessera can't be loaded ({error}): in a checkout build them with `make build`, "
+            "else install tessera-md anew, for this Python"
+        )
     package = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:

@@ -127,6 +127,28 @@ def test_a_missing_package_is_one_message(tmp_path: Path) -> None:
     assert result.stderr.splitlines() == [wanted]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["from tessera import _no_such", "import tessera._no_such", "raise ImportError('libx.so', name='tessera._md')"],
+)
+def test_missing_compiled_modules_are_one_message(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a_command.py").write_text(line)
+    code = "import sys, tessera.cli as c; c.COMMANDS['run'] = ('a_command:run', ''); sys.argv[1:] = ['run']; c.main()"
+    environment = {**os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("tessera: error: the compiled modules of Tessera can't be loaded")
+
+
+def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    code = "import os, sys, tessera.cli as c; os.rmdir('.'); sys.argv = ['tessera', 'doctor']; c.main()"
+    environment = {**os.environ, "PYTHONPATH": PYTHON}
+    words = [sys.executable, "-P", "-c", code]
+    result = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path / "gone")
+    assert result.returncode == 1 and "tessera: error: the working directory is not there any more" in result.stderr
+
+
 def test_bare_tessera_helps() -> None:
     result = tessera_command()
     assert result.returncode == 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import shutil
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +31,21 @@ def test_this_machine_is_well() -> None:
     runs = [one for one in facts["findings"] if one["subject"].startswith("simulation")]
     assert len(runs) == len(engines())
     assert all(one["verdict"] == "good" and one["found"].endswith("the right bits") for one in runs), runs
+
+
+def test_compiled_modules_that_are_missing_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert programs._modules().verdict == "good"
+    monkeypatch.setitem(sys.modules, "tessera._core", None)
+    found = programs._modules()
+    assert found.verdict == "fault" and "make build" in found.mend
+
+
+def test_a_folder_of_temporary_files_that_is_full_is_a_fault(tiny_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with contextlib.suppress(OSError):
+        (tiny_disk / "rest").write_bytes(bytes(1 << 21))
+    monkeypatch.setattr(tempfile, "tempdir", str(tiny_disk))
+    found = list(sample.sample())
+    assert [one.verdict for one in found] == ["fault"] and "TMPDIR" in found[0].mend
 
 
 def test_faults_are_printed_with_how_to_mend_them(monkeypatch: pytest.MonkeyPatch) -> None:

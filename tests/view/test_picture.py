@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tessera.view.draw import draw
+from tessera.view.draw import _look, draw
 from tessera.view.scene import Backbone, Scene
 from tests.support.programs import run_program
 from tests.support.samples import sample
@@ -85,6 +86,14 @@ def test_a_system_of_water(tmp_path: Path) -> None:
     assert "atoms, 300 × 300 pixels" in said
     picture = np.asarray(Image.open(tmp_path / "w.png").convert("RGB"))
     assert (picture < 250).any(axis=2).mean() > 0.2
+
+
+@pytest.mark.parametrize("length", [1e-310, 1.0, 1e300])
+def test_a_direction_of_any_length(length: float) -> None:
+    camera = SimpleNamespace()
+    plotter = SimpleNamespace(camera=camera, reset_camera_clipping_range=lambda: None)
+    _look(plotter, np.eye(3), np.array([length, 0, 0]), (100, 100))
+    assert np.isfinite(camera.position).all() and np.allclose(camera.up, [0, 0, 1])
 
 
 def test_a_background_that_is_none_is_refused(tmp_path: Path) -> None:

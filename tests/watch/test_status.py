@@ -60,11 +60,8 @@ def test_values_of_other_kinds_are_left_out() -> None:
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1e300", "9" * 400, "9" * 5000])
 def test_numbers_that_no_run_has_are_not_known(tmp_path: Path, number: str) -> None:
     """A browser refuses JSON with NaN, and what is too large for a float would end whoever computes with it."""
-    (tmp_path / "status.json").write_text(
-        json.dumps(status(step="@", phases=[{"name": "a", "seconds": "@"}, {"name": "b", "seconds": 1}])).replace(
-            '"@"', number
-        )
-    )
+    text = json.dumps(status(step="@", phases=[{"name": "a", "seconds": "@"}, {"name": "b", "seconds": 1}]))
+    (tmp_path / "status.json").write_text(text.replace('"@"', number))
     found = read_status(tmp_path)
     assert found is not None and found.content["step"] is None and found.number("step") is None
     json.dumps(found.content, allow_nan=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import platform
 import re
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +20,8 @@ _SECONDS = 20  # in which a program says what it is
 
 
 def programs() -> Iterator[Finding]:
-    """Yields the engines, the library that each finds, and the launchers."""
+    """Yields the compiled modules, the engines, the library that each finds, and the launchers."""
+    yield _modules()
     built = engines()
     if not built:
         yield judged("engines", "none", fault="build them with `make build`, or set TESSERA_BIN to their folder")
@@ -29,6 +32,15 @@ def programs() -> Iterator[Finding]:
     for flavour, path in built.items():
         yield from _libraries(flavour, path)
     yield from _launchers(built)
+
+
+def _modules() -> Finding:
+    """Returns whether the compiled modules are there, and are those of this Python."""
+    try:
+        importlib.import_module("tessera._core")
+    except ImportError as error:
+        return judged("compiled modules", str(error), fault="build them with `make build`, or install tessera-md anew")
+    return judged("compiled modules", f"loaded, by Python {platform.python_version()}")
 
 
 def _libraries(flavour: str, path: Path) -> Iterator[Finding]:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from tessera.build.water import tiles
 from tessera.doctor.finding import Finding, judged
+from tessera.errors import InputError
 from tessera.launch import NAMES, engines, launchers
+from tessera.printing import told
 from tessera.supervise import LaunchError
 from tessera.system import write
 
@@ -31,12 +33,16 @@ _SECONDS = 300  # after which a run is taken not to end
 
 def sample() -> Iterator[Finding]:
     """Yields for each way to start an engine whether the simulation runs, has the right bits, and how fast it is."""
-    with tempfile.TemporaryDirectory(prefix="tessera-doctor-") as name:
-        folder = Path(name)
-        write(tiles(ATOMS).in_memory(), folder / "water.tsr")
-        (folder / "run.toml").write_text(RUN_FILE, encoding="utf-8")
-        for flavour in _started():
-            yield _run(folder, flavour)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tessera-doctor-") as name:
+            folder = Path(name)
+            write(tiles(ATOMS).in_memory(), folder / "water.tsr")
+            (folder / "run.toml").write_text(RUN_FILE, encoding="utf-8")
+            for flavour in _started():
+                yield _run(folder, flavour)
+    except (OSError, InputError) as error:
+        mend = f"make room in {tempfile.gettempdir()}, or set TMPDIR to a folder in which files can be written"
+        yield judged("simulation", told(error), fault=mend)
 
 
 def _started() -> list[str]:

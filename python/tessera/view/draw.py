@@ -125,7 +125,8 @@ def _look(plotter: Any, points: FloatArray, direction: FloatArray | None, size: 
         axes = np.eye(3)
     right, up, towards = axes if size[0] >= size[1] else (axes[1], axes[0], axes[2])
     if direction is not None:
-        towards = direction / np.linalg.norm(direction)
+        towards = direction / np.abs(direction).max()  # squares of what is far from 1 are no numbers
+        towards /= np.linalg.norm(towards)
         up = np.array([0.0, 1, 0]) if abs(towards[2]) > 0.9 else np.array([0.0, 0, 1])
         right = np.cross(up, towards)
         right /= np.linalg.norm(right)
