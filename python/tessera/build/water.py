@@ -10,7 +10,6 @@ from __future__ import annotations
 from importlib import resources
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tessera.build.boxes import system_of
 from tessera.build.copies import Copies
@@ -129,11 +128,6 @@ def rigid(atoms: FloatArray) -> FloatArray:
 
 def _unit(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1)[:, None])
-
-
-def quantised(fraction: NDArray[np.int32]) -> NDArray[np.int16]:
-    """Returns the content of the tile's file, (molecules,3,3) int16, from int32 fractions (atoms,3)."""
-    return np.rint(fraction / 65536).astype(np.int64).astype(np.int16).reshape(-1, 3, 3)
 
 
 def water_on_lattice(count: int, seed: int) -> System:

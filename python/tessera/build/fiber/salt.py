@@ -17,7 +17,6 @@ from tessera.build.charges.debye import BJERRUM, kappa
 from tessera.build.dna.paths import RISE
 from tessera.system.model import FloatArray
 
-LEAST, MOST = 0.001, 1.0  # mol/L, where the equations hold
 _RADIUS = 12.0  # Å, of the cylinder
 _FREE = 0.73  # of the phosphates' charge
 _DENSITY = 2 / RISE  # e/Å
