@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +22,6 @@ class Run(TimedRun):
     """A run whose set-up is left out of its speed."""
 
     version: str
-
-
-def installed() -> Path | None:
-    """Returns the program spdyn where it is installed."""
-    found = shutil.which("spdyn")
-    return Path(found) if found else None
 
 
 def inputs(common: Common, name: str) -> Inputs:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +24,6 @@ class Run(TimedRun):
     """A run with the points of its mesh."""
 
     grid: tuple[int, ...]
-
-
-def installed() -> Path | None:
-    """Returns the program gmx where it is installed."""
-    found = shutil.which("gmx")
-    return Path(found) if found else None
 
 
 def version(gmx: Path) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +20,6 @@ from tessera.system import System
 
 WARM_UP = 40  # steps before the timed ones
 WATER_ANGLE = 55.0  # kcal/mol/rad²; SHAKE holds these angles
-
-
-def installed() -> Path | None:
-    """Returns the program lmp where it is installed."""
-    found = shutil.which("lmp")
-    return Path(found) if found else None
 
 
 def version(lmp: Path) -> str:

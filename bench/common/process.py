@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,12 @@ def measure(
         tail = "\n".join((result.stdout + result.stderr).strip().splitlines()[-25:])
         raise click.ClickException(f"{' '.join(words)}\nended with status {result.returncode}:\n{tail}")
     return Outcome(result.stdout, result.stderr, wall, tuple(found))
+
+
+def installed(program: str) -> Path | None:
+    """Returns the path of a program where it is installed."""
+    found = shutil.which(program)
+    return Path(found) if found else None
 
 
 def on_ranks(ranks: int, module: str, *words: object, **environment: str) -> Any:

@@ -14,7 +14,7 @@ import click
 
 from bench.common import engine, genesis, gromacs, gromacs_build, lammps, openmm_peer, systems
 from bench.common.options import Common, script
-from bench.common.process import TimedRun
+from bench.common.process import TimedRun, installed
 from bench.common.results import Figure, columns, load, number, table
 
 # The promised ratios of speed to a GROMACS built for the same instruction set, by set, system and cut-off.
@@ -167,7 +167,7 @@ def choose_instruction_set(wanted: str | None) -> str:
 def gromacs_programs(common: Common, figure: Figure, instruction_set: str) -> dict[str, Path]:
     """Returns the programs gmx to compare with, by their names in tables."""
     programs = {"GROMACS": gromacs_build.build(common, instruction_set)}
-    if (other := gromacs.installed()) is not None:
+    if (other := installed("gmx")) is not None:
         programs[f"GROMACS, {gromacs.version(other)[1]}"] = other
     for name, gmx in programs.items():
         version, instructions = gromacs.version(gmx)
@@ -221,7 +221,7 @@ def peer_series(
             return gromacs.run(gmx, tpr, common.work / "runs" / f"gromacs_{name}_{cutoff:g}", steps, threads)
 
         found.append(Series(name, cutoff, title, f"1 × {threads}", start_gromacs, [], [], []))
-    lmp, spdyn = lammps.installed(), genesis.installed()
+    lmp, spdyn = installed("lmp"), installed("spdyn")
     if not (openmm_peer.is_installed() or lmp or spdyn):
         return found
     # The engine chooses the mesh; a run of one step reports it.
