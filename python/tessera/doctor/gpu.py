@@ -18,8 +18,8 @@ _SECONDS = 120  # in which the engine says what it finds: a driver takes long fo
 
 
 def gpus(root: Path = Path("/")) -> Iterator[Finding]:
-    """Yields the GPUs that the engine finds, and what keeps it from using them. Where there is none, all is well. No run
-    uses a GPU yet, so that nothing here is a fault."""
+    """Yields the GPUs that the engine finds, and what keeps it from using them. Where there is none, all is well. No
+    run uses a GPU yet, so that nothing here is a fault."""
     facts = _facts_of_engine()
     if facts is None:  # other checks say why
         return
