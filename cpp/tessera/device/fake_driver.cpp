@@ -53,7 +53,7 @@ abi::Result answer(const char* name, const Action& action) {
   }
 }
 
-/// A handle is an object's address.
+/// Gives a handle, which is the address of an object.
 template <class Handle>
 void give(Handle* handle) {
   *handle = reinterpret_cast<Handle>(new char);
@@ -162,7 +162,7 @@ abi::Result cuMemcpyDtoHAsync_v2(void* to, abi::Address from, std::size_t bytes,
 abi::Result cuMemsetD8Async(abi::Address to, unsigned char value, std::size_t bytes, abi::Stream) {
   return answer(__func__, [&] { std::memset(host(to), value, bytes); });
 }
-// A fat binary is a text: the least capability for which it has code.
+// Reads a fat binary, which is a text here: the least capability for which it has code.
 abi::Result cuModuleLoad(abi::Module* module, const char* path) {
   return answer(__func__, [&]() -> int {
     long least = 0;
