@@ -139,7 +139,8 @@ def test_the_commands_of_the_page_do_it_again(folder: Path, tmp_path: Path) -> N
     page = tmp_path / "page.html"
     done = CliRunner().invoke(report, [str(folder), "-o", str(page), "--quick"])
     assert done.exit_code == 0, done.output
-    commands = re.findall("tessera run .*", Page(page.read_text()).text)
+    texts = Page(page.read_text()).texts
+    commands = next(text for text in texts if text.startswith("tessera run ")).splitlines()
     assert len(commands) == len(runs)
     for run, command in zip(runs, commands, strict=True):
         (tmp_path / f"{run.name}.toml").write_text(run.settings_text)
@@ -261,6 +262,10 @@ def test_works_are_those_of_the_bibliography_and_of_the_run() -> None:
 def test_what_holds_no_run_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(report, [str(tmp_path)])
     assert (done.exit_code, "holds no run" in done.stderr) == (2, True)
+    for name, message in (("none", "is not there"), ("file", "is a file")):
+        (tmp_path / "file").touch()
+        with pytest.raises(InputError, match=message):
+            runs_of(tmp_path / name)
     (tmp_path / "settings.toml").write_text("")
     (tmp_path / "report.json").write_text("[1")
     with pytest.raises(InputError, match="the file is damaged"):

@@ -34,6 +34,7 @@ def test_a_status_is_read(tmp_path: Path) -> None:
         ({"time": "yesterday"}, "damaged"),
         ({"time": "2026-11-28T06:15:00"}, "lacks its time"),
         ({"process": {"host": "n1", "id": -1}}, "lacks its time, its process"),
+        ({"process": {"host": "n1", "id": 0}}, "lacks its time, its process"),
         ({"process": {"host": "n1"}}, "no key 'id'"),
         ({"process": 7}, "damaged"),
     ],

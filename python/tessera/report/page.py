@@ -152,7 +152,9 @@ def _again(main: Any, runs: Sequence[Run]) -> None:
     files = ", ".join(f"{name}.toml" for name in names)
     text = f"{runs[-1].versions()} Save the settings below as {files}, put the system file beside, and start:"
     _text(main, "p", text)
-    _text(main, "pre", "\n".join(run.command(name) for run, name in zip(runs, names, strict=True)))
+    starts = ["", *(run.place(name) for run, name in zip(runs, names, strict=True))]
+    commands = [run.command(name, start) for run, name, start in zip(runs, names, starts, strict=False)]
+    _text(main, "pre", "\n".join(commands))
     for run in runs:
         details = ElementTree.SubElement(main, "details")
         _text(details, "summary", f"All settings{f' of {run.name}' if len(runs) > 1 else ''} (settings.toml)")

@@ -85,10 +85,17 @@ class Run:
         found = dict.fromkeys(("tessera", "mpi", "compiler"), "unknown") | (self.report.get("versions") or {})
         return f"Tessera {found['tessera']}, MPI: {found['mpi']}, compiler {found['compiler']}."
 
-    def command(self, name: str) -> str:
+    def place(self, name: str) -> str:
+        """Returns where its files are if it is done again into a folder: settings of a minimisation are a protocol of
+        one stage, which has a folder of its own."""
+        stages = self.settings.get("stage")
+        return f"{name}/{stages[-1].get('name', '')}" if stages else name
+
+    def command(self, name: str, start: str = "") -> str:
         """Returns the command that does it again: the settings lie in NAME.toml, and what they name beside it, since
-        they have the places of this run."""
+        they have the places of this run. `start` is the place of the stage before."""
         places = {key: Path(input_of(self.folder, key)).name for key in ("system", "start")}
+        places["start"] = start or places["start"]
         settings = {f"input.{key}": place for key, place in places.items() if place} | {"output.folder": name}
         parallel = ("-n", str(self.report.get("ranks", 1)), "-t", str(self.report.get("threads", 1)))
         words = [word for key, place in settings.items() for word in ("--set", f"{key}={_set_value(place)}")]
@@ -123,6 +130,9 @@ def _molecules(system: System) -> str:
 def runs_of(folder: Path) -> list[Run]:
     """Returns the run in a folder, or the stages of a protocol in their order. Raises `InputError` where there is
     none, and for a report that is damaged."""
+    if not folder.is_dir():
+        is_there = "is a file" if folder.exists() else "is not there"
+        raise InputError(f"{folder} {is_there}: expected the output folder of a run or of a protocol")
     folders = [folder] if (folder / SETTINGS).is_file() else protocol(folder)
     if not folders:
         raise InputError(f"{folder} holds no run: expected the output folder of a run or of a protocol")

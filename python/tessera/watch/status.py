@@ -119,7 +119,7 @@ def read_status(folder: Path) -> Status | None:
             )
         if status.state != RUNNING and not status.is_over:
             raise ValueError(f"its state is {status.state!r}")
-        if status.time.tzinfo is None or status.process < 0 or not status.host:
+        if status.time.tzinfo is None or status.process < 1 or not status.host:
             raise ValueError("it lacks its time, its process or its host")
     except InputError:
         raise
