@@ -142,7 +142,7 @@ def test_missing_compiled_modules_are_one_message(tmp_path: Path, line: str) -> 
 
 def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
-    code = "import os, sys, tessera.cli as c; os.rmdir('.'); sys.argv = ['tessera', 'doctor']; c.main()"
+    code = "import os, sys, tessera.cli as c; os.rmdir(os.getcwd()); sys.argv = ['tessera', 'doctor']; c.main()"
     environment = {**os.environ, "PYTHONPATH": PYTHON}
     words = [sys.executable, "-P", "-c", code]
     result = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path / "gone")
