@@ -213,14 +213,16 @@ class Settler:
         is_own_unit = np.zeros(len(cutter.template), bool)
         is_own_unit[own] = True
         near = self._near(self.position[cutter.atoms_of(own)], own, _REACH + _WIDTH + BESIDE)
-        is_kept, may_move = self._window(near, is_own_unit)
-        atoms, residue = cutter.atoms_of(near)[is_kept], cutter.residues_of(near)[is_kept]
+        atoms, residue = cutter.atoms_of(near), cutter.residues_of(near)
+        is_own = np.repeat(is_own_unit[near], cutter.size[near])
+        is_kept, may_move = self._window(atoms, residue, is_own)
+        atoms, residue = atoms[is_kept], residue[is_kept]
+        is_own, may_move = is_own[is_kept], may_move[is_kept]
         is_protein = residue < self._residues.first_nucleotide
 
         def spread(values: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
             return cutter.spread(values, near)[is_kept]
 
-        is_own = np.repeat(is_own_unit[near], cutter.size[near])[is_kept]
         is_fresh = np.repeat(is_new_unit[near], cutter.size[near])[is_kept] & spread(self._is_base)
         position = self.position[atoms]
         is_side, is_heavy_atom = spread(self._is_side), spread(self._is_heavy)
@@ -250,16 +252,16 @@ class Settler:
         clashing = moved & set(residue[touching(part, residue, after, NEAREST)].tolist())
         return _Settled(strain.bond, strain.angle, moved, in_the_way=clashing)
 
-    def _window(self, near: IdArray, is_own: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Returns which atoms of the instances `near` belong to a window, whose DNA `is_own` (instances,) tells of, and
-        which of those may move beside the DNA: residues of proteins within reach of it. What these may meet is there,
-        too, so that they are not moved onto what is not seen."""
-        atoms, residue = self._cutter.atoms_of(near), self._cutter.residues_of(near)
-        position, is_dna = self.position[atoms], np.repeat(is_own[near], self._cutter.size[near])
-        within_reach = residues_within(position, residue, is_dna, _REACH)
+    def _window(
+        self, atoms: IdArray, residue: IdArray, is_own: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Returns which of the atoms (n,) belong to a window, of whose DNA some are (n,), and which may move beside the
+        DNA: residues of proteins within reach of it. What these may meet is there, too, so that they are not moved onto
+        what is not seen."""
+        position = self.position[atoms]
+        within_reach = residues_within(position, residue, is_own, _REACH)
         may_move = within_reach & (residue < self._residues.first_nucleotide)
-        is_kept = within_reach | residues_within(position, residue, may_move, BESIDE)
-        return is_kept, may_move[is_kept]
+        return within_reach | residues_within(position, residue, may_move, BESIDE), may_move
 
     def _near(self, points: FloatArray, own: IdArray, reach: float) -> IdArray:
         """Returns the instances of which atoms may be within reach of points (n,3), in rising order."""
