@@ -164,6 +164,7 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
     ("clashes", lambda: clashes.missed({10**5: 0.1, 10**7: 20.0}, 9.0, 1.0), "growth of the time an atom: 2"),
     ("clashes", lambda: clashes.missed({10**5: 0.3}, 61.0, 1.0), "mending clashes, s: 61"),
     ("clashes", lambda: clashes.missed({10**5: 0.3}, 9.0, 0.89), "89.0% of the clashes"),
+    ("locus", lambda: locus.missed({"generate": BUILT | {"seconds": 3601.0}}), "generate, s: 3601"),
     ("locus", lambda: locus.missed({"build": BUILT | {"seconds": 601.0}}), "build, s: 601"),
     ("locus", lambda: locus.missed({"build": BUILT | {"peak_bytes": 7e9}}), "build, GB of memory: 7"),
     ("locus", lambda: locus.missed({"build": BUILT | {"left": 3}}, 12), "3 clashes are left"),
