@@ -1,10 +1,10 @@
 # tessera_library(name [NOT_INSTALLED] LINK targets…): the library of cpp/tessera/<name>, all its sources except tests,
-# `main` files, the fake driver of tests and the backends of comm.
+# `main` files, the fake driver of tests with its kernels and the backends of comm.
 function(tessera_library name)
   cmake_parse_arguments(arg "NOT_INSTALLED" "" "LINK" ${ARGN})
   set(root ${PROJECT_SOURCE_DIR}/cpp/tessera/${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/fake_driver\\.cpp$|/comm/(mpi|serial|threaded)/")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$|/main\\.cpp$|/fake_(driver|kernels)\\.cpp$|/comm/(mpi|serial|threaded)/")
   set(target tessera_${name})
   if(sources)
     add_library(${target} STATIC ${sources})
@@ -138,12 +138,16 @@ function(tessera_unit_tests)
       gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60)
     endif()
   endforeach()
-  # A driver for machines without one.
-  add_library(fake_driver MODULE ${PROJECT_SOURCE_DIR}/cpp/tessera/device/fake_driver.cpp)
-  target_include_directories(fake_driver PRIVATE ${PROJECT_SOURCE_DIR}/cpp)
-  set_target_properties(fake_driver PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
-  target_compile_definitions(device_test PRIVATE TESSERA_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
-  add_dependencies(device_test fake_driver)
+  # A driver for machines without one, which runs kernels on the host: programs find it by LD_LIBRARY_PATH.
+  file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cpp/tessera/*/fake_kernels.cpp)
+  add_library(fake_driver MODULE ${PROJECT_SOURCE_DIR}/cpp/tessera/device/fake_driver.cpp ${kernels})
+  target_link_libraries(fake_driver PRIVATE tessera_base)
+  set_target_properties(fake_driver PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test
+                                               PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1)
+  foreach(name device md)
+    target_compile_definitions(${name}_test PRIVATE TESSERA_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
+    add_dependencies(${name}_test fake_driver)
+  endforeach()
   if(TESSERA_GPU)  # prototypes are compared with NVIDIA's
     get_filename_component(cuda ${TESSERA_NVCC} DIRECTORY)
     target_include_directories(device_test SYSTEM PRIVATE ${cuda}/../include)

@@ -142,8 +142,9 @@ def run_engine() -> Callable[..., subprocess.CompletedProcess[str]]:
         timeout: float = HANGS,
         check: bool = True,
         status: int = 0,
+        engines: Path = ENGINES,
     ) -> subprocess.CompletedProcess[str]:
-        engine = ENGINES / f"tessera-md-{mpi}"
+        engine = engines / f"tessera-md-{mpi}"
         if not engine.exists():
             pytest.fail(f"{engine} is missing: make build")
         command = [*mpirun(mpi, ranks), engine, *arguments, *(["--threads", str(threads)] if threads > 1 else [])]

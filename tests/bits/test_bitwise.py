@@ -3,6 +3,7 @@ restarts."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +14,7 @@ import pytest
 
 from tests.bits.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
 from tests.support.maps import map_of_plans
-from tests.support.programs import ENGINES, FLAVOURS, RANKS
+from tests.support.programs import ENGINES, FAKE_DRIVER, FLAVOURS, RANKS
 from tests.support.runs import Outcome, Runs, Settings, with_set
 from tests.support.samples import sample
 
@@ -171,6 +172,13 @@ SECOND_SAMPLES = {
 }  # fmt: skip
 
 
+#: rows whose pairs, boxes or lists a GPU is told of in ways of their own
+ON_DEVICE = {
+    "monte_carlo", "respa", "lj_pme", "double", "ions", "ions of nine types", "ions that part in a vacuum",
+    "replicated data", "octahedron anisotropic", "between two searches, at one, and after one",
+}  # fmt: skip
+
+
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("name", "turn"),
@@ -198,6 +206,51 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
     assert (found.folder / "energy.csv").read_text() == (expected.folder / "energy.csv").read_text()
 
 
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Returns how engines are started that find a GPU: a driver of tests, which runs kernels on the host
+    (cpp/tessera/device/fake_driver.cpp), and code for it beside the engines."""
+    folder = tmp_path_factory.mktemp("device")
+    for engine in ENGINES.glob("tessera-md-*"):
+        shutil.copy(engine, folder)
+    (folder / "tessera-md.fatbin").write_text("80")
+    return {"engines": folder, "env": {"LD_LIBRARY_PATH": str(FAKE_DRIVER)}}
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in ON_DEVICE else pytest.mark.slow(part="bits")) for name in TABLE],
+)
+def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], device: dict[str, Any], name: str) -> None:
+    """Pairs that a GPU sums change no bit, and a checkpoint does not tell what has left it."""
+    row, turn = TABLE[name], list(TABLE).index(name)
+    path = begin(runs, row)
+    for leg, last in enumerate((*row.restarts, row.settings["dynamics.steps"])):
+        mpi, ranks, threads = combination(turn + leg)
+        chosen = "cpu" if leg % 2 else "gpu"
+        words = [*(["--restart"] if leg else []), f"--set=dynamics.steps={last}", f"--set=parallel.device={chosen}"]
+        found = runs.start(path, *words, mpi=mpi, ranks=min(ranks, row.most_ranks, 3), threads=threads, **device)
+        is_used = chosen == "gpu" and row.settings.get("parallel.precision") != "double"
+        assert found.report["results"]["device"] == ("Fake 0" if is_used else "cpu")
+    assert found.hash == alone(name).hash
+    assert (found.folder / "energy.csv").read_text() == (alone(name).folder / "energy.csv").read_text()
+
+
+@pytest.mark.mpi
+def test_a_device_that_fails(runs: Runs, device: dict[str, Any]) -> None:
+    """The run says so, and goes on without it to the same end; a device that can't be opened ends it at the start."""
+    settings: Settings = {**SHORT, "parallel.device": "gpu"}
+    fails = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "fail_call=300"}}
+    found = runs.run(sample("peptide"), settings, mpi="openmpi", ranks=2, **fails)
+    assert "Fake 0: cu" in found.process.stderr and "the run goes on by the CPU" in found.process.stderr
+    assert found.report["results"]["device"] == "cpu"
+    assert found.hash == runs.hash_of_one_rank(sample("peptide"), SHORT)
+    none = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "devices=0"}}
+    refused = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, check=False, status=1, **none)
+    assert refused.process.stderr.count("the NVIDIA driver finds no GPU") == 1
+
+
 @pytest.mark.mpi
 def test_each_mode_goes_on_from_the_other(runs: Runs) -> None:
     """Replicated data change no bit, and a checkpoint does not tell which mode has left it."""
@@ -211,7 +264,7 @@ def test_each_mode_goes_on_from_the_other(runs: Runs) -> None:
 
 
 def test_the_table_has_all_combinations() -> None:
-    assert set(TABLE) > SECOND_SAMPLES
+    assert set(TABLE) > SECOND_SAMPLES and set(TABLE) > ON_DEVICE
     quick = {combination(turn) for turn, name in enumerate(TABLE) if name not in SECOND_SAMPLES}
     assert len(quick) == 2 * len(FLAVOURS) * len(RANKS)
 

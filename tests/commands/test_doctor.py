@@ -18,8 +18,7 @@ from tessera.doctor import checks, disk, gpu, host, programs, sample
 from tessera.doctor.command import doctor
 from tessera.doctor.finding import Finding
 from tessera.launch import engines
-
-CPP = Path(__file__).resolve().parents[2] / "cpp"
+from tests.support.programs import FAKE_DRIVER
 
 
 def test_this_machine_is_well() -> None:
@@ -142,15 +141,6 @@ def test_engines_and_launchers_that_do_not_fit_are_told(monkeypatch: pytest.Monk
     assert found.verdict == "warning" and "openmpi-bin" in found.mend
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
-    """Compiles a library that answers as NVIDIA's driver does, and returns its folder."""
-    folder = tmp_path_factory.mktemp("driver")
-    source = CPP / "tessera" / "device" / "fake_driver.cpp"
-    run_program(["c++", "-std=c++20", "-shared", "-fPIC", f"-I{CPP}", "-o", folder / "libcuda.so.1", source])
-    return folder
-
-
 def test_a_machine_without_a_gpu_is_well(tmp_path: Path) -> None:
     (tmp_path / "libcuda.so.1").write_text("not a library")
     with pytest.MonkeyPatch.context() as changed:
@@ -165,20 +155,18 @@ def test_a_machine_without_a_gpu_is_well(tmp_path: Path) -> None:
         assert "there is no NVIDIA driver here" in found.mend
 
 
-def test_gpus_are_told_with_their_driver_and_kernels(
-    driver: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_gpus_are_told_with_their_driver_and_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     engine = shutil.copy(engines()["serial"], tmp_path)
     monkeypatch.setenv("TESSERA_BIN", str(tmp_path))
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(driver))
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(FAKE_DRIVER))
     monkeypatch.setenv("TESSERA_FAKE_DRIVER", "memory=80000000000")
     of_driver, without = gpu.gpus()
     assert (of_driver.verdict, of_driver.found) == ("good", "CUDA 13.0")
-    assert without.found == "Fake 0, compute capability 9.0, 80.0 GB; runs do not use it yet"
+    assert without.found == "Fake 0, compute capability 9.0, 80.0 GB"
     assert "there are no kernels for GPUs" in without.mend
     Path(engine).with_name("tessera-some.fatbin").write_text("80")
     _, covered = gpu.gpus()
-    assert (covered.verdict, "for which there are kernels" in covered.found) == ("good", True)
+    assert (covered.verdict, "which `tessera run --device gpu` uses" in covered.found) == ("good", True)
     monkeypatch.setenv("TESSERA_FAKE_DRIVER", "devices=2 capability=75")
     _, *old = gpu.gpus()
     assert [one.verdict for one in old] == ["warning", "warning"]

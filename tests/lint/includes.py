@@ -18,7 +18,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "io": "comm machine base",
     "model": "base",
     "fiber": "base",
-    "md": "model fft comm machine base",
+    "md": "model fft comm machine device base",
     "pair_schemes": "md model comm base",
     "app": "md model io grid fft comm collectives machine device base",
 }

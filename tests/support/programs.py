@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin"))
+#: the folder of a library that answers as NVIDIA's driver does (cpp/tessera/device/fake_driver.cpp)
+FAKE_DRIVER = ENGINES.parent / "test"
 FLAVOURS = ("openmpi", "mpich")
 # By itself mpi4py takes the first library that it finds, whichever launcher started it.
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}

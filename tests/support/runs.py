@@ -111,7 +111,7 @@ def drift(found: Outcome) -> tuple[float, float]:
 
 
 class Runs:
-    """Starts runs, each in a folder of its own; `sizes` are mpi, ranks, threads and env."""
+    """Starts runs, each in a folder of its own; `sizes` are mpi, ranks, threads, env and engines."""
 
     def __init__(self, run_engine: Callable[..., subprocess.CompletedProcess[str]], work: Path) -> None:
         self.run_engine, self.work, self.count = run_engine, work, 0

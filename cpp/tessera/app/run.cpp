@@ -52,6 +52,14 @@ std::vector<SplitTrial> tune(const RunConfig& config, RunInput& input, const com
   return trials;
 }
 
+/// Says what a GPU that was asked for does.
+std::string note_of_device(const Simulation& simulation) {
+  if (simulation.device() == nullptr) return "";
+  if (simulation.settings().precision == md::pair::Precision::double_precision)
+    return "parallel.device = \"gpu\" has nothing to do: pairs in double precision are summed by the CPU";
+  return fmt::format("pairs of atoms are summed on the GPU {}, all else by the CPU", simulation.device()->facts().name);
+}
+
 }  // namespace
 
 void tell_what_runs(const Simulation& simulation, const std::string& start_note) {
@@ -61,7 +69,8 @@ void tell_what_runs(const Simulation& simulation, const std::string& start_note)
   const bool moves = config.kind == StageKind::dynamics;
   for (const auto& note :
        {start_note, note_of_source(config, simulation.system()), moves ? note_of_baths(config.dynamics) : std::string(),
-        moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string(), of_cores})
+        moves ? note_of_time_step(simulation.settings(), simulation.system()) : std::string(), of_cores,
+        note_of_device(simulation)})
     if (!note.empty()) comm::print_note("tessera-md", note);
   comm::print(fmt::format("{}{}{}{}", describe_interactions(config, simulation.system(), simulation.settings()),
                           describe_rigid(simulation.system(), simulation.settings().constraints),

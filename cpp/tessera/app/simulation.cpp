@@ -44,8 +44,28 @@ void add_to(io::Checksum& hash, const Box& box) {
 Simulation::Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
                        const comm::Communicator& comm, ThreadPool& threads)
     : system_(system), config_(config), settings_(settings), comm_(comm), threads_(threads) {
+  if (config_.parallel.device == DeviceChoice::gpu) open_device();
   auto plan = md::plan_for_ranks(system_, settings_, system_.box, comm_, threads_);
   engine_.emplace(system_, settings_, std::move(plan), comm_, threads_);
+}
+
+void Simulation::open_device() {
+  std::string problem;
+  try {
+    device_.emplace();
+    settings_.device = &*device_;
+  } catch (const RunError& error) {
+    problem = fmt::format("parallel.device = \"gpu\": {}", error.what());
+  }
+  comm::agree_on_run(comm_, problem);
+}
+
+/// Says once on this rank that its GPU has failed. Its forces are the same without it.
+void Simulation::tell_device_error() {
+  const auto& error = engine_->forces().pairs().sum().device_error();
+  if (error.empty() || has_told_device_error_) return;
+  has_told_device_error_ = true;
+  comm::print_note("tessera-md", error + "; the run goes on by the CPU, with the same result");
 }
 
 void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {
@@ -126,6 +146,7 @@ void Simulation::advance(std::int64_t last_step, bool with_energies) {
   is_stopped_ = false;
   while (current_step() < last_step && !is_stopped_) {
     const auto step = current_step() + 1;
+    tell_device_error();
     step_engine((with_energies && step == last_step) ||
                 std::any_of(observers_.begin(), observers_.end(),
                             [&](const auto* observer) { return observer->needs_energies(step); }));

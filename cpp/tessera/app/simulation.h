@@ -12,6 +12,7 @@
 #include "tessera/app/restart/checkpoint.h"
 #include "tessera/app/restart/checkpoint_writer.h"
 #include "tessera/app/system/system_file.h"
+#include "tessera/device/device.h"
 #include "tessera/md/engine.h"
 #include "tessera/md/minimize/minimize.h"
 
@@ -20,7 +21,7 @@ namespace tessera::app {
 /// All members are collective, but those that are const and return what this rank has. References must outlive it.
 class Simulation {
  public:
-  /// Checks settings against the system (InputError).
+  /// Checks settings against the system (InputError), and opens the GPU of parallel.device (RunError).
   Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
              const comm::Communicator& comm, ThreadPool& threads);
 
@@ -70,6 +71,8 @@ class Simulation {
   const model::System& system() const { return system_; }
   const RunConfig& config() const { return config_; }
   const md::EngineSettings& settings() const { return settings_; }
+  /// Returns the GPU that pairs are summed on, if any.
+  const device::Device* device() const { return device_ ? &device_->device() : nullptr; }
   const comm::Communicator& comm() const { return comm_; }
   const ThreadPool& threads() const { return threads_; }
   /// Finds the strongest force on an atom, among those of all ranks.
@@ -89,6 +92,8 @@ class Simulation {
   void move_cells(md::domain::Decomposition decomposition);
 
  private:
+  void open_device();
+  void tell_device_error();
   void step_engine(bool with_energies);
   void advance(std::int64_t last_step, bool with_energies);
   /// Adds all but the atoms to a checkpoint. On the root alone.
@@ -99,6 +104,8 @@ class Simulation {
   md::EngineSettings settings_;
   const comm::Communicator& comm_;
   ThreadPool& threads_;
+  std::optional<device::DeviceInUse> device_;
+  bool has_told_device_error_ = false;
   std::optional<md::Engine> engine_;
   std::vector<Observer*> observers_;
   bool is_stopped_ = false;

@@ -75,10 +75,10 @@ Memory::Memory(const Device& device, std::size_t bytes) : bytes_(bytes) {
   handle_ = {address, device.driver().cuMemFree_v2};
 }
 
-void Memory::start_copy_from(const void* host, std::size_t bytes, const Stream& stream) const {
-  TESSERA_CHECK(bytes <= bytes_);
+void Memory::start_copy_from(const void* host, std::size_t bytes, const Stream& stream, std::size_t first) const {
+  TESSERA_CHECK(first + bytes <= bytes_);
   const Device& device = stream.device();
-  if (bytes > 0) device.call(device.driver().cuMemcpyHtoDAsync_v2, address(), host, bytes, stream.get());
+  if (bytes > 0) device.call(device.driver().cuMemcpyHtoDAsync_v2, address() + first, host, bytes, stream.get());
 }
 
 void Memory::start_copy_to(void* host, std::size_t bytes, const Stream& stream) const {

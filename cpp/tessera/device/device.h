@@ -85,8 +85,8 @@ class Memory {
 
   abi::Address address() const { return handle_.get(); }
   std::size_t bytes() const { return bytes_; }
-  /// Begins to copy. The host's memory must stay as it is until the stream has done so.
-  void start_copy_from(const void* host, std::size_t bytes, const Stream& stream) const;
+  /// Begins to copy, to bytes from `first` on. The host's memory must stay as it is until the stream has done so.
+  void start_copy_from(const void* host, std::size_t bytes, const Stream& stream, std::size_t first = 0) const;
   void start_copy_to(void* host, std::size_t bytes, const Stream& stream) const;
   /// Begins to set all bytes to zero.
   void start_clear(const Stream& stream) const;
@@ -106,8 +106,9 @@ class DeviceArray {
 
   std::size_t size() const { return memory_.bytes() / sizeof(T); }
   T* data() const { return std::bit_cast<T*>(memory_.address()); }  // for kernels' arguments
-  void start_copy_from(std::span<const T> host, const Stream& stream) const {
-    memory_.start_copy_from(host.data(), host.size_bytes(), stream);
+  /// Begins to copy, to values from `first` on.
+  void start_copy_from(std::span<const T> host, const Stream& stream, std::size_t first = 0) const {
+    memory_.start_copy_from(host.data(), host.size_bytes(), stream, first * sizeof(T));
   }
   void start_copy_to(std::span<T> host, const Stream& stream) const {
     memory_.start_copy_to(host.data(), host.size_bytes(), stream);
@@ -116,6 +117,30 @@ class DeviceArray {
 
  private:
   Memory memory_;
+};
+
+/// Values in the device's memory, as many as are needed from time to time.
+template <class T>
+class GrowingArray {
+ public:
+  explicit GrowingArray(const Device& device) : array_(device, 0) {}
+
+  T* data() const { return array_.data(); }
+  std::size_t bytes() const { return array_.size() * sizeof(T); }
+  /// Makes room for so many values. Those that were there are lost.
+  void reserve(const Device& device, std::size_t size) {
+    if (size <= array_.size()) return;
+    array_ = DeviceArray<T>(device, 0);  // both may not fit
+    array_ = DeviceArray<T>(device, size + size / 16);
+  }
+  void start_copy_from(std::span<const T> host, const Stream& stream, std::size_t first = 0) const {
+    array_.start_copy_from(host, stream, first);
+  }
+  void start_copy_to(std::span<T> host, const Stream& stream) const { array_.start_copy_to(host, stream); }
+  void start_clear(const Stream& stream) const { array_.start_clear(stream); }
+
+ private:
+  DeviceArray<T> array_;
 };
 
 /// A function of the device, which takes its arguments as one object.
@@ -153,5 +178,22 @@ class Kernels {
 std::vector<std::filesystem::path> fat_binaries(const std::filesystem::path& folder);
 /// Returns the folder of the program that runs, beside which fat binaries are installed.
 std::filesystem::path folder_of_program();
+
+/// A device that a run uses, with the kernels beside the program.
+class DeviceInUse {
+ public:
+  /// Opens the first device. Tests give another driver, and another folder of kernels.
+  explicit DeviceInUse(const std::string& driver = driver_library,
+                       const std::filesystem::path& kernels = folder_of_program())
+      : driver_(driver), device_(driver_, 0), kernels_(device_, kernels) {}
+
+  const Device& device() const { return device_; }
+  const Kernels& kernels() const { return kernels_; }
+
+ private:
+  Driver driver_;
+  Device device_;
+  Kernels kernels_;
+};
 
 }  // namespace tessera::device

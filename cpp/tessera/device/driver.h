@@ -10,6 +10,7 @@
 
 namespace tessera::device {
 
+constexpr const char* driver_library = "libcuda.so.1";
 constexpr int least_cuda = 13000;  // 1000 × major + 10 × minor: of the compiler (scripts/gpu_requirements.txt)
 
 /// A function of the driver.
@@ -29,7 +30,7 @@ class Driver : public DriverFunctions {
  public:
   /// Opens the driver's library and starts it. Throws RunError where there is none, an older one than least_cuda, or no
   /// device.
-  explicit Driver(const std::string& library = "libcuda.so.1");
+  explicit Driver(const std::string& library = driver_library);
 
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;

@@ -1,7 +1,8 @@
 // A library that answers as NVIDIA's driver does, for tests on machines without one. Its device is the host's memory, and
 // work is done when it is begun. TESSERA_FAKE_DRIVER, which is read at every call, says what it has and what fails:
-// "cuda=12080 devices=2 capability=70 memory=1000 cuInit=999 fail_call=17", where a function's name is followed by the
-// error that it returns, and fail_call is the number of the call that fails.
+// "cuda=12080 devices=2 capability=70 memory=1000 cuInit=999 fail_call=17 seed=2", where a function's name is followed by
+// the error that it returns, fail_call is the number of the call that fails, and seed decides in which order warps of
+// kernels (fake_kernels.cpp) have their turns.
 #include "tessera/device/fake_driver.h"
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -74,9 +76,22 @@ abi::Result text_of_error(abi::Result error, const char** found, const Text& tex
   return *found ? abi::success : static_cast<abi::Result>(1);
 }
 
+std::map<std::string, fake::HostKernel*, std::less<>>& kernels() {
+  static std::map<std::string, fake::HostKernel*, std::less<>> all;
+  return all;
+}
+
+void double_values(const void* arguments, int, std::uint64_t) {
+  const auto& a = *static_cast<const fake::DoubleArguments*>(arguments);
+  for (std::int32_t k = 0; k < a.n; ++k) a.values[k] *= 2;
+}
+
 char* host(abi::Address address) { return std::bit_cast<char*>(address); }
 
 }  // namespace
+
+fake::Registered::Registered(const char* name, HostKernel* kernel) { kernels()[name] = kernel; }
+static const fake::Registered doubling("tessera_double", double_values);
 
 extern "C" {
 
@@ -174,10 +189,11 @@ abi::Result cuModuleLoad(abi::Module* module, const char* path) {
 }
 abi::Result cuModuleUnload(abi::Module module) { return take_back(__func__, module); }
 abi::Result cuModuleGetFunction(abi::Function* function, abi::Module, const char* name) {
-  static char the_kernel;
   return answer(__func__, [&] {
-    *function = reinterpret_cast<abi::Function>(&the_kernel);
-    return std::strcmp(name, "tessera_double") == 0 ? abi::success : abi::not_found;
+    const auto found = kernels().find(name);
+    if (found == kernels().end()) return abi::not_found;
+    *function = reinterpret_cast<abi::Function>(found->second);
+    return abi::success;
   });
 }
 abi::Result cuStreamCreate(abi::Stream* stream, unsigned) {
@@ -200,11 +216,11 @@ abi::Result cuEventSynchronize(abi::Event) {
 abi::Result cuEventElapsedTime_v2(float* milliseconds, abi::Event, abi::Event) {
   return answer(__func__, [&] { *milliseconds = 1.5F; });
 }
-abi::Result cuLaunchKernel(abi::Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                           abi::Stream, void** arguments, void**) {
+abi::Result cuLaunchKernel(abi::Function function, unsigned blocks, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, abi::Stream, void** arguments, void**) {
   return answer(__func__, [&] {
-    const auto& a = *static_cast<const fake::DoubleArguments*>(arguments[0]);
-    for (std::int32_t k = 0; k < a.n; ++k) a.values[k] *= 2;
+    reinterpret_cast<fake::HostKernel*>(function)(arguments[0], static_cast<int>(blocks),
+                                                  static_cast<std::uint64_t>(setting("seed", 1)));
   });
 }
 

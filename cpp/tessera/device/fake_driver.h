@@ -5,6 +5,14 @@
 
 namespace tessera::device::fake {
 
+/// Runs a kernel on the host, in so many blocks. The seed decides in which order warps have their turns.
+using HostKernel = void(const void* arguments, int blocks, std::uint64_t seed);
+
+/// Gives the library a kernel more.
+struct Registered {
+  Registered(const char* name, HostKernel* kernel);
+};
+
 /// Arguments of its one kernel, "tessera_double", which doubles n values.
 struct DoubleArguments {
   std::int32_t* values;

@@ -23,7 +23,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
       tables_(bonded::make_force_tables(system.force_field)),
       pair_(domain, settings.pair,
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
-            settings.precision, threads),
+            settings.precision, threads, settings.device),
       mesh_(settings, plan.mesh, domain, comm, threads),
       external_(external, domain, comm),
       restraints_(settings, domain, comm, threads),

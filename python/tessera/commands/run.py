@@ -29,6 +29,11 @@ from tessera.watch.events import events_of
     is_flag=True,
     help="Before step 1, time splits of Ewald's sum and take the fastest; checkpoints record it.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "gpu"]),
+    help="Where forces are computed, in place of parallel.device; the result is the same.",
+)
 @launch.overrides_option
 @launch.mpi_option
 @launch.oversubscribe_option
@@ -47,6 +52,7 @@ def run(
     restart: bool,
     max_hours: float | None,
     tune: bool,
+    device: str | None,
     overrides: tuple[str, ...],
     mpi: str,
     oversubscribe: bool,
@@ -68,6 +74,7 @@ def run(
       tessera run run.toml -n 4
       tessera run run.toml -n 2 -t 4 --set dynamics.steps=50000
       tessera run run.toml -n 8 --restart --max-hours 24
+      tessera run run.toml --device gpu
       sbatch --ntasks=256 --wrap "tessera run run.toml"
       TESSERA_MPIRUN="srun --mpi=pmix" tessera run run.toml
       tessera run run.toml --on-event "./tell.sh me@example.org"
@@ -78,6 +85,8 @@ def run(
     if run_file is None:
         raise click.UsageError("give a run file; `tessera run --print-defaults > run.toml` writes one to start from")
     arguments = [launch.word_of(run_file), *(["--restart"] if restart else []), *(["--tune"] if tune else [])]
+    if device is not None:
+        overrides = (f"parallel.device={device}", *overrides)
     threads = launch.threads_of_run(threads, run_file, overrides)
     if max_hours is not None:
         arguments += ["--max-hours", str(max_hours)]

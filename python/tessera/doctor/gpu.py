@@ -19,7 +19,7 @@ _SECONDS = 120  # in which the engine says what it finds: a driver takes long fo
 
 def gpus(root: Path = Path("/")) -> Iterator[Finding]:
     """Yields the GPUs that the engine finds, and what keeps it from using them. Where there is none, all is well. No
-    run uses a GPU yet, so that nothing here is a fault."""
+    run needs a GPU, so that nothing here is a fault."""
     facts = _facts_of_engine()
     if facts is None:  # other checks say why
         return
@@ -30,8 +30,8 @@ def gpus(root: Path = Path("/")) -> Iterator[Finding]:
     yield judged("GPU driver", f"CUDA {facts['cuda']}")
     for device in facts["devices"]:
         found = f"{device['name']}, compute capability {device['capability']}, {device['bytes'] / 1e9:,.1f} GB"
-        kernels = "" if device["error"] else ", for which there are kernels"
-        yield judged("GPU", f"{found}{kernels}; runs do not use it yet", device["error"])
+        kernels = "" if device["error"] else ", which `tessera run --device gpu` uses"
+        yield judged("GPU", f"{found}{kernels}", device["error"])
 
 
 def _facts_of_engine() -> dict[str, Any] | None:

@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "tessera/md/pair/clusters/cluster_sum.h"
+#include "tessera/md/pair/cluster_sum.h"
 
 namespace tessera::app {
 

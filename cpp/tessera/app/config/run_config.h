@@ -204,6 +204,11 @@ enum class DataMode { cells, replicated };
 inline constexpr std::array<std::string_view, 2> data_mode_names = {"cells", "replicated"};
 constexpr const auto& names_of(DataMode) { return data_mode_names; }
 
+/// What computes forces; the automatic choice is the CPU as long as a GPU computes pairs alone.
+enum class DeviceChoice { automatic, cpu, gpu };
+inline constexpr std::array<std::string_view, 3> device_choice_names = {"auto", "cpu", "gpu"};
+constexpr const auto& names_of(DeviceChoice) { return device_choice_names; }
+
 struct ParallelConfig {
   DataMode mode = DataMode::cells;
   std::int64_t threads = 1;
@@ -213,6 +218,7 @@ struct ParallelConfig {
   bool balance = true;
   bool reorder = true;
   Precision precision = Precision::mixed;
+  DeviceChoice device = DeviceChoice::automatic;
   std::string machine;  // path, already relative to the working directory; empty: none
 };
 

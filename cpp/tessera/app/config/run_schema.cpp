@@ -490,6 +490,10 @@ Schema make_run_schema() {
       .key("precision", &ParallelConfig::precision,
            "precision of the direct sum: single with exact accumulation, or double")
       .decides_bits();
+  parallel.key(
+      "device", &ParallelConfig::device,
+      "gpu: pairs of atoms are summed on the first GPU of NVIDIA, all else by the CPU; the result is the same. "
+      "cpu: all by the CPU; auto: cpu, until whole steps run on a GPU");
   parallel
       .key(
           "machine", &ParallelConfig::machine,

@@ -12,7 +12,7 @@
 namespace tessera::md::pair {
 
 PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
-                       Precision precision, ThreadPool& threads)
+                       Precision precision, ThreadPool& threads, const device::DeviceInUse* device)
     : data_{domain, threads, settings}, list_settings_(list), sum_(data_, precision) {
   const auto rule = domain.system().force_field.lj_rule == model::LjRule::geometric ? KernelRule::geometric
                                                                                     : KernelRule::lorentz_berthelot;
@@ -29,6 +29,7 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
   constants.lookup_force = lookup_.force.data();
   constants.lookup_energy = lookup_.energy.data();
   constants.lookup_begin = lookup_.begin.data();
+  if (device != nullptr) sum_.use_device(*device, lookup_);
 
   for (const auto& molecule : domain.system().templates) {
     std::transform(molecule.mass.begin(), molecule.mass.end(), std::back_inserter(template_mobility_.emplace_back()),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tessera/base/math/elementary.h"
-#include "tessera/md/pair/clusters/cluster_sum.h"
+#include "tessera/md/pair/cluster_sum.h"
 #include "tessera/md/pair/pair_data.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
 
@@ -36,8 +36,9 @@ inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 
 
 class PairForces {
  public:
+  /// Sums pairs on a device, if there is one; in double precision it is not used.
   PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list, Precision precision,
-             ThreadPool& threads);
+             ThreadPool& threads, const device::DeviceInUse* device = nullptr);
 
   PairForces(const PairForces&) = delete;  // the sum keeps a reference to the data
   PairForces& operator=(const PairForces&) = delete;

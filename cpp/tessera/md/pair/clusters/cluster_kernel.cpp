@@ -21,8 +21,7 @@ namespace HWY_NAMESPACE {
 
 /// Returns the loop for these settings. All do the same operations, so that forces are the same bits.
 LoopFunction* ChosenLoop(const KernelConstants& k, bool with_cell_forces, bool with_energies) {
-  const bool is_common =
-      k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
+  const bool is_common = are_common(k);
   if (k.lookup == Lookup::all) return LookupLoop<Lookup::all>(k, is_common, with_cell_forces, with_energies);
   if (k.lookup == Lookup::some) return LookupLoop<Lookup::some>(k, is_common, with_cell_forces, with_energies);
   if (with_energies) return RunLoop<Runtime, Beside::energies>;  // energies are rare, so one loop serves all cases

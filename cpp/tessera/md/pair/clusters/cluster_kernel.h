@@ -110,6 +110,11 @@ struct KernelConstants {
   const std::int32_t* lookup_begin;
 };
 
+/// Tells whether loops that are compiled for a Lennard-Jones modifier serve these settings, unless energies are wanted.
+inline bool are_common(const KernelConstants& k) {
+  return k.electrostatics == Electrostatics::pme && k.rule == KernelRule::lorentz_berthelot && !k.needs_high_degree;
+}
+
 /// Holds the constants for given settings, and the polynomials' greatest relative error in force (for reports).
 struct PreparedConstants {
   KernelConstants constants{};

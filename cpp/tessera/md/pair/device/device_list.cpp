@@ -10,7 +10,7 @@ DeviceList make_device_list(const PairList& list) {
         made.masked.push_back({entry.j, entry.interact | static_cast<std::uint32_t>(entry.excluded) << 16});
     return std::ssize(made.masked);
   };
-  for (const auto* parts : {&list.inner, &list.outer})
+  for (const auto* parts : {&list.inner, &list.outer}) {
     for (const auto& part : *parts)
       for (std::size_t row = 0; row < part.n_rows(); ++row) {
         const auto by_table_begin = std::ssize(made.masked), masked_begin = add_masked(part, row, true);
@@ -19,6 +19,8 @@ DeviceList make_device_list(const PairList& list) {
         const auto plain = part.plain_of(row);
         made.plain.insert(made.plain.end(), plain.begin(), plain.end());
       }
+    if (parts == &list.inner) made.n_inner_rows = std::ssize(made.rows);
+  }
   made.rows.push_back({-1, std::ssize(made.masked), std::ssize(made.masked), std::ssize(made.plain)});
   return made;
 }

@@ -25,11 +25,12 @@ struct DeviceList {
   std::vector<DeviceRow> rows;  // one more row marks the end of the last
   std::vector<DeviceEntry> masked;
   std::vector<PairEntry> plain;
+  std::int64_t n_inner_rows = 0;  // which come first
 
   std::int64_t n_rows() const { return std::ssize(rows) - 1; }
 };
 
-/// Collects the rows of all parts of a list.
+/// Collects the rows of all parts of a list, first those of its inner parts.
 DeviceList make_device_list(const PairList& list);
 
 }  // namespace tessera::md::pair

@@ -367,19 +367,6 @@ struct ForceKernel {
   }
 };
 
-/// Calls function<Kernel>() with the kernel of pairs for these settings. All do the same operations.
-template <class Function>
-void ForPairKernel(const KernelConstants& k, Beside beside, Function&& function) {
-  const auto with = [&]<class Choice>(Choice) {
-    if (beside == Beside::energies) return function.template operator()<PairKernel<Choice, Beside::energies>>();
-    if (beside == Beside::virial) return function.template operator()<PairKernel<Choice, Beside::virial>>();
-    return function.template operator()<PairKernel<Choice, Beside::nothing>>();
-  };
-  if (k.lookup == Lookup::all) return with(WithLookup<Runtime, Lookup::all>());
-  if (k.lookup == Lookup::some) return with(WithLookup<Runtime, Lookup::some>());
-  return with(Runtime());
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::pair
 HWY_AFTER_NAMESPACE();

@@ -1,17 +1,24 @@
 // Compares the kernels of pairs of a device, as a host runs them, with the engine's: every bit must be the same.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tessera/base/simd/lane/host_lanes.h"
 #include "tessera/base/test_support/instruction_sets.h"
+#include "tessera/device/device.h"
+#include "tessera/device/fake_driver.h"
 #include "tessera/md/energies.h"
-#include "tessera/md/pair/device/host_pairs.h"
-#include "tessera/md/pair/exact_pairs.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/test_support/systems.h"
 #include "tessera/md/topology.h"
@@ -26,11 +33,46 @@ struct Found {
   EnergyVirial sums;
 };
 
-/// Holds a sample's atoms and their pair list.
+/// A device that is this host (fake_driver.cpp), with code for its kernels.
+class DeviceOfHost {
+ public:
+  DeviceOfHost() : folder_(std::filesystem::path(testing::TempDir()) / ("tessera-pairs-" + std::to_string(getpid()))) {
+    std::filesystem::create_directory(folder_);
+    std::ofstream(folder_ / "tessera-md.fatbin") << 80;
+    in_use_.emplace(TESSERA_FAKE_DRIVER, folder_);
+  }
+  ~DeviceOfHost() {
+    std::filesystem::remove_all(folder_);
+    set("");
+  }
+
+  const device::DeviceInUse& get() const { return *in_use_; }
+  /// Says what fails and in which order warps have their turns, and counts calls from here on.
+  static void set(const std::string& settings) {
+    setenv("TESSERA_FAKE_DRIVER", settings.c_str(), 1);
+    ask<device::fake::FakeAction>("fake_driver_reset")();
+  }
+  static std::size_t n_calls() {
+    std::istringstream names(ask<device::fake::FakeText>("fake_driver_calls")());
+    return static_cast<std::size_t>(std::distance(std::istream_iterator<std::string>(names), {}));
+  }
+
+ private:
+  template <class Function>
+  static Function* ask(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(dlopen(TESSERA_FAKE_DRIVER, RTLD_NOW), name));
+  }
+
+  std::filesystem::path folder_;
+  std::optional<device::DeviceInUse> in_use_;
+};
+
+/// Holds a sample's atoms and their pair lists, one for sums as runs make them without a device and one for those with.
 class Pairs {
  public:
   Pairs(const Sample& sample, const PairSettings& settings)
       : system_(sample.system),
+        settings_(settings),
         state_(md::test::state_in(system_.box)),
         domain_(system_,
                 domain::plan_decomposition(domain::plan_cell_grid(system_.box, {.list_range = settings.range() + buffer,
@@ -38,60 +80,52 @@ class Pairs {
                                            1),
                 state_, comm_, threads_) {
     domain_.distribute({sample.particles, {}});
-    forces_.emplace(domain_, settings, ListSettings{.most_reach = 0.5 * buffer}, Precision::mixed, threads_);
-    forces_->rebuild();
-    forces_->update(false);
-    const auto& data = forces_->data();
-    PairLister lister(domain_, threads_);
-    lister.rebuild(settings.range());
-    lister.build(data.clusters, data.reach, data.exclusions, data.table_pairs, data.type,
-                 settings.range() + list_rounding, list_);
+    make(on_host_, nullptr);
+    make_on_device();
   }
 
-  /// Sums as runs do.
-  Found engine(StepSums what) {
-    return add(what, [&](Accumulator& accumulator) { forces_->add_forces({&accumulator, 1}); });
-  }
-  /// Sums by the kernels of a device, with what the engine computes in double precision.
+  void make_on_device() { make(on_device_, &device_.get()); }
+  Found engine(StepSums what) { return add(*on_host_, what); }
   Found device(StepSums what, std::uint64_t seed) {
-    return add(what, [&](Accumulator& accumulator) {
-      std::vector<Clash> clashes;
-      test::add_pairs_on_host(forces_->data(), list_, seed, accumulator, clashes);
-      const ExactPairs exact(forces_->data());
-      for (const auto& clash : clashes)
-        exact.add(clash.i_cluster, clash.entry, ExactPairs::ExclusionEnergy::leave_out, accumulator);
-      n_clashes_ += std::ssize(clashes);
-      if (!accumulator.sums_pair_energies()) return;
-      for (const auto* parts : {&list_.inner, &list_.outer})
-        for (const auto& part : *parts)
-          for (std::size_t row = 0; row < part.n_rows(); ++row)
-            for (const auto& entry : part.masked_of(row))
-              exact.add_exclusion_energies(part.rows[row].i_cluster, entry, *accumulator.energies);
-    });
+    DeviceOfHost::set("seed=" + std::to_string(seed));
+    auto found = add(*on_device_, what);
+    EXPECT_TRUE(on_device_->sum().is_on_device()) << error();
+    return found;
   }
-  std::int64_t n_clashes() const { return n_clashes_; }
+  /// Sums where a call of the driver fails.
+  Found device_that_fails(StepSums what, std::size_t at_call) {
+    DeviceOfHost::set("fail_call=" + std::to_string(at_call));
+    auto found = add(*on_device_, what);
+    EXPECT_FALSE(on_device_->sum().is_on_device());
+    return found;
+  }
+  const std::string& error() const { return on_device_->sum().device_error(); }
 
  private:
   static constexpr double buffer = 1.5;  // Å
 
-  template <class Add>
-  Found add(StepSums what, Add&& add) {
+  void make(std::optional<PairForces>& forces, const device::DeviceInUse* device) {
+    forces.emplace(domain_, settings_, ListSettings{.most_reach = 0.5 * buffer}, Precision::mixed, threads_, device);
+    forces->rebuild();
+  }
+  Found add(PairForces& forces, StepSums what) {
     Found found;
     found.force.resize(3 * index(domain_.n_slots()));
     Accumulator accumulator(found.force, what == StepSums::none ? nullptr : &found.sums);
     accumulator.needs_pair_energies = what == StepSums::energies;
-    add(accumulator);
+    forces.update(true);
+    forces.add_forces({&accumulator, 1});
     return found;
   }
 
   const model::System& system_;
+  PairSettings settings_;
   ThreadPool threads_{1};
   comm::Communicator comm_ = comm::Communicator::world();
   State state_;
   domain::Domain domain_;
-  std::optional<PairForces> forces_;
-  PairList list_;
-  std::int64_t n_clashes_ = 0;
+  DeviceOfHost device_;
+  std::optional<PairForces> on_host_, on_device_;
 };
 
 void expect_same_bits(const Found& device, const Found& engine) {
@@ -202,9 +236,39 @@ TEST(DevicePairs, Clashes) {
     sample.particles[n - 1].position = sample.particles[n - 5].position;
     const auto settings = short_range(LjModifier::force_switch, Electrostatics::pme);
     check(sample, settings);
-    Pairs pairs(sample, settings);
-    EXPECT_GT(pairs.device(StepSums::energies, 1).sums.clashes.count, 2);
-    EXPECT_GE(pairs.n_clashes(), 4);
+    EXPECT_GT(Pairs(sample, settings).device(StepSums::energies, 1).sums.clashes.count, 2);
+  }
+}
+
+// There is room for few clashes at first.
+TEST(DevicePairs, ManyClashes) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto sample = make_mixture({.seed = 10});
+  for (std::size_t id = 20; id < sample.particles.size(); ++id) {
+    const Vec3 d = {0.01 * static_cast<double>(id), 0.3, 0};
+    sample.particles[id].position = sample.particles[id % 20].position + sample.system.box.fraction(d);
+  }
+  check(sample, short_range(LjModifier::force_switch, Electrostatics::pme));
+}
+
+// Whatever fails on a device is done by the host, with the same result.
+TEST(DevicePairs, EveryFailureIsMadeUpFor) {
+  TESSERA_NEEDS_HOST_LANES();
+  const auto sample = make_mixture({.with_nbfix = true, .seed = 11});
+  Pairs pairs(sample, short_range(LjModifier::cut, Electrostatics::pme));
+  for (const auto what : {StepSums::none, StepSums::energies}) {
+    const auto engine = pairs.engine(what);
+    pairs.make_on_device();
+    expect_same_bits(pairs.device(what, 1), engine);
+    const auto n = DeviceOfHost::n_calls();
+    EXPECT_GT(n, 20);
+    for (std::size_t call = 1; call <= n; ++call) {
+      DeviceOfHost::set("");
+      pairs.make_on_device();
+      expect_same_bits(pairs.device_that_fails(what, call), engine);
+      EXPECT_NE(pairs.error().find("failed with CUDA_ERROR_UNKNOWN"), std::string::npos) << pairs.error();
+      expect_same_bits(pairs.device_that_fails(what, 0), engine);  // and the steps after it
+    }
   }
 }
 
@@ -234,7 +298,7 @@ TEST(DevicePairs, LargeEnergies) {
   const auto device = pairs.device(StepSums::energies, 1), engine = pairs.engine(StepSums::energies);
   const auto term = static_cast<std::size_t>(Term::coulomb_real);
   EXPECT_NE(engine.sums.energy_of_clashes[term], 0);
-  EXPECT_EQ(pairs.n_clashes(), 0);
+  EXPECT_EQ(engine.sums.clashes.count, 0);
   EXPECT_EQ(device.sums.energy, engine.sums.energy);
   EXPECT_EQ(device.sums.energy_of_clashes, engine.sums.energy_of_clashes);
 }

@@ -1,16 +1,29 @@
-#include "tessera/md/pair/clusters/cluster_sum.h"
+#include "tessera/md/pair/cluster_sum.h"
 
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
 
+#include "tessera/base/error.h"
 #include "tessera/base/index.h"
 #include "tessera/md/pair/clusters/cluster_atoms.h"
+#include "tessera/md/pair/device/device_pairs.h"
 #include "tessera/md/pair/exact_pairs.h"
 #include "tessera/md/pair/single_sum_virial.h"
 #include "tessera/md/shares.h"
 
 namespace tessera::md::pair {
+
+namespace {
+
+/// Returns what an accumulator wants of pairs.
+StepSums sums_of(const Accumulator& accumulator) {
+  return accumulator.energies == nullptr    ? StepSums::none
+         : accumulator.sums_pair_energies() ? StepSums::energies
+                                            : StepSums::virial;
+}
+
+}  // namespace
 
 ClusterSum::ClusterSum(const PairData& data, Precision precision)
     : data_(data),
@@ -19,6 +32,32 @@ ClusterSum::ClusterSum(const PairData& data, Precision precision)
       force_(at(data.threads.size())),
       cell_forces_(at(data.threads.size())),
       clashes_(at(data.threads.size())) {}
+
+ClusterSum::~ClusterSum() = default;
+
+void ClusterSum::use_device(const device::DeviceInUse& device, const LookupTable& lookup) {
+  if (precision_ == Precision::double_precision) return;
+  try {
+    device_ = std::make_unique<DevicePairs>(data_, lookup, device);
+  } catch (const RunError& error) {
+    device_error_ = error.what();
+  }
+}
+
+/// Calls a function with what sums on a device. Returns whether it did all that it should. Whatever the device failed at
+/// can be done by processors, which go on then.
+template <class Function>
+bool ClusterSum::on_device(Function&& function) {
+  if (device_ == nullptr) return false;
+  try {
+    function(*device_);
+    return true;
+  } catch (const RunError& error) {
+    device_error_ = error.what();
+    device_.reset();
+    return false;
+  }
+}
 
 void ClusterSum::rebuild() {
   lister_.rebuild(data_.settings.range());
@@ -29,6 +68,12 @@ void ClusterSum::update(bool make_list) {
   if (!make_list) return;
   lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,
                 data_.settings.range() + list_rounding, list_);
+  on_device([&](DevicePairs& pairs) { pairs.set_list(list_); });
+}
+
+void ClusterSum::set_box() {
+  list_.shifts = half_shell_shifts(data_.domain);
+  on_device([&](DevicePairs& pairs) { pairs.set_shifts(list_); });
 }
 
 ClusterSum::Pieces ClusterSum::pieces_of(std::initializer_list<const std::vector<PairListPart>*> lists) {
@@ -61,20 +106,23 @@ void ClusterSum::for_pieces(const Pieces& all, Function&& function) {
 
 void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) {
   if (precision_ == Precision::double_precision) return;
+  has_inner_ = true;
+  if (on_device([&](DevicePairs& pairs) { pairs.start(ListHalf::inner, sums_of(by_thread[0])); })) return meanwhile();
   clear();
   run(pieces_of({&list_.inner}), by_thread, meanwhile);
-  has_inner_ = true;
 }
 
 void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
   if (precision_ == Precision::double_precision) return add_exact_forces(by_thread);
-  if (std::exchange(has_inner_, false)) {
-    run(pieces_of({&list_.outer}), by_thread, [] {});
-  } else {
-    clear();
-    run(all_pieces(), by_thread, [] {});
-  }
-  sum_forces(by_thread);
+  const bool has_inner = std::exchange(has_inner_, false), was_on_device = is_on_device();
+  const bool is_summed = on_device([&](DevicePairs& pairs) {
+    const auto sums = sums_of(by_thread[0]);
+    if (!has_inner) pairs.start(ListHalf::inner, sums);
+    pairs.start(ListHalf::outer, sums);
+    for (auto& clashes : clashes_) clashes.clear();
+    clashes_[0] = pairs.finish(by_thread);
+  });
+  if (!is_summed) sum_on_host(by_thread, has_inner && !was_on_device);
   const bool with_energies = by_thread[0].sums_pair_energies();
   const bool any_clash = std::any_of(clashes_.begin(), clashes_.end(), [](const auto& list) { return !list.empty(); });
   if (!any_clash && !with_energies) return;
@@ -93,8 +141,18 @@ void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
   });
 }
 
+void ClusterSum::sum_on_host(std::span<Accumulator> by_thread, bool has_inner) {
+  if (has_inner) {
+    run(pieces_of({&list_.outer}), by_thread, [] {});
+  } else {
+    clear();
+    run(all_pieces(), by_thread, [] {});
+  }
+  sum_forces(by_thread);
+}
+
 std::size_t ClusterSum::other_bytes() const {
-  std::size_t n = lister_.bytes();
+  std::size_t n = lister_.bytes() + (is_on_device() ? device_->host_bytes() : 0);
   for (const auto& buffer : force_) n += buffer.capacity() * sizeof(ClusterForces);
   return n;
 }

@@ -7,14 +7,22 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "tessera/md/accumulator.h"
 #include "tessera/md/pair/pair_data.h"
 
+namespace tessera::device {
+class DeviceInUse;
+}
+
 namespace tessera::md::pair {
+
+class DevicePairs;
 
 /// Names what sums in this precision, in reports: "reference" is what tests compare with, too.
 constexpr std::string_view scheme_name(Precision precision) {
@@ -25,11 +33,18 @@ constexpr std::string_view scheme_name(Precision precision) {
 class ClusterSum {
  public:
   ClusterSum(const PairData& data, Precision precision);
+  ~ClusterSum();
+
+  /// Sums on a device from now on, unless in double precision, with the same bits. Once the device fails, processors
+  /// sum what it should have and all that follows, and device_error() says why.
+  void use_device(const device::DeviceInUse& device, const LookupTable& lookup);
+  bool is_on_device() const { return device_ != nullptr; }
+  const std::string& device_error() const { return device_error_; }
 
   /// Follows atoms that have been sorted into cells again; an update(true) comes next.
   void rebuild();
   /// Follows the box after it has changed between searches, which moves cells apart or together.
-  void set_box() { list_.shifts = half_shell_shifts(data_.domain); }
+  void set_box();
   /// Makes a new list if requested, of the pairs that may come within the cut-off as long as no atom moves further than
   /// its reach.
   void update(bool make_list);
@@ -60,7 +75,10 @@ class ClusterSum {
   template <class Function>
   void for_pieces(const Pieces& all, Function&& function);
 
+  template <class Function>
+  bool on_device(Function&& function);
   void clear();
+  void sum_on_host(std::span<Accumulator> by_thread, bool has_inner);
   template <class Function>
   void run(const Pieces& pieces, std::span<Accumulator> by_thread, Function&& meanwhile);
   void sum_forces(std::span<Accumulator> by_thread);
@@ -75,6 +93,8 @@ class ClusterSum {
   std::vector<CellForces> cell_forces_;            // by thread
   std::vector<std::vector<Clash>> clashes_;        // by thread
   bool has_inner_ = false;                         // whether add_inner_forces() has added since
+  std::unique_ptr<DevicePairs> device_;
+  std::string device_error_;
 };
 
 /// Holds the expected sizes of the lists of a rank (md/memory).

@@ -1,0 +1,85 @@
+// Sums a rank's pairs on a GPU, from the pair list of the engine, with the engine's bits (docs/design/gpu.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tessera/device/device.h"
+#include "tessera/md/accumulator.h"
+#include "tessera/md/energies.h"
+#include "tessera/md/pair/device/pair_kernel.h"
+#include "tessera/md/pair/pair_data.h"
+#include "tessera/md/pair/potentials/lookup_table.h"
+
+namespace tessera::md::pair {
+
+/// Which rows of a list are summed: those that need no halo atom, or the others.
+enum class ListHalf { inner, outer };
+
+/// Returns the name of the kernel of pairs for these settings (kernels.cu). All do the same operations.
+std::string name_of_pair_kernel(const KernelConstants& constants, StepSums sums);
+
+/// The data of a rank must outlive it, as must the device. Its members throw RunError, and are called on the thread
+/// that opened the device.
+class DevicePairs {
+ public:
+  DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use);
+
+  /// Takes a list that was made after the last search.
+  void set_list(const PairList& list);
+  /// Takes where cells are in the box that there is now (PairList::shifts).
+  void set_shifts(const PairList& list);
+
+  /// Begins to sum one half of the rows, the inner half first, with the coordinates that its atoms have now: owned ones
+  /// of the inner half, and all others.
+  void start(ListHalf half, StepSums sums);
+  /// Waits for both halves, and adds forces, and what of energies and virial start() was asked for. Returns the entries
+  /// with a clash, which are left to double precision.
+  std::vector<Clash> finish(std::span<Accumulator> by_thread);
+
+  /// Returns the bytes that grow with atoms: on the device, and on the host.
+  std::int64_t bytes() const;
+  std::size_t host_bytes() const { return host_total_.capacity() * sizeof(std::int64_t); }
+
+ private:
+  PairArguments arguments(ListHalf half) const;
+  template <class Arguments>
+  void launch(const std::string& kernel, std::int64_t warps, const Arguments& arguments);
+  std::vector<Clash> fetch_clashes();
+
+  const PairData& data_;
+  const device::DeviceInUse& in_use_;
+  const device::Device& device_;
+  device::Stream stream_;
+  std::map<std::string, device::Kernel> kernels_;  // that were used, by name
+  KernelConstants constants_;                      // with tables on the device
+  device::DeviceArray<float> table_12a_, table_6b_, lookup_force_, lookup_energy_;
+  device::DeviceArray<std::int32_t> lookup_begin_;
+
+  // The list, and what belongs to it.
+  std::int64_t n_rows_ = 0, n_inner_rows_ = 0;
+  device::GrowingArray<DeviceRow> rows_;
+  device::GrowingArray<DeviceEntry> masked_;
+  device::GrowingArray<PairEntry> plain_;
+  device::GrowingArray<ClusterData> clusters_;
+  device::GrowingArray<std::int32_t> type_;
+  device::DeviceArray<float> shifts_;             // (neighbour cells,3) Å
+  device::DeviceArray<std::int64_t> cell_place_;  // (neighbour cells,3) SingleSumVirial::place_unit
+
+  // Sums of a step.
+  StepSums sums_ = StepSums::none;
+  device::GrowingArray<ClusterForces> force_;
+  device::GrowingArray<std::int64_t> total_;      // (slots,3) force_unit
+  device::DeviceArray<std::int64_t> cell_force_;  // (neighbour cells,3)
+  device::DeviceArray<DeviceEnergy> energy_;      // Lennard-Jones, Coulomb
+  device::DeviceArray<std::int64_t> virial_;      // (12): as EnergyVirial has it, and its remainder
+  device::GrowingArray<DeviceClash> clash_;       // most_clashes_
+  device::DeviceArray<std::int32_t> n_clashes_;   // (1)
+  std::int32_t most_clashes_ = 64;
+  std::vector<std::int64_t> host_total_;  // what the host copies total_ to
+};
+
+}  // namespace tessera::md::pair

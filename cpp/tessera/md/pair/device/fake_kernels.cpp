@@ -1,0 +1,42 @@
+// Kernels of pairs for the driver of tests (fake_driver.cpp), which a host runs. Those that are compiled for a
+// Lennard-Jones modifier do the same operations as those that read it, which stand for them here.
+#include <cstdint>
+#include <string>
+
+#include "tessera/base/simd/lane/target.h"
+//
+#include "tessera/device/fake_driver.h"
+#include "tessera/md/pair/device/pair_kernel-inl.h"
+
+namespace tessera::md::pair::N_LANE {
+
+namespace {
+
+using device::fake::Registered;
+
+template <class Kernel>
+void run(const void* arguments, int blocks, std::uint64_t seed) {
+  simd::RunOnHost<Kernel>(*static_cast<const typename Kernel::Arguments*>(arguments), blocks, seed);
+}
+
+template <class Choice>
+void add_pairs(const std::string& name) {
+  Registered(name.c_str(), run<PairKernel<Choice, Beside::nothing>>);
+  Registered((name + "_virial").c_str(), run<PairKernel<Choice, Beside::virial>>);
+  Registered((name + "_energies").c_str(), run<PairKernel<Choice, Beside::energies>>);
+}
+
+const bool are_added = [] {
+  const std::string pairs = "tessera_pairs";
+  for (const char* modifier : {"", "_cut", "_force_switch", "_potential_switch"})
+    for (const char* cutoffs : {"", "_two_cutoffs"}) add_pairs<Runtime>(pairs + modifier + cutoffs);
+  add_pairs<WithLookup<Runtime, Lookup::some>>(pairs + "_some_lookup");
+  add_pairs<WithLookup<Runtime, Lookup::all>>(pairs + "_all_lookup");
+  Registered("tessera_pair_forces", run<ForceKernel<false>>);
+  Registered("tessera_pair_forces_virial", run<ForceKernel<true>>);
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace tessera::md::pair::N_LANE
