@@ -239,13 +239,19 @@ def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], dev
 
 @pytest.mark.mpi
 def test_a_device_that_fails(runs: Runs, device: dict[str, Any]) -> None:
-    """The run says so, and goes on without it to the same end; a device that can't be opened ends it at the start."""
+    """The run says so, and goes on without it to the same end, or stops with a checkpoint. Without a device a run ends
+    at the start."""
     settings: Settings = {**SHORT, "parallel.device": "gpu"}
     fails = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "fail_call=300"}}
     found = runs.run(sample("peptide"), settings, mpi="openmpi", ranks=2, **fails)
     assert "Fake 0: cu" in found.process.stderr and "the run goes on by the CPU" in found.process.stderr
     assert found.report["results"]["device"] == "cpu"
     assert found.hash == runs.hash_of_one_rank(sample("peptide"), SHORT)
+    path = runs.run_file(sample("peptide"), {**settings, "parallel.on_device_error": "stop"})
+    stopped = runs.start(path, mpi="mpich", ranks=3, check=False, status=1, **fails)
+    assert stopped.process.stderr.count("Fake 0: cu") == 1 and "checkpoint is written" in stopped.process.stderr
+    assert 0 < stopped.report["last_step"] < SHORT["dynamics.steps"]
+    assert runs.start(path, "--restart", "--set=parallel.device=cpu").hash == found.hash
     none = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "devices=0"}}
     refused = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, check=False, status=1, **none)
     assert refused.process.stderr.count("the NVIDIA driver finds no GPU") == 1

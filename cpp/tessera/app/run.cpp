@@ -14,6 +14,7 @@
 #include "tessera/app/config/time_step.h"
 #include "tessera/app/cores.h"
 #include "tessera/app/observers/box_guard.h"
+#include "tessera/app/observers/device_guard.h"
 #include "tessera/app/observers/stop_signals.h"
 #include "tessera/app/observers/watching.h"
 #include "tessera/app/run_outputs.h"
@@ -104,6 +105,9 @@ RunEnd run_to_end(const RunConfig& config, const RunRequest& request, RunInput& 
   if (config.output.black_box) simulation.attach(states);
   StopListener stop;
   simulation.attach(stop);
+  DeviceGuard device_guard;
+  if (config.parallel.on_device_error == OnDeviceError::stop && simulation.device() != nullptr)
+    simulation.attach(device_guard);
   BoxGuard box_guard;
   simulation.attach(box_guard);
   outputs.attach_to(simulation);
@@ -115,7 +119,7 @@ RunEnd run_to_end(const RunConfig& config, const RunRequest& request, RunInput& 
   watching.attach_to(simulation);
   simulation.run();
   RunEnd end{outputs.report(simulation, balancer ? &*balancer : nullptr), stop.signal(), outputs.is_out_of_time(),
-             box_guard.problem()};
+             box_guard.problem(), device_guard.problem()};
   if (config.output.black_box)
     end.report.memory.owners.push_back(
         {std::string(memory_of_last_states), comm::all_reduce_sum(comm, states.bytes())});
@@ -142,6 +146,7 @@ RunEnd run(const RunConfig& config, const RunRequest& request, TimeLimit& limit,
       report.results["split_trials"].push_back(
           {{"pme_cutoff", split.cutoff}, {"pme_grid", split.grid}, {"ms_per_step", ms_a_step}});
     on_root(comm, [&] { write_report(config.output.folder + "/report.json", report); });
+    comm::agree_on_run(comm, end.device_problem);
     if (end.box_problem.empty()) return end;
     if (input.system.is_periodic) throw md::integrate::BoxFailure(end.box_problem);
     failed.message = end.box_problem;  // an atom that has left the frame of a vacuum

@@ -16,7 +16,8 @@ struct RunEnd {
   Report report;
   int signal = 0;  // that stopped the run; 0: none
   bool is_out_of_time = false;
-  std::string box_problem{};  // with which the run had to end; empty: none
+  std::string box_problem{};     // with which the run had to end; empty: none
+  std::string device_problem{};  // of this rank's GPU, which ended the run
 
   bool was_stopped() const { return signal != 0 || is_out_of_time; }
 };

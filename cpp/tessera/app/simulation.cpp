@@ -62,10 +62,11 @@ void Simulation::open_device() {
 
 /// Says once on this rank that its GPU has failed. Its forces are the same without it.
 void Simulation::tell_device_error() {
-  const auto& error = engine_->forces().pairs().sum().device_error();
+  const auto& error = device_error();
   if (error.empty() || has_told_device_error_) return;
   has_told_device_error_ = true;
-  comm::print_note("tessera-md", error + "; the run goes on by the CPU, with the same result");
+  if (config_.parallel.on_device_error == OnDeviceError::go_on)
+    comm::print_note("tessera-md", error + "; the run goes on by the CPU, with the same result");
 }
 
 void Simulation::start(CoordinateBlock block, std::optional<Origin> origin) {

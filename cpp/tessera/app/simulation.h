@@ -73,6 +73,8 @@ class Simulation {
   const md::EngineSettings& settings() const { return settings_; }
   /// Returns the GPU that pairs are summed on, if any.
   const device::Device* device() const { return device_ ? &device_->device() : nullptr; }
+  /// Returns why this rank's GPU is not used any more; empty where nothing has failed.
+  const std::string& device_error() const { return engine_->forces().pairs().sum().device_error(); }
   const comm::Communicator& comm() const { return comm_; }
   const ThreadPool& threads() const { return threads_; }
   /// Finds the strongest force on an atom, among those of all ranks.

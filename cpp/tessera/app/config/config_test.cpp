@@ -39,7 +39,7 @@ TEST(Config, KeysAreUniqueAndDocumented) {
       EXPECT_FALSE(key.documentation.empty()) << key.full_name();
     }
   }
-  EXPECT_EQ(names.size(), 100U);
+  EXPECT_EQ(names.size(), 101U);
 }
 
 TEST(Config, DefaultsAreAdmittedAndComeBackFromToml) {

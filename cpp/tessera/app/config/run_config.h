@@ -209,6 +209,11 @@ enum class DeviceChoice { automatic, cpu, gpu };
 inline constexpr std::array<std::string_view, 3> device_choice_names = {"auto", "cpu", "gpu"};
 constexpr const auto& names_of(DeviceChoice) { return device_choice_names; }
 
+/// What a run does when its GPU has failed.
+enum class OnDeviceError { go_on, stop };
+inline constexpr std::array<std::string_view, 2> on_device_error_names = {"continue", "stop"};
+constexpr const auto& names_of(OnDeviceError) { return on_device_error_names; }
+
 struct ParallelConfig {
   DataMode mode = DataMode::cells;
   std::int64_t threads = 1;
@@ -219,6 +224,7 @@ struct ParallelConfig {
   bool reorder = true;
   Precision precision = Precision::mixed;
   DeviceChoice device = DeviceChoice::automatic;
+  OnDeviceError on_device_error = OnDeviceError::go_on;
   std::string machine;  // path, already relative to the working directory; empty: none
 };
 

@@ -494,6 +494,8 @@ Schema make_run_schema() {
       "device", &ParallelConfig::device,
       "gpu: pairs of atoms are summed on the first GPU of NVIDIA, all else by the CPU; the result is the same. "
       "cpu: all by the CPU; auto: cpu, until whole steps run on a GPU");
+  parallel.key("on_device_error", &ParallelConfig::on_device_error,
+               "when a GPU fails during a run: continue by the CPU, with the same result, or stop with a checkpoint");
   parallel
       .key(
           "machine", &ParallelConfig::machine,
