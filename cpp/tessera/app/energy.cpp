@@ -12,8 +12,8 @@
 #include "tessera/app/gather.h"
 #include "tessera/app/start/coordinates.h"
 #include "tessera/app/system/system_file.h"
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/comm/job.h"
 
 namespace tessera::app {

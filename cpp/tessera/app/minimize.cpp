@@ -25,7 +25,7 @@
 #include "tessera/app/simulation.h"
 #include "tessera/app/start/coordinates.h"
 #include "tessera/app/system/system_file.h"
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/base/simd/instruction_set.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"

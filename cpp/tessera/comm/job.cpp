@@ -9,8 +9,8 @@
 #include <new>
 #include <optional>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::comm {
 

@@ -1,4 +1,4 @@
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/comm/shared_file.h"
 

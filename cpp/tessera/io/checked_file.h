@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::io {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tessera/base/box.h"
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::io {
 

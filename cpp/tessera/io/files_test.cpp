@@ -17,8 +17,8 @@
 #include <limits>
 #include <thread>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/base/test_support/messages.h"
 #include "tessera/io/checksum.h"
 #include "tessera/io/dcd.h"

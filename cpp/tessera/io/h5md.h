@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "tessera/base/box.h"
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/hdf5.h"
 
 namespace tessera::io {

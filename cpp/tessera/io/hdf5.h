@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/checked_file.h"
 
 namespace tessera::io {

@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::io::hdf5 {
 

@@ -1,7 +1,7 @@
 // Clears the mark "being written" in the superblock of an HDF5 file.
 #pragma once
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::io {
 

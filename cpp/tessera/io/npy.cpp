@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/comm/on_root.h"
 
 namespace tessera::io {

@@ -17,7 +17,7 @@
 #include "tessera/app/observers/frames.h"
 #include "tessera/app/output/folder.h"
 #include "tessera/app/output/room.h"
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
 

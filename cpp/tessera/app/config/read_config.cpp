@@ -15,8 +15,8 @@
 
 #include "tessera/app/config/apply.h"
 #include "tessera/app/config/removed_keys.h"
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::app {
 namespace {

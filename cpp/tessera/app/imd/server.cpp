@@ -16,8 +16,8 @@
 #include <chrono>
 #include <utility>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/base/threads.h"
 
 namespace tessera::app::imd {

@@ -13,8 +13,8 @@
 #include <chrono>
 #include <thread>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 
 namespace tessera::app {
 

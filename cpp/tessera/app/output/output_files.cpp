@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "tessera/app/output/energy_columns.h"
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/md/engine.h"
 
 namespace tessera::app {

@@ -11,7 +11,7 @@
 
 #include "tessera/app/config/schema.h"
 #include "tessera/app/numbers_text.h"
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 
 namespace tessera::app {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "tessera/app/config/schema.h"
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 
 namespace tessera::app {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tessera/app/restart/checkpoint_file.h"
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/md/engine.h"
 

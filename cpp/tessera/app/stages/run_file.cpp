@@ -15,7 +15,7 @@
 #include "tessera/app/select/selections.h"
 #include "tessera/app/stages/protocol.h"
 #include "tessera/app/stages/stages.h"
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/comm/stop_signal.h"

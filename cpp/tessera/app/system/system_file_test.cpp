@@ -12,8 +12,8 @@
 #include <iostream>
 #include <optional>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/base/test_support/messages.h"
 #include "tessera/io/checked_file.h"
 #include "tessera/io/hdf5.h"

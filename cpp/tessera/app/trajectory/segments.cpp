@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tessera/app/trajectory/settings.h"
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/segments/manifest.h"

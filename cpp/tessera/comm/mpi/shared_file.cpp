@@ -10,8 +10,8 @@
 #include <limits>
 #include <utility>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/comm/mpi/communicator.h"
 #include "tessera/comm/on_root.h"
 

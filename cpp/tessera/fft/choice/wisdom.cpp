@@ -9,8 +9,8 @@
 #include <sstream>
 #include <vector>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 
 namespace tessera::fft {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/segments/encoding.h"
 
 namespace tessera::io::segments {

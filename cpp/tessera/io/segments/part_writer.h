@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/segments/encoding.h"
 #include "tessera/io/segments/manifest.h"
 #include "tessera/io/write_behind.h"

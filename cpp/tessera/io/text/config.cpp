@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/text/lines.h"
 
 namespace tessera::io::text {

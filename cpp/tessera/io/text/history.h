@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/text/records.h"
 
 namespace tessera::io::text {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera::io::text {
 

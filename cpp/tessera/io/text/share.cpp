@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/text/lines.h"
 

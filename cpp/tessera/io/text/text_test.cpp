@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/atomic_file.h"
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/base/test_support/messages.h"
 #include "tessera/comm/threaded/run_ranks.h"
 #include "tessera/io/text/config.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/io/write/format.h"
 #include "tessera/io/write/method.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "tessera/base/atomic_file.h"
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/atomic_file.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/write/job.h"
 
 namespace tessera::io::write {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <optional>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/collectives/choose.h"
 #include "tessera/collectives/registry.h"
 #include "tessera/comm/communicator.h"

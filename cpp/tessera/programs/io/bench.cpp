@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/write/write.h"
 #include "tessera/programs/io/candidates.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/base/phase_timer.h"
 #include "tessera/io/write/format.h"
 #include "tessera/programs/io/bench_methods.h"

@@ -20,8 +20,8 @@
 #include <memory>
 #include <optional>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/programs/io/bench_methods.h"
 
 namespace tessera::programs {

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "tessera/base/atomic_file.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/atomic_file.h"
 #include "tessera/comm/communicator.h"
 #include "tessera/comm/job.h"
 #include "tessera/comm/mpi/placement/hosts.h"

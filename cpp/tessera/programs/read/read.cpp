@@ -12,8 +12,8 @@
 
 #include "tessera/app/restart/checkpoint_file.h"
 #include "tessera/app/system/system_file.h"
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/large_pages.h"
 #include "tessera/io/text/share.h"

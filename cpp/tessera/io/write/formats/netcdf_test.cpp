@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 
 #if TESSERA_HAS_NETCDF
 #include <netcdf.h>

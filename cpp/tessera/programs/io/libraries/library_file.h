@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/write/new_file.h"
 
 namespace tessera::programs {

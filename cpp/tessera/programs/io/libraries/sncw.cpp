@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/io/write/formats/netcdf.h"
 #include "tessera/io/write/new_file.h"
 #include "tessera/programs/io/libraries/library_file.h"

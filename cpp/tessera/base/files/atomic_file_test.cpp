@@ -1,4 +1,4 @@
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -14,8 +14,8 @@
 #include <string_view>
 #include <utility>
 
-#include "tessera/base/descriptor.h"
 #include "tessera/base/error.h"
+#include "tessera/base/files/descriptor.h"
 #include "tessera/base/test_support/messages.h"
 
 namespace tessera {

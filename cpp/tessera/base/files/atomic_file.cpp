@@ -1,4 +1,4 @@
-#include "tessera/base/atomic_file.h"
+#include "tessera/base/files/atomic_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

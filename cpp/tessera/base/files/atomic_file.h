@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tessera/base/descriptor.h"
+#include "tessera/base/files/descriptor.h"
 
 namespace tessera {
 
