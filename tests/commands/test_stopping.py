@@ -123,7 +123,7 @@ def test_closed_standard_files(tmp_path: Path, closed: tuple[int, ...]) -> None:
 
 SUSPENDED = """
 import sys
-from tessera.supervise import supervise
+from tessera.launch.supervision import supervise
 sys.exit(supervise(["sleep", "600"]))
 """
 
@@ -147,7 +147,7 @@ def test_an_engine_by_itself_is_suspended_too() -> None:
 
 
 def test_an_end_is_seen_where_its_signal_was_blocked() -> None:
-    code = 'import sys; from tessera.supervise import supervise; sys.exit(supervise(["sh", "-c", "sleep 0.1; exit 3"]))'
+    code = 'import sys; from tessera.launch import supervise; sys.exit(supervise(["sh", "-c", "sleep 0.1; exit 3"]))'
 
     def block() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD, signal.SIGTERM])
@@ -162,7 +162,7 @@ def test_a_full_standard_output_of_a_launcher(tmp_path: Path, status: int) -> No
     command = [
         sys.executable,
         "-c",
-        f"import sys; from tessera.supervise import supervise; sys.exit(supervise({said}))",
+        f"import sys; from tessera.launch import supervise; sys.exit(supervise({said}))",
     ]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANGS)

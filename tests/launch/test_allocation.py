@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tessera import launch
-from tessera.allocation import Allocation, allocation, flavour_of_srun, options_of_srun
+from tessera.launch.slurm import Allocation, allocation, flavour_of_srun, options_of_srun
 from tests.support.programs import ROOT, script
 
 SLURM = ("SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES")

@@ -17,8 +17,8 @@ import click
 import pytest
 
 from tessera import launch
+from tessera.launch.supervision import supervise
 from tessera.stopping import STOP_SIGNALS
-from tessera.supervise import supervise
 from tests.support.programs import HANGS, MPICH, OPEN_MPI, Run, script, wait_until
 
 PYTHON = str(Path(__file__).parents[2] / "python")
@@ -382,7 +382,7 @@ def test_launchers_start_without_opencl(
 
 ENDS_UNSEEN = """
 import os, subprocess, sys, threading
-from tessera.supervise import supervise
+from tessera.launch.supervision import supervise
 
 class Popen(subprocess.Popen):
     "A child that ends just after it was found running."

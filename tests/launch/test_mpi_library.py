@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tessera import mpi_library
-from tessera.supervise import environment_of_launchers
+from tessera.launch.supervision import environment_of_launchers
 from tests.support.programs import HANGS, LIBRARIES, script
 
 LOAD = "from tessera import mpi_library; mpi_library.load_library({0!r}); print(mpi_library.loaded_library())"

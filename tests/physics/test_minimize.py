@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from openmm import unit
 
-from tessera import supervise
 from tessera.build.nacl import crystal
 from tessera.build.water import make_water
+from tessera.launch import supervision
 from tessera.system import System, image, read, write
 from tests.support.oracle import KCAL, Settings, openmm_system
 from tests.support.programs import ENGINES, HANGS, Run
@@ -52,7 +52,7 @@ def minimized(run_engine: Run, system: Path, place: Path, *words: str, **sizes: 
     """Returns what the engine prints as JSON, and the positions (n,3) in units of 2⁻³² of the box."""
     positions = place / "positions.npy"
     done = run_engine("--minimize", system, "--positions", positions, "--json", *words, check=False, **sizes)
-    assert done.returncode in (0, supervise.NOT_CONVERGED), done.stderr
+    assert done.returncode in (0, supervision.NOT_CONVERGED), done.stderr
     return json.loads(done.stdout), np.load(positions)
 
 
@@ -155,7 +155,7 @@ def test_out_of_steps_is_no_success(water: Path, tmp_path: Path) -> None:
     done = tessera(
         "minimize", water, "-o", tmp_path / "out.tsr", "--max-force", "0.1", "--steps", "4", "--json", *SHORT
     )
-    assert done.returncode == supervise.NOT_CONVERGED
+    assert done.returncode == supervision.NOT_CONVERGED
     found = json.loads(done.stdout)
     assert not found["converged"] and found["ending"] == "out of steps" and found["steps"] == 4
     assert "not converged: out of steps" in done.stderr and "give more --steps" in done.stderr
@@ -176,7 +176,7 @@ def test_atoms_that_stay_together_are_named(water: Path, tmp_path: Path) -> None
         (["--set", "dynamics.constraints=none"], "move one of them, or leave out a molecule that stands where another"),
     ):
         done = tessera("minimize", tmp_path / "stuck.tsr", "-o", tmp_path / "out.tsr", *SHORT, *words)
-        assert done.returncode == supervise.NOT_CONVERGED and pair + told in done.stderr
+        assert done.returncode == supervision.NOT_CONVERGED and pair + told in done.stderr
 
 
 @pytest.mark.parametrize(

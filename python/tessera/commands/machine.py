@@ -14,9 +14,9 @@ import click
 from tessera import launch
 from tessera.errors import InputError
 from tessera.files import write_text
+from tessera.launch.supervision import supervise
 from tessera.machine.quantities import Bytes, Finite
 from tessera.printing import echo
-from tessera.supervise import supervise
 
 FILE = click.Path(path_type=Path)
 PROBE = "tessera-probe"

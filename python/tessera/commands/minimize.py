@@ -12,9 +12,9 @@ import click
 
 from tessera import launch
 from tessera.commands.options import memory_option
+from tessera.launch.supervision import supervise
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
-from tessera.supervise import supervise
 
 if TYPE_CHECKING:
     from tessera.system import System

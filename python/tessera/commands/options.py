@@ -21,11 +21,11 @@ from tessera.commands.peaks import Peaks, memory_facts
 from tessera.commands.summary import describe, summary
 from tessera.errors import InputError
 from tessera.files import check_free
+from tessera.launch.supervision import supervise
 from tessera.machine.quantities import Finite
 from tessera.prepare.coordinates import box_from_lengths
 from tessera.printing import echo, end
 from tessera.ranks import EndedElsewhere, Ranks, fork, of_launcher
-from tessera.supervise import supervise
 from tessera.system import System, write
 from tessera.system.model import FloatArray
 from tessera.system.scratch import bounded

@@ -14,8 +14,8 @@ from tessera import launch
 from tessera.demo.inputs import RUN_FILE, arguments_of_prepare, folder_of_inputs
 from tessera.demo.runs import Outcome, Way, outcome_of, ways
 from tessera.errors import InputError
+from tessera.launch.supervision import NOT_CONVERGED
 from tessera.printing import echo
-from tessera.supervise import NOT_CONVERGED
 
 _SYSTEM, _MINIMIZED, _PICTURE = "dhfr.tsr", "minimized.tsr", "demo.png"
 _MOVES = 100  # of the minimisation, which takes the heat out of the first contacts

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tessera.doctor.finding import Finding, judged
-from tessera.launch import engine_command
-from tessera.supervise import LaunchError
+from tessera.launch import LaunchError, engine_command
 
 _NVIDIA = "0x10de"  # as a maker of devices on the PCI bus
 _DISPLAY = "0x03"  # the class of such devices begins so

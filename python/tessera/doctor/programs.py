@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tessera.doctor.finding import Finding, judged
-from tessera.launch import FLAVOURS, NAMES, engines, launchers
-from tessera.supervise import LaunchError
+from tessera.launch import FLAVOURS, NAMES, LaunchError, engines, launchers
 
 _MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
 _LIBRARY = re.compile(r"^\s*(libmpi\S*) => (\S+)", re.MULTILINE)

@@ -12,9 +12,8 @@ from pathlib import Path
 from tessera.build.water import tiles
 from tessera.doctor.finding import Finding, judged
 from tessera.errors import InputError
-from tessera.launch import NAMES, engines, launchers
+from tessera.launch import NAMES, LaunchError, engines, launchers
 from tessera.printing import told
-from tessera.supervise import LaunchError
 from tessera.system import write
 
 ATOMS, STEPS = 5184, 100

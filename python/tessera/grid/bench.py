@@ -15,8 +15,8 @@ import numpy as np
 
 from tessera import launch
 from tessera.errors import InputError
+from tessera.launch.supervision import output_of
 from tessera.machine.change import change_map
-from tessera.supervise import output_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

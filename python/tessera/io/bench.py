@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tessera import launch
+from tessera.launch.supervision import output_of
 from tessera.machine.change import change_map
-from tessera.supervise import output_of
 
 PROGRAM = "tessera-io"
 METHODS = ("segments", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "sdaw", "sdaw-printf", "sncw",

@@ -13,8 +13,8 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tessera.launch.supervision import LaunchError
 from tessera.machine.quantities import whole_of
-from tessera.supervise import LaunchError
 
 
 @dataclass(frozen=True)

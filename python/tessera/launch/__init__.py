@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 import click
 
 from tessera import ranks as processes
-from tessera.allocation import (
+from tessera.launch.slurm import (
     Allocation,
     allocation,
     cores_of_a_rank,
@@ -36,9 +36,9 @@ from tessera.allocation import (
     options_of_srun,
     words_of_its_host,
 )
+from tessera.launch.supervision import GO_ON, environment_of_launchers, supervise
+from tessera.launch.supervision import LaunchError as LaunchError
 from tessera.printing import echo
-from tessera.supervise import GO_ON, environment_of_launchers, supervise
-from tessera.supervise import LaunchError as LaunchError
 
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
@@ -110,7 +110,7 @@ class Launcher:
 
 def engine_folders() -> list[Path]:
     """Returns the folders in which engines are looked for; the first that has one counts."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     folders = [Path(os.environ["TESSERA_BIN"])] if os.environ.get("TESSERA_BIN") else []
     return [*folders, package / "bin", package.parents[1] / "build" / "release" / "bin"]
 
@@ -238,7 +238,7 @@ def _check_size_of_files(flavour: str) -> None:
 
 def tessera_command(arguments: Sequence[str], *, ranks: int, mpi: str, oversubscribe: bool) -> list[str]:
     """Returns the command that carries out a command of `tessera` itself on ranks. Raises LaunchError."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     built = {flavour: Path(sys.executable) for flavour in FLAVOURS if any(package.glob(f"_ranks_{flavour}.*"))}
     if not built:
         raise LaunchError("the compiled part of tessera.ranks is missing for every MPI; build it, or use --processes")
