@@ -12,16 +12,6 @@ from tessera.errors import InputError
 
 _LONG = 200  # characters of a value that a message quotes
 
-#: what becomes of a line, and what that is called in a sentence
-STATUSES = {
-    "translated": "translated",
-    "replaced": "translated into another method that samples the same ensemble",
-    "agrees": "what every run does",
-    "ignored": "without meaning here",
-    "default": "not given: a default of the program",
-    "refused": "refused",
-}
-
 
 @dataclass(frozen=True)
 class Option:
@@ -151,7 +141,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Row:
-    """What becomes of an option. `line` is none for a default."""
+    """What becomes of an option (`status`: docs/guide/converting.md). `line` is none for a default."""
 
     file: str
     line: int | None
