@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "tessera/base/error.h"
@@ -190,17 +189,6 @@ void for_messages(const Index3& grid, const Redistribution& redistribution, std:
     for (const int sender : partners)
       function({sender, receiver, std::exchange(values[static_cast<std::size_t>(sender)], 0)});
   }
-}
-
-std::vector<RedistributionMessage> plan_messages(const Index3& grid, const Redistribution& redistribution) {
-  std::vector<RedistributionMessage> messages;
-  std::vector<int> all(redistribution.to.size());
-  std::iota(all.begin(), all.end(), 0);
-  for_messages(grid, redistribution, all, [&](const RedistributionMessage& message) { messages.push_back(message); });
-  std::sort(messages.begin(), messages.end(), [](const RedistributionMessage& a, const RedistributionMessage& b) {
-    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
-  });
-  return messages;
 }
 
 }  // namespace tessera::fft

@@ -105,7 +105,4 @@ struct RedistributionMessage {
 void for_messages(const Index3& grid, const Redistribution& redistribution, std::span<const int> receivers,
                   const std::function<void(const RedistributionMessage&)>& function);
 
-/// Returns the messages of all ranks by sender, then receiver.
-std::vector<RedistributionMessage> plan_messages(const Index3& grid, const Redistribution& redistribution);
-
 }  // namespace tessera::fft

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -206,21 +205,6 @@ std::string placement_of(const Wires& wires) {
       digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   }
   return is_filled ? std::string() : fmt::format("{:016x}", digest);
-}
-
-RankOrder bit_reversal_order(int n_computers, int processors) {
-  for (const int n : {n_computers, processors})
-    if (n < 1 || !std::has_single_bit(static_cast<unsigned>(n)))
-      throw InputError(fmt::format("{} computers with {} processors: expected powers of two; hypercube_order does any",
-                                   n_computers, processors));
-  const int n_lines = n_computers * processors;
-  RankOrder order;
-  for (int line = 0; line < n_lines; ++line) {
-    int reverse = 0;
-    for (int bit = 1; bit < n_lines; bit *= 2) reverse = 2 * reverse + ((line & bit) != 0 ? 1 : 0);
-    order.push_back(reverse / processors);
-  }
-  return order;
 }
 
 RankOrder hypercube_order(const Network& network, const std::vector<int>& ranks_on_host) {

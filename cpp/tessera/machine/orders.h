@@ -25,15 +25,9 @@ Wires wires_of_job(const Network& network, int n_ranks);
 /// rank.
 std::string placement_of(const Wires& wires);
 
-/// Returns the order of hosts in the host file of Borštnik et al. (2004), §2 and Table 1: line i of the 2^d lines goes
-/// to computer ⌊reverse_bits(i) / processors⌋. Throws InputError unless both numbers are powers of two. The paper's
-/// loop ends one line too late, and its "12 (1010 in binary)" is the number 10; its Table 1 agrees with this function.
-RankOrder bit_reversal_order(int n_computers, int processors);
-
-/// Generalises bit_reversal_order to a network with any numbers of hosts and ranks. Ranks p/2 apart, which exchange the
-/// largest part of a vector in a hypercube sum, are on one host; ranks p/4 apart are in one leaf subnet, and so on. If
-/// all numbers are powers of two, the result is bit_reversal_order along the tree; else slots of the two halves of
-/// every subnet alternate in proportion.
+/// Places ranks p/2 apart, which exchange the largest part of a vector in a hypercube sum, on one host; ranks p/4 apart
+/// in one leaf subnet, and so on. If all numbers are powers of two, the order is that of Borštnik et al. (2004), §2 and
+/// Table 1, along the tree; else slots of the two halves of every subnet alternate in proportion.
 RankOrder hypercube_order(const Network& network, const std::vector<int>& ranks_on_host);
 
 /// Places neighbours in a ring (or chain) on one host, then in one subnet: hosts in depth-first order (Lowekamp and

@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "tessera/app/config/apply.h"
 #include "tessera/app/config/read_config.h"
 #include "tessera/app/config/removed_keys.h"
 #include "tessera/app/config/schema.h"
@@ -138,8 +139,8 @@ TEST(Config, AnOverrideHoldsOneValue) {
 TEST(Config, FilesOfAbsurdSizeAreRefused) {
   const std::string path = testing::TempDir() + "large.toml";
   std::ofstream(path) << minimal << std::string(2'000'000, '\n');
-  EXPECT_THROW(read_run_file(path), InputError);
-  EXPECT_THROW(read_run_file("/dev/zero"), InputError);
+  EXPECT_THROW(text_of_run_file(path), InputError);
+  EXPECT_THROW(text_of_run_file("/dev/zero"), InputError);
   std::filesystem::remove(path);
 }
 
@@ -193,8 +194,8 @@ TEST(Config, ErrorsAreCollected) {
 TEST(Config, ContradictionsAreRefused) {
   expect_says(message_of("[pme]\norder = 8\ngrid = [6, 16, 16]\n"), "at least pme.order = 8");
   EXPECT_THROW(parse_run_text("", "run.toml", ""), InputError);  // no system
-  EXPECT_THROW(read_run_file("/no/such/run.toml"), InputError);
-  EXPECT_THROW(read_run_file("/tmp"), InputError);
+  EXPECT_THROW(text_of_run_file("/no/such/run.toml"), InputError);
+  EXPECT_THROW(text_of_run_file("/tmp"), InputError);
 }
 
 TEST(Config, SchemaAsJsonHoldsEveryKey) {

@@ -445,10 +445,6 @@ std::string text_of_run_file(const std::string& path) {
   return text;
 }
 
-RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides) {
-  return parse_run_text(text_of_run_file(path), path, std::filesystem::path(path).parent_path().string(), overrides);
-}
-
 RunConfig config_of_system(const std::string& system_path, const std::vector<std::string>& overrides) {
   RunConfig config;
   Errors errors;

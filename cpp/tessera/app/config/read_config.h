@@ -11,14 +11,11 @@
 
 namespace tessera::app {
 
-/// Reads a run file, then applies the overrides ("section.key=value", the value as in TOML, text without quotes too;
-/// "section.0.key=value" for the first of a section that is repeated).
-/// Paths in the file are relative to its folder, paths in overrides to the working directory.
+/// Reads a run file from text, then applies the overrides ("section.key=value", the value as in TOML, text without
+/// quotes too; "section.0.key=value" for the first of a section that is repeated).
+/// Messages call the file `name`. Its paths are relative to `folder`, paths in overrides to the working directory.
 /// Throws one InputError that lists everything wrong: not TOML (line and column), unknown sections and keys (with the
 /// nearest known one), wrong types, values out of range, values that contradict each other.
-RunConfig read_run_file(const std::string& path, const std::vector<std::string>& overrides = {});
-
-/// Reads a run file from text; messages call the file `name`, and paths are relative to `folder`.
 RunConfig parse_run_text(std::string_view text, const std::string& name, const std::string& folder,
                          const std::vector<std::string>& overrides = {});
 

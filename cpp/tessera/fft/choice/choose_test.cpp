@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/fft/schemes.h"
+#include "tessera/fft/test_support.h"
 #include "tessera/machine/load/shared_processors.h"
 #include "tessera/machine/test_support.h"
 
@@ -24,13 +24,10 @@ double counted(const TransformPlan& plan, const machine::Wires& wires) {
   double seconds = 0;
   for (const auto& move : plan.forward()) {
     std::vector<double> busy(wires.wires().size());
-    std::vector<int> all(static_cast<std::size_t>(plan.ranks()));
-    std::iota(all.begin(), all.end(), 0);
-    for_messages(plan.problem.grid, move, all, [&](const RedistributionMessage& m) {
+    for (const auto& m : all_messages(plan.problem.grid, move))
       for (const int wire : wires.path(m.from, m.to))
         busy[static_cast<std::size_t>(wire)] += static_cast<double>(m.values * move.components * 8) /
                                                 wires.wires()[static_cast<std::size_t>(wire)].bandwidth;
-    });
     seconds += 2 * *std::max_element(busy.begin(), busy.end());
   }
   return seconds;

@@ -90,19 +90,4 @@ Config read_config(const std::string& path) {
   return config_of(lines, file.size(), path);
 }
 
-std::string config_text(const Config& config) {
-  auto text =
-      config_header(config.title, config.level, config.periodicity, config.n_atoms(), config.moment, config.cell);
-  const auto n_values = static_cast<std::size_t>(config.level) + 1;
-  auto at = text.size();
-  text.resize(at + config.ids.size() * (1 + n_values) * record_bytes);
-  for (std::size_t i = 0; i < config.ids.size(); ++i) {
-    write_name_record(config.names[i], config.ids[i], text.data() + at);
-    at += record_bytes;
-    for (std::size_t k = 0; k < n_values; ++k, at += record_bytes)
-      write_value_record(config.values.data() + 3 * (i * n_values + k), text.data() + at);
-  }
-  return text;
-}
-
 }  // namespace tessera::io::text

@@ -33,9 +33,6 @@ class Lines;
 Config config_from_text(std::string_view text, const std::string& name);
 Config read_config(const std::string& path);
 
-/// Returns the records of a configuration as DL_POLY_4 writes its REVCON.
-std::string config_text(const Config& config);
-
 /// Reads the lines before the atoms. Returns the number of atoms, if they say one.
 std::optional<std::int64_t> read_config_header(Lines& lines, Config& config);
 /// Appends n atoms, the first of which stands at the place `first` of the file.
