@@ -181,7 +181,7 @@ def fork(count: int, work: Callable[[Ranks], None]) -> None:
     ends = [end for end, _ in pairs]
     forks = []
     for index, (_, other) in enumerate(pairs):
-        forks.append(context.Process(target=_in_fork, args=(index + 1, count, ends, pairs, work), daemon=True))
+        forks.append(context.Process(target=_in_fork, args=(index + 1, count, pairs, work), daemon=True))
         forks[-1].start()
         other.close()
     ranks = Ranks(0, count, lambda data: _exchange_as_root(ends, data))
@@ -206,7 +206,7 @@ def _exchange_as_root(ends: list[Connection], data: bytes) -> list[bytes]:
     return found
 
 
-def _in_fork(rank: int, count: int, ends: list[Connection], pairs: list[Any], work: Callable[[Ranks], None]) -> None:
+def _in_fork(rank: int, count: int, pairs: list[Any], work: Callable[[Ranks], None]) -> None:
     stopping.ignore()  # the root ends
     for index, (end, other) in enumerate(pairs):
         end.close()

@@ -105,7 +105,7 @@ def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi
     assert "and back 1\n" in done.stdout
 
 
-def test_headers_need_no_others_than_are_installed(installed: Path, tmp_path: Path, run_program: Callable) -> None:
+def test_headers_need_no_others_than_are_installed(installed: Path) -> None:
     wanted = {
         line.split('"')[1]
         for header in installed.glob("include/tessera/**/*.h")

@@ -395,7 +395,7 @@ def test_a_map_that_is_no_use(
     assert list(result["plans"]) == ["all_reduce: native"]
 
 
-def test_an_unknown_entry(run_program: Run, tmp_path: Path) -> None:
+def test_an_unknown_entry(run_program: Run) -> None:
     """All ranks end with one message, which suggests a known entry."""
     program = ENGINES / "tessera-collectives-openmpi"
     command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]

@@ -218,7 +218,7 @@ def test_a_page_replaces_no_other_file(folder: Path) -> None:
     assert (folder / "keep" / "energy.csv").read_bytes() == before
 
 
-def test_what_is_damaged_is_shown(folder: Path, tmp_path: Path) -> None:
+def test_what_is_damaged_is_shown(folder: Path) -> None:
     checkpoint = folder / "keep" / "checkpoint.tck"
     whole = checkpoint.read_bytes()
     try:

@@ -103,7 +103,7 @@ def test_a_run_keeps_what_selections_came_to(start: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md", "history"])
-def test_frames_of_some_atoms(start: Run, water: Path, tmp_path: Path, kind: str) -> None:
+def test_frames_of_some_atoms(start: Run, tmp_path: Path, kind: str) -> None:
     """The trajectory has the selected atoms, over a restart too; a run of all atoms has the same ones."""
     import MDAnalysis as mda
 

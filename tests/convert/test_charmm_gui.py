@@ -236,7 +236,7 @@ def test_what_is_refused(openmm: Path, old: str, new: str, says: str) -> None:
     assert any(says in row.note for row in refused)
 
 
-def test_several_programs(gromacs: Path, openmm: Path) -> None:
+def test_several_programs(gromacs: Path) -> None:
     with pytest.raises(InputError, match="say --from PROGRAM"):
         convert([gromacs.parent])
     assert convert([gromacs.parent], source="gromacs").program == "gromacs"

@@ -244,7 +244,7 @@ def test_unknown_options_are_refused(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("file", ["apoa1_nve.mdp", "apoa1_nvt.mdp"])
-def test_apoa1_has_the_energies_of_gromacs(tmp_path: Path, runs: Runs, file: str) -> None:
+def test_apoa1_has_the_energies_of_gromacs(runs: Runs, file: str) -> None:
     """GROMACS 2022.5 in double precision, of the same settings."""
     import json
 

@@ -186,7 +186,7 @@ def test_python_loads_mpi_for_itself(run_program: Run, mpi: str) -> None:
     assert re.search(r"broadcast .* ring", done.stderr), done.stderr
 
 
-def test_command(run_program: Run, tmp_path: Path) -> None:
+def test_command(run_program: Run) -> None:
     tessera = [sys.executable, "-m", "tessera", "mpi"]
     for mpi in FLAVOURS:
         done = run_program([*tessera, "--library", mpi])

@@ -18,7 +18,6 @@ from tessera.errors import InputError
 from tessera.system import read, write
 from tests.support.checkpoints import damaged
 from tests.support.programs import ENGINES, HANGS
-from tests.support.runs import Runs
 from tests.support.samples import changed, edited, sample
 
 NAMES = ["water", "peptide"]
@@ -183,7 +182,7 @@ def test_what_is_not_the_files_own(tmp_path: Path, change: Callable[[h5py.File],
         read(path)
 
 
-def test_packed_by_hdf5_itself(runs: Runs, tmp_path: Path) -> None:
+def test_packed_by_hdf5_itself(tmp_path: Path) -> None:
     """A system file whose arrays another program has packed is read with the same content."""
     path = tmp_path / "packed.tsr"
     path.write_bytes(small("peptide"))

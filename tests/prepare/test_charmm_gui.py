@@ -248,7 +248,7 @@ def test_a_box_that_is_none(archive: Path, name: str, text: str, message: str) -
     assert "\n" not in str(error.value)
 
 
-def test_coordinates_of_a_run_have_their_own_box_or_none(archive: Path, tmp_path: Path) -> None:
+def test_coordinates_of_a_run_have_their_own_box_or_none(archive: Path) -> None:
     position = read_coordinates(archive / "step3_pbcsetup.crd").position
     run = archive / "namd" / "step5_1.coor"
     run.parent.mkdir()
@@ -266,7 +266,7 @@ def test_coordinates_of_a_run_have_their_own_box_or_none(archive: Path, tmp_path
 # what is refused
 
 
-def test_missing_members_are_named(archive: Path, tmp_path: Path) -> None:
+def test_missing_members_are_named(archive: Path) -> None:
     def refused(message: str, **given: Path) -> None:
         with pytest.raises(InputError, match=message) as error:
             prepare_charmm_gui(archive, **given)  # type: ignore[arg-type]

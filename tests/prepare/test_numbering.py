@@ -73,7 +73,7 @@ def test_one_molecule_needs_no_rows() -> None:
     assert not len(number_residues(flat, rows([b"A", b"B"], [3, 4]), pieces.templates, pieces.runs))
 
 
-def test_equal_molecules_keep_their_segments(tmp_path: Path) -> None:
+def test_equal_molecules_keep_their_segments() -> None:
     flat = flat_of(["X", "Y"] * 5 + ["I"], [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])
     flat.segment = np.array([b"PRO1"] * 2 + [b"PRO2"] * 2 + [b"PRO3"] * 4 + [b"PRO1"] * 2 + [b"ION"], "S8")
     pieces = split(flat)

@@ -279,7 +279,7 @@ def test_coordinates_of_an_mmcif_and_of_a_state(tmp_path: Path) -> None:
         prepare_openmm_files(xml, xml)
 
 
-def test_a_molecule_of_two_hydrogens_may_be_constrained(tmp_path: Path) -> None:
+def test_a_molecule_of_two_hydrogens_may_be_constrained() -> None:
     system = openmm.System()
     force = openmm.NonbondedForce()
     for _ in range(2):

@@ -132,7 +132,7 @@ def test_attributes_and_numbers_of_rows_count(
     assert "input.system (its content: " in found.process.stderr and part in found.process.stderr
 
 
-def test_every_column_of_every_dataset_counts(runs: Runs, begun: tuple[Path, Path], tmp_path: Path) -> None:
+def test_every_column_of_every_dataset_counts(runs: Runs, begun: tuple[Path, Path]) -> None:
     path, file = begun
     write(full(), file)
     good = file.read_bytes()

@@ -70,7 +70,7 @@ def test_other_settings_and_the_same_bits(runs: Runs, equil: Outcome) -> None:
     assert found.hash == whole.hash
 
 
-def test_the_mesh_follows_the_box_of_the_start(runs: Runs, equil: Outcome) -> None:
+def test_the_mesh_follows_the_box_of_the_start(runs: Runs) -> None:
     """It also does so in a restart, whose settings are compared, and in a run from settings.toml."""
     begin = runs.run(sample("peptide"), {"dynamics.steps": 1, "dynamics.velocities": "zero"})
     grown = {**EQUIL, "dynamics.pressure": -20000.0, "dynamics.tau_p": 0.05, "input.start": str(begin.folder)}

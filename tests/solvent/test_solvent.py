@@ -69,7 +69,7 @@ def in_memory(wet: Solvated) -> System:
     return system
 
 
-def test_water_and_ions_keep_their_distances(wet: Solvated, whole: System, solute: System) -> None:
+def test_water_and_ions_keep_their_distances(whole: System, solute: System) -> None:
     """The box is whole tiles around the solute, and neutral; molecules are whole; the salt is that of the water."""
     edges, position, n = np.diag(whole.box), whole.positions(), solute.n_atoms
     extent = np.ptp(solute.positions(), axis=0)

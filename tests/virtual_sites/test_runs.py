@@ -100,7 +100,7 @@ def test_a_group_that_reaches_too_far_is_named(runs: Runs, tmp_path: Path) -> No
     assert "the virtual site MOL X may be 6.5 Å from MOL C1" in refused.process.stderr
 
 
-def test_trajectories_hold_sites(runs: Runs, opc: Path, tmp_path: Path) -> None:
+def test_trajectories_hold_sites(runs: Runs, opc: Path) -> None:
     import MDAnalysis
 
     settings: Settings = {

@@ -118,7 +118,7 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
         _ensemble(t)
         _output(t)
     _input(t, not minimises)
-    _ignore_rest(t, minimises)
+    _ignore_rest(t)
 
 
 def _upper(value: Value) -> str:
@@ -410,7 +410,7 @@ def _input(t: Translation, moves: bool) -> None:
         t.set("dynamics.velocities", "generate", t.value("ensemble.temperature"))
 
 
-def _ignore_rest(t: Translation, minimises: bool) -> None:
+def _ignore_rest(t: Translation) -> None:
     reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
         section, _, name = option.name.partition(".")

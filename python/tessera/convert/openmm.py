@@ -168,7 +168,7 @@ def _lennard_jones(t: Translation, kind: int, cutoff: Value) -> None:
         if force != "NonbondedForce":
             t.refuse(t.value("NonbondedForce.method"), "LJPME with a CustomNonbondedForce")
         t.set("interactions.lj", "pme", t.value("NonbondedForce.method"))
-        alpha = _alpha(t, "ljAlpha", "ljnx", cutoff)
+        alpha = _alpha(t, "ljAlpha", cutoff)
         t.set("pme.lj_alpha", alpha, t.value("NonbondedForce.ljAlpha"), t.value("NonbondedForce.ewaldTolerance"))
         return
     switched, begin = t.value(f"{force}.useSwitchingFunction"), t.value(f"{force}.switchingDistance")
@@ -182,7 +182,7 @@ def _lennard_jones(t: Translation, kind: int, cutoff: Value) -> None:
     t.set("interactions.lj_tail", tail.flag(), tail)
 
 
-def _alpha(t: Translation, name: str, points: str, cutoff: Value) -> float:
+def _alpha(t: Translation, name: str, cutoff: Value) -> float:
     """Returns Ewald's parameter in 1/Å."""
     given, tolerance = t.value(f"NonbondedForce.{name}"), t.value("NonbondedForce.ewaldTolerance")
     if not 0 < tolerance.number() < 0.5:
@@ -194,7 +194,7 @@ def _alpha(t: Translation, name: str, points: str, cutoff: Value) -> float:
 
 def _mesh(t: Translation, cutoff: Value) -> None:
     given, tolerance = t.value("NonbondedForce.alpha"), t.value("NonbondedForce.ewaldTolerance")
-    alpha = _alpha(t, "alpha", "nx", cutoff)
+    alpha = _alpha(t, "alpha", cutoff)
     note = "OpenMM's splines have order 5; those of 6 are nearer to the same sum"
     t.set("pme.order", 6, t.value("NonbondedForce.method"), note=note)
     grid = [t.value(f"NonbondedForce.n{axis}") for axis in "xyz"]

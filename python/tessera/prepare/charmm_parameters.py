@@ -204,7 +204,7 @@ class CharmmParameters:
                 raise line.error(f"{name} {values[short]:g} is not supported: only {expected:g} is")
         self._agree("e14fac", "_scale_14", values.get("E14F", 1.0), line)
         self._agree("geom", "_geometric", "GEOM" in flags, line)
-        self._take_ending(line, values, flags)
+        self._take_ending(values, flags)
 
     def _agree(self, name: str, attribute: str, value: float | bool, line: Line) -> None:
         known = getattr(self, attribute)
@@ -212,7 +212,7 @@ class CharmmParameters:
             raise line.error(f"{name} is {value} here and {known[0]} in {known[1]}: these files do not go together")
         setattr(self, attribute, known or (value, line.where))
 
-    def _take_ending(self, line: Line, values: dict[str, float], flags: list[str]) -> None:
+    def _take_ending(self, values: dict[str, float], flags: list[str]) -> None:
         """Adds a note where the file switches Lennard-Jones off with another function than a run does."""
         usual = USUAL_LENNARD_JONES["charmm"]
         kind = next((_VDW[f] for f in flags if f in _VDW), None)

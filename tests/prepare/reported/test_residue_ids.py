@@ -75,7 +75,7 @@ def test_a_run_across_9999_comes_back(begin: int, count: int, capitals: bool, lo
     assert [int(text) for text in _read(" ".join(texts))] == numbers
 
 
-def test_selections_and_exports_have_the_numbers(tmp_path: Path) -> None:
+def test_selections_and_exports_have_the_numbers() -> None:
     system = prepare_charmm(REPORTS / "hex.psf", REPORTS / "order.pdb", [REPORTS / "water.prm"])
     plain = prepare_charmm(REPORTS / "h2o.psf", REPORTS / "order.pdb", [REPORTS / "water.prm"])
     assert np.array_equal(system.fraction, plain.fraction)

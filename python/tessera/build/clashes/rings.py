@@ -43,7 +43,6 @@ def piercings_of(molecules: Molecules) -> list[Piercing]:
 def rings_of(graph: Graph, may_be: NDArray[np.bool_]) -> list[IdArray]:
     """Returns the rings of each size (m,size) among atoms that may be in one, each once: paths are followed from their
     lowest atom on until they come back. A ring around two smaller ones that share a bond does not count."""
-    n_atoms = len(may_be)
     found: list[list[IdArray]] = [[] for _ in range(MOST_ATOMS + 1)]
     inner = np.flatnonzero(may_be & (np.diff(graph.begin) > 1))
     for begin in range(0, len(inner), _AT_ONCE):
@@ -57,10 +56,10 @@ def rings_of(graph: Graph, may_be: NDArray[np.bool_]) -> list[IdArray]:
                 closed = path[np.unique(row[atom == path[row, 0]])]
                 found[size].append(closed[closed[:, 1] < closed[:, -1]])
     joined = [np.concatenate(some) if some else np.zeros((0, size), np.int64) for size, some in enumerate(found)]
-    return [_without_chords(ring, graph, n_atoms) if ring.shape[1] > 3 else ring for ring in joined]
+    return [_without_chords(ring, graph) if ring.shape[1] > 3 else ring for ring in joined]
 
 
-def _without_chords(ring: IdArray, graph: Graph, n_atoms: int) -> IdArray:
+def _without_chords(ring: IdArray, graph: Graph) -> IdArray:
     """Returns the rings in which only neighbours are bonded."""
     has_chord = np.zeros(len(ring), bool)
     size = ring.shape[1]

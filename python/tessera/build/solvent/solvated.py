@@ -103,7 +103,7 @@ def solvated(
     report("choosing ions")
     cations, anions = _ions(solute.net_charge(), salt, Bits(room.molecules, tiling.n).total)
     chosen = choose_places(tiling, room, cations + anions, seed)
-    there = _without(room, tiling, *chosen)
+    there = _without(room, *chosen)
     counts = (Bits(there, tiling.n).total, cations, anions)
     system = with_solvent(solute, solvent, counts, field.parameters)
     system.box, system.periodic, system.origin = np.diag(tiling.edges), True, np.zeros(3)
@@ -132,7 +132,7 @@ def _note(counts: tuple[int, int, int], net: int) -> str:
     )
 
 
-def _without(room: Room, tiling: Tiling, copies: IdArray, rows: IdArray) -> NDArray[np.uint8]:
+def _without(room: Room, copies: IdArray, rows: IdArray) -> NDArray[np.uint8]:
     """Returns the molecules that have room without these."""
     there = room.molecules.copy()
     np.bitwise_and.at(there, (copies, rows // 8), ~(np.uint8(128) >> (rows % 8).astype(np.uint8)))
