@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from tessera.convert import amber_baths
+from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Stage, Translation, Value
 from tessera.errors import InputError
 
@@ -226,18 +227,10 @@ def _mesh(t: Translation) -> None:
     else:
         size = float(f"{tolerance.positive() * t.value('cut').number():.12g}")
         t.set("pme.tolerance", size, tolerance, t.value("cut"), note="AMBER's is that of erfc(alpha·cut)/cut")
-    if order.integer() in (4, 6, 8):
-        t.set("pme.order", order.integer(), order)
-    else:
-        t.refuse(order, "pme.order is 4, 6 or 8")
+    set_order(t, order)
     grid = [t.value(f"ewald.nfft{n}") for n in (1, 2, 3)]
-    if all(value.is_given for value in grid):
-        t.set("pme.grid", [value.count() for value in grid], *grid)
-        return
-    for value in grid:
-        if value.is_given:
-            t.refuse(value, "give nfft1, nfft2 and nfft3, or none")
-    t.set("pme.spacing", 1.0, Value("nfft1, nfft2, nfft3", "about 1 point in each Å", None, t.program))
+    if not set_grid(t, grid, "nfft1, nfft2 and nfft3"):
+        t.set("pme.spacing", 1.0, Value("nfft1, nfft2, nfft3", "about 1 point in each Å", None, t.program))
 
 
 def _restraint(t: Translation, groups: Mapping[str, str]) -> None:

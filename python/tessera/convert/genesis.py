@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Stage, Translation, Value
 from tessera.errors import InputError
 
@@ -184,20 +185,10 @@ def _electrostatics(t: Translation) -> None:
         t.set("pme.alpha", alpha.positive(), alpha)
         if tolerance.is_given:
             t.ignore(tolerance, "pme_alpha is given")
-    if order.integer() in (4, 6, 8):
-        t.set("pme.order", order.integer(), order)
-    else:
-        t.refuse(order, "pme.order is 4, 6 or 8")
+    set_order(t, order)
     grid, spacing = [t.value(f"energy.pme_ngrid_{axis}") for axis in "xyz"], t.value("energy.pme_max_spacing")
-    if all(value.text for value in grid):
-        t.set("pme.grid", [value.count() for value in grid], *grid)
-        if spacing.is_given:
-            t.ignore(spacing, "the numbers of grid points are given")
-        return
-    for value in grid:
-        if value.is_given:
-            t.refuse(value, "give pme_ngrid_x, _y and _z, or none")
-    t.set("pme.spacing", spacing.positive(), spacing)
+    if not set_grid(t, grid, "pme_ngrid_x, _y and _z", spacing):
+        t.set("pme.spacing", spacing.positive(), spacing)
 
 
 def _constraints(t: Translation) -> None:

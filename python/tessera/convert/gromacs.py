@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tessera.constants import KJ, NM
 from tessera.convert import gromacs_baths, gromacs_restraints
+from tessera.convert.mesh import set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 from tessera.prepare.gromacs import mdp
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, plain
@@ -255,10 +256,7 @@ def _mesh(t: Translation, kind: Value, range_: Value, lj_range: Value) -> None:
     else:
         t.set("pme.cutoff", round(NM * range_.number(), 9), range_)
         t.set("pme.tolerance", tolerance.number(), tolerance)
-    if order.integer() in (4, 6, 8):
-        t.set("pme.order", order.integer(), order)
-    else:
-        t.refuse(order, "pme.order is 4, 6 or 8")
+    set_order(t, order)
     grid = [t.value(f"fourier-n{axis}") for axis in "xyz"]
     spacing = t.value("fourierspacing")
     if all(value.count() > 0 for value in grid):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from tessera.convert import namd_baths, namd_script
+from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 
 TITLE = "NAMD"
@@ -233,18 +234,9 @@ def _electrostatics(t: Translation) -> None:
     cutoff = t.value("cutoff")
     note = "NAMD's is that of erfc(alpha·cutoff)/cutoff"
     t.set("pme.tolerance", float(f"{tolerance.positive() * cutoff.number():.12g}"), tolerance, cutoff, note=note)
-    if order.integer() in (4, 6, 8):
-        t.set("pme.order", order.integer(), order)
-    else:
-        t.refuse(order, "pme.order is 4, 6 or 8")
-    if all(value.is_given for value in sizes):
-        t.set("pme.grid", [value.count() for value in sizes], *sizes)
-        if spacing.is_given:
-            t.ignore(spacing, "the numbers of grid points are given")
+    set_order(t, order)
+    if set_grid(t, sizes, "PMEGridSizeX, Y and Z", spacing):
         return
-    for value in sizes:
-        if value.is_given:
-            t.refuse(value, "give PMEGridSizeX, Y and Z, or none")
     if not spacing.is_given:
         raise spacing.wrong("PMEGridSpacing, or PMEGridSizeX, Y and Z: NAMD has no default")
     t.set("pme.spacing", spacing.positive(), spacing)
