@@ -11,7 +11,7 @@ import click
 
 from bench.common import systems
 from bench.common.options import Common
-from bench.common.process import TimedRun, measure
+from bench.common.process import TimedRun, measure, ns_per_day
 
 #: Files of CHARMM by what spdyn calls them, and the edges of the box, Å.
 Inputs = tuple[dict[str, list[Path]], tuple[float, float, float]]
@@ -102,7 +102,7 @@ def run(
     version = re.search(r"^ *version += +(\S+)", said, flags=re.M)
     first = dict(zip(lines[0], lines[1]))
     return Run(
-        steps * 0.002 / 1000 * 86400 / float(seconds[1]),
+        ns_per_day(steps, float(seconds[1])),
         float(first["POTENTIAL_ENE"]),
         outcome,
         version[1] if version else "?",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import tessera
 from bench.common import systems
 from bench.common.options import Common
-from bench.common.process import TimedRun, measure
+from bench.common.process import TimedRun, measure, ns_per_day
 from tessera import system as system_file
 from tessera.system import System
 
@@ -260,4 +260,4 @@ def run(
     potential = re.search(r"^ +Step +PotEng +Temp *\n +0 +(\S+)", log, flags=re.M)
     if potential is None:
         raise click.ClickException("LAMMPS did not print the potential energy at the start")
-    return TimedRun(done * 0.002 / 1000 * 86400 / seconds, float(potential[1]), outcome)
+    return TimedRun(ns_per_day(done, seconds), float(potential[1]), outcome)

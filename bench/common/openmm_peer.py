@@ -16,7 +16,7 @@ import click
 
 from bench.common import gromacs
 from bench.common.options import Common
-from bench.common.process import TimedRun, measure
+from bench.common.process import TimedRun, measure, ns_per_day
 
 CHILD = Path(__file__).with_name("openmm_child.py")
 
@@ -74,4 +74,4 @@ def run(prepared: Path, steps: int, threads: int, *, timeout: float | None = Non
     words = [sys.executable, str(CHILD), str(prepared), str(steps), str(threads)]
     outcome = measure(words, folder=prepared, timeout=timeout)
     found = json.loads(outcome.stdout.strip().splitlines()[-1])
-    return TimedRun(found["ns_per_day"], found["initial_potential"], outcome)
+    return TimedRun(ns_per_day(steps, found["seconds"]), found["initial_potential"], outcome)

@@ -52,6 +52,11 @@ class TimedRun:
     outcome: Outcome
 
 
+def ns_per_day(steps: int, seconds: float) -> float:
+    """Returns the speed of steps of 2 fs, which all programs are timed with."""
+    return steps * 0.002 / 1000 * 86400 / seconds
+
+
 def measure(
     command: Sequence[str | Path],
     *,

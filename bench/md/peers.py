@@ -14,7 +14,7 @@ import click
 
 from bench.common import engine, genesis, gromacs, gromacs_build, lammps, openmm_peer, systems
 from bench.common.options import Common, script
-from bench.common.process import TimedRun, installed
+from bench.common.process import TimedRun, installed, ns_per_day
 from bench.common.results import Figure, columns, load, number, table
 
 # The promised ratios of speed to a GROMACS built for the same instruction set, by set, system and cut-off.
@@ -56,7 +56,7 @@ class Series:
 
     @property
     def ms_per_step(self) -> float:
-        return 0.002 / 1000 * 86400 / self.speed * 1000
+        return 1000 * ns_per_day(1, 1) / self.speed
 
     @property
     def peak(self) -> int:

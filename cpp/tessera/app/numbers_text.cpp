@@ -6,6 +6,8 @@
 
 namespace tessera::app {
 
+double ns_per_day(double picoseconds, double seconds) { return seconds > 0 ? picoseconds / 1000 * 86400 / seconds : 0; }
+
 std::string grouped(std::int64_t number) {
   const std::string digits = std::to_string(number);
   const std::size_t first = number < 0 ? 1 : 0;

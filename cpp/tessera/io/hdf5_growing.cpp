@@ -34,16 +34,12 @@ void Hdf5File::make_extendible(const std::string& dataset, const std::vector<std
 template <class Value>
 void Hdf5File::append(const std::string& dataset, std::span<const Value> values) {
   Handle set = open_dataset(path_, handle_, dataset);
-  std::vector<hsize_t> dimensions, start;
-  {
-    const Handle space(H5Dget_space(set), H5Sclose);
-    dimensions = extents(space);
-  }
+  auto dimensions = extents_of_dataset(set);
   TESSERA_CHECK(!dimensions.empty());
   const std::size_t row = product(dimensions, 1);
   TESSERA_CHECK(row > 0 && values.size() % row == 0);
   if (values.empty()) return;
-  start.assign(dimensions.size(), 0);
+  std::vector<hsize_t> start(dimensions.size(), 0);
   start[0] = dimensions[0];
   auto count = dimensions;
   count[0] = values.size() / row;
@@ -70,11 +66,7 @@ std::int64_t Hdf5File::add_row(const std::string& dataset) {
   H5Pset_chunk_cache(access, 0, 0, 1);  // a number is written alone, not with its chunk
   Handle set = open_dataset(path_, handle_, dataset, access);
   const Handle type(H5Dget_type(set), H5Tclose), properties(H5Dget_create_plist(set), H5Pclose);
-  std::vector<hsize_t> dimensions;
-  {
-    const Handle space(H5Dget_space(set), H5Sclose);
-    dimensions = extents(space);
-  }
+  auto dimensions = extents_of_dataset(set);
   std::vector<hsize_t> chunk(dimensions.size());
   TESSERA_CHECK(H5Pget_chunk(properties, static_cast<int>(chunk.size()), chunk.data()) > 0);
   const hsize_t row = dimensions[0]++, row_of_chunk = row % chunk[0];
@@ -124,8 +116,7 @@ void Hdf5File::check_index(const std::string& dataset) const {
 
 void Hdf5File::truncate(const std::string& dataset, std::int64_t rows) {
   const Handle set = open_dataset(path_, handle_, dataset);
-  const Handle space(H5Dget_space(set), H5Sclose);
-  auto dimensions = extents(space);
+  auto dimensions = extents_of_dataset(set);
   TESSERA_CHECK(!dimensions.empty() && rows >= 0);
   if (static_cast<hsize_t>(rows) >= dimensions[0]) return;
   dimensions[0] = static_cast<hsize_t>(rows);

@@ -106,6 +106,11 @@ inline std::vector<hsize_t> extents(hid_t space) {
   return dimensions;
 }
 
+inline std::vector<hsize_t> extents_of_dataset(hid_t set) {
+  const Handle space(H5Dget_space(set), H5Sclose);
+  return extents(space);
+}
+
 inline std::size_t product(const std::vector<hsize_t>& dimensions, std::size_t first = 0) {
   std::size_t n = 1;
   for (std::size_t d = first; d < dimensions.size(); ++d) n *= static_cast<std::size_t>(dimensions[d]);

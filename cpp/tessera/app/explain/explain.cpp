@@ -333,7 +333,7 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, Ra
   };
   const auto step = predict(layout, threads, crowding);
   const double seconds = step.seconds();
-  const double ns_per_day = config.dynamics.timestep * 1e-3 * 86400 / seconds;
+  const double speed = ns_per_day(config.dynamics.timestep, seconds);
   // Messages between hosts may take longer than all computing.
   const bool is_known = has_map || crowding.hosts == 1;
   predicted.update({{is_known ? "ms_per_step" : "ms_of_computing", 1e3 * seconds},
@@ -343,7 +343,7 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, Ra
                     {"measured_steps", measured.time.steps},
                     {"measured_atoms", measured.n_atoms},
                     {"includes_communication", step.has_exchanges}});
-  if (is_known) predicted["ns_per_day"] = ns_per_day;
+  if (is_known) predicted["ns_per_day"] = speed;
   if (is_known) predicted["seconds"] = seconds * static_cast<double>(config.dynamics.steps);
   const bool is_of_this_host = !has_map && request.cores_per_node == 0;
   const bool is_time_known = is_of_this_host && crowding.most <= 1 && measured.n_atoms == system.n_atoms();
@@ -358,7 +358,7 @@ std::string predict_run(const ExplainRequest& request, const PlannedRun& run, Ra
           ? fmt::format(" of {} atoms that were cut out, scaled to all,", grouped(measured.n_atoms))
           : "",
       measured.threads, measured.threads == 1 ? "" : "s", 1e3 * measured_seconds, 1e3 * seconds,
-      is_known ? fmt::format("a step, {:.2f} ns/day{}", ns_per_day,
+      is_known ? fmt::format("a step, {:.2f} ns/day{}", speed,
                              is_time_known ? fmt::format(" ± {:.0f} %", 100 * error_of_time)
                                            : ", with an error that is not known")
                : "of computing a step",

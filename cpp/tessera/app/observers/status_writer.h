@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "tessera/app/numbers_text.h"
 #include "tessera/app/observers/balance.h"
 #include "tessera/app/observers/energies.h"
 #include "tessera/app/output/status_file.h"
@@ -35,7 +36,6 @@ class StatusWriter final : public Observer {
     const auto done = static_cast<double>(step - simulation.first_step());
     const double rate = seconds > 0 ? done / seconds : 0;
     const double timestep = simulation.config().dynamics.timestep;
-    constexpr double day = 86400, ps_of_ns = 1000;
     nlohmann::json status = {
         {"kind", "dynamics"},
         {"n_atoms", simulation.system().n_atoms()},
@@ -48,7 +48,7 @@ class StatusWriter final : public Observer {
         {"timestep_ps", timestep},
         {"seconds", seconds},
         {"steps_per_second", rate},
-        {"ns_per_day", rate * timestep * day / ps_of_ns},
+        {"ns_per_day", ns_per_day(done * timestep, seconds)},
         {"seconds_left", rate > 0 ? nlohmann::json(static_cast<double>(last - step) / rate) : nlohmann::json(nullptr)},
         {"energies", energies_status()},
         {"drift", drift_status()},

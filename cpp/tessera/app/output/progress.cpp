@@ -24,9 +24,9 @@ std::string ProgressLine::text(const ProgressSample& sample, double seconds) con
       last_step_ > 0 ? 100.0 * static_cast<double>(sample.step) / static_cast<double>(last_step_) : 100;
   std::string line = fmt::format("step {} of {} ({:.0f} %)", grouped(sample.step), grouped(last_step_), percent);
   if (done > 0 && seconds > 0) {
-    const double rate = done / seconds;  // steps a second
-    line += fmt::format("  {:.3g} ns/day  {} left", rate * timestep_ * 86400 / 1000,
-                        duration_text(static_cast<double>(last_step_ - sample.step) / rate));
+    const auto left = static_cast<double>(last_step_ - sample.step);
+    line += fmt::format("  {:.3g} ns/day  {} left", ns_per_day(done * timestep_, seconds),
+                        duration_text(left * seconds / done));
   }
   line += fmt::format("  {:.1f} K", sample.temperature);
   if (std::isfinite(sample.drift)) line += fmt::format("  drift {:.1e} kT/ns/dof", sample.drift);

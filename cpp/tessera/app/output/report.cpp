@@ -15,9 +15,7 @@
 
 namespace tessera::app {
 
-double Report::ns_per_day() const {
-  return wall_seconds > 0 ? static_cast<double>(steps()) * timestep / 1000 * 86400 / wall_seconds : 0;
-}
+double Report::ns_per_day() const { return app::ns_per_day(static_cast<double>(steps()) * timestep, wall_seconds); }
 
 double Report::ms_per_step() const { return steps() > 0 ? 1000 * wall_seconds / static_cast<double>(steps()) : 0; }
 

@@ -63,8 +63,7 @@ double speed_of(const nlohmann::json& report, double timestep) {
     steps += leg.at("last_step").get<double>() - leg.at("first_step").get<double>();
     seconds += leg.at("wall_seconds").get<double>();
   }
-  constexpr double day = 86400;
-  return seconds > 0 ? steps * timestep / 1000 * day / seconds : 0;
+  return ns_per_day(steps * timestep, seconds);
 }
 
 }  // namespace
