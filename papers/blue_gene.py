@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import tessera._core as core
 from bench.common.results import RECORDS, ROOT
-from bench.scale.platforms import Torus
+from bench.scale.platforms import Torus, torus_shape
 from tessera.grid import Grid
 
 LINK = 425e6  # bytes/s of a link in one direction (Table 3.1)
@@ -88,15 +88,6 @@ STEPS = {
 }
 
 
-def shape_of(nodes: int) -> Index:
-    """Returns the nodes along each direction of a partition: powers of two, as close as possible."""
-    power = nodes.bit_length() - 1
-    if nodes != 1 << power:
-        raise click.ClickException(f"{nodes} nodes; expected a power of two")
-    x, y, z = (1 << ((power + i) // 3) for i in range(3))
-    return x, y, z
-
-
 def largest_box(grid: int, processes: Index) -> Index:
     x, y, z = (-(-grid // p) for p in processes)
     return x, y, z
@@ -142,7 +133,7 @@ class Layout:
 def layout_of(grid: int, nodes: int, each: int) -> Layout:
     """Returns the layout of least surface that fits onto the partition, each node with so many processes."""
     found = []
-    for place in set(permutations(shape_of(nodes))):
+    for place in set(permutations(torus_shape(nodes))):
         for block in product((1, 2, 4), repeat=3):
             if np.prod(block) == each:
                 one = Layout(place, block, largest_box(grid, tuple(n * b for n, b in zip(place, block))))  # type: ignore[arg-type]
@@ -193,7 +184,7 @@ def loads(layout: Layout, directions: tuple[int, ...], placed: str = "well") -> 
 @cache
 def map_of(nodes: int) -> Path:
     """Writes a map of a torus (docs/reference/machine_file.md). A node sends along all of its links at once."""
-    torus = Torus(shape_of(nodes), LINK)
+    torus = Torus(torus_shape(nodes), LINK)
     names = [f"n{node}" for node in range(torus.nodes)]
     inside = {"latency": LATENCY / 2, "bandwidth": MEMORY / (2 * CORES)}  # a copy reads and writes
     link = {"latency": LATENCY, "bandwidth": 6 * LINK}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,14 +63,8 @@ def write_pdb(
     return path
 
 
-def molecules_of(
-    path: Path,
-    chains: dict[str, list[tuple[str, str, int, FloatArray]]],
-    waters: FloatArray,
-    edge: float | None = None,
-    n_light: int = 0,
-) -> Molecules:
-    return read_structure(write_pdb(path, chains, waters, edge, n_light)).molecules
+def molecules_of(path: Path, *chains_and_waters: Any, **more: Any) -> Molecules:
+    return read_structure(write_pdb(path, *chains_and_waters, **more)).molecules
 
 
 def coil(count: int, random: np.random.Generator) -> list[tuple[float, float]]:

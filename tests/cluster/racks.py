@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import namespaces, spec
+
 
 def two_racks(scale: int) -> str:
     """Returns the text of a spec: two racks of two hosts with two slots each, and rates divided by `scale`."""
@@ -38,3 +45,13 @@ def map_of_two_racks() -> dict[str, object]:
     ]
     return {"format": "tessera-machine", "version": 3, "name": "racks", "caches": [],
             "network": {"hosts": hosts, "subnets": subnets}}  # fmt: skip
+
+
+def emulable_racks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> spec.Spec:
+    """Returns the two racks, with `map.json` and their state in the folder. Skips the test where they can't be made."""
+    if (reason := namespaces.why_not()) is not None:
+        pytest.skip(reason)
+    monkeypatch.setattr(namespaces, "STATE", folder / "state")
+    (folder / "map.json").write_text(json.dumps(map_of_two_racks()))
+    (folder / "racks.toml").write_text(two_racks(scale=2))
+    return spec.read(str(folder / "racks.toml"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import launch, namespaces, spec
-from tests.cluster.racks import map_of_two_racks, two_racks
+from tests.cluster import launch
+from tests.cluster.racks import emulable_racks
 from tests.support import fft_cases
 from tests.support.programs import LIBRARIES, ROOT
 
@@ -18,11 +18,7 @@ from tests.support.programs import LIBRARIES, ROOT
 @pytest.mark.parametrize("mpi", launch.MPIS)
 def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks that are scattered over hosts take other places than their numbers; nothing else changes."""
-    if (reason := namespaces.why_not()) is not None:
-        pytest.skip(reason)
-    monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
-    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
-    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
+    racks = emulable_racks(tmp_path, monkeypatch)
     cases = [
         {"shape": (12, 9, 10), "kind": kind, "dtype": "float64", "batch": None, "threads": 1, "scheme": scheme,
          "shared_memory": True, "exchange": exchange}
@@ -33,7 +29,6 @@ def test_ranks_stand_along_the_network(mpi: str, tmp_path: Path, monkeypatch: py
         )
     ]  # fmt: skip
     (tmp_path / "cases.json").write_text(json.dumps({"fft": cases}))
-    racks = spec.read(str(tmp_path / "racks.toml"))
     program = [
         "env",
         f"PYTHONPATH={ROOT / 'python'}:{ROOT}",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import launch, namespaces, spec
-from tests.cluster.racks import map_of_two_racks, two_racks
+from tests.cluster import launch
+from tests.cluster.racks import emulable_racks
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -19,12 +19,7 @@ STEPS: Settings = {"dynamics.steps": 20, "output.energy_every": 1, "parallel.bal
 @pytest.mark.mpi
 @pytest.mark.parametrize("mpi", launch.MPIS)
 def test_neighbours_stand_on_one_host(mpi: str, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if (reason := namespaces.why_not()) is not None:
-        pytest.skip(reason)
-    monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
-    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
-    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
-    racks = spec.read(str(tmp_path / "racks.toml"))
+    racks = emulable_racks(tmp_path, monkeypatch)
     ways: dict[str, Settings] = {
         "numbered": {"parallel.reorder": False},
         "hosts": {},

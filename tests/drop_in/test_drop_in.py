@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import launch, namespaces, spec
-from tests.cluster.racks import map_of_two_racks, two_racks
+from tests.cluster import launch
+from tests.cluster.racks import emulable_racks
 from tests.support.programs import ENGINES, FLAVOURS, LIBRARIES, Run, mpirun, run_program
 
 HERE = Path(__file__).parent
@@ -214,15 +214,10 @@ def test_command_starts_the_program(run_program: Run, build: Build, mpi: str) ->
 @pytest.mark.mpi
 def test_scattered_ranks_follow_the_map(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a cluster the library is preloaded together with what the launcher preloads there."""
-    if (reason := namespaces.why_not()) is not None:
-        pytest.skip(reason)
-    monkeypatch.setattr(namespaces, "STATE", tmp_path / "state")
-    (tmp_path / "racks.toml").write_text(two_racks(scale=2))
-    (tmp_path / "map.json").write_text(json.dumps(map_of_two_racks()))
+    racks = emulable_racks(tmp_path, monkeypatch)
     monkeypatch.setenv("LD_PRELOAD", str(library("openmpi")))
     monkeypatch.setenv("TESSERA_MACHINE", str(tmp_path / "map.json"))
     monkeypatch.setenv("TESSERA_REPORT", "1")
-    racks = spec.read(str(tmp_path / "racks.toml"))
     with launch.cluster_of(racks) as cluster:
         program = [str(build("check", COMPILERS["openmpi"])), "1"]
         words, environment = launch.command(program, launch.shuffled(racks, 1), mpi="openmpi")

@@ -81,6 +81,8 @@ std::vector<float> frame(int n_atoms, int number) {
   return values;
 }
 
+H5mdHeader header_of(int n_atoms) { return {n_atoms, true, true, "me", "tessera", "0", ""}; }
+
 TEST_F(Files, Hdf5RoundTrip) {
   {
     auto file = Hdf5File::create(path("a.h5"));
@@ -244,7 +246,7 @@ TEST_F(Files, DcdOfSeveralWritersIsThatOfOne) {
 }
 
 TEST_F(Files, H5mdGoesOnAfterRestart) {
-  const H5mdHeader header{5, true, true, "me", "tessera", "0", ""};
+  const auto header = header_of(5);
   const auto write = [&](H5mdWriter& writer, int begin, int end) {
     for (int f = begin; f < end; ++f) writer.append(10 * f, 0.02 * f, box, frame(5, f), frame(5, -f));
   };
@@ -266,7 +268,7 @@ TEST_F(Files, H5mdGoesOnAfterRestart) {
     EXPECT_DOUBLE_EQ(file.read<double>("/time").at(5), 0.1);
   }
   expect_says(message_of([&] { H5mdWriter::continue_after(path("t.h5md"), 9, header); }), "holds 6 frames");
-  const H5mdHeader other{6, true, true, "me", "tessera", "0", ""};
+  const auto other = header_of(6);
   expect_says(message_of([&] { H5mdWriter::continue_after(path("t.h5md"), 2, other); }),
               "not the trajectory of this run");
 }
@@ -303,8 +305,7 @@ TEST(Samples, Trajectories) {
 
 TEST_F(Files, H5mdOfSeveralWritersHoldsTheirRows) {
   const std::int32_t n_atoms = 2000;  // frames share chunks
-  const H5mdHeader header{n_atoms, true, true, "me", "tessera", "0", ""};
-  auto first = H5mdWriter::create(path("shared.h5md"), header);
+  auto first = H5mdWriter::create(path("shared.h5md"), header_of(n_atoms));
   const auto second = H5mdRows::open(path("shared.h5md"));
   const auto begin = [&](int f) {
     const auto places = first.begin_frame();
@@ -341,19 +342,22 @@ TEST(WriteBehind, TellsOfWhatFailed) {
   EXPECT_EQ(n_run, 3);
 }
 
+void append_frames(H5mdWriter& writer, int n_atoms, int begin, int end) {
+  for (int f = begin; f < end; ++f) writer.append(f, 0.001 * f, box, frame(n_atoms, f), frame(n_atoms, -f));
+}
+
+void write_frames(const std::string& path, int n_atoms, int n) {
+  std::filesystem::remove(path);
+  auto writer = H5mdWriter::create(path, header_of(n_atoms));
+  append_frames(writer, n_atoms, 0, n);
+}
+
 /// Ends a process between any two pages that it writes after its first frames; none of those frames may be lost.
 TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
   const int before = 20, after = 2;
   for (const std::int32_t n_atoms : {7, 500, 6000}) {
-    const H5mdHeader header{n_atoms, true, true, "me", "tessera", "0", ""};
-    const auto append = [&](H5mdWriter& writer, int f) {
-      writer.append(f, 0.001 * f, box, frame(n_atoms, f), frame(n_atoms, -f));
-    };
-    {
-      std::filesystem::remove(path("start.h5md"));
-      auto writer = H5mdWriter::create(path("start.h5md"), header);
-      for (int f = 0; f < before; ++f) append(writer, f);
-    }
+    const auto header = header_of(n_atoms);
+    write_frames(path("start.h5md"), n_atoms, before);
     for (long pages = 1, is_whole = 0; !is_whole; pages += n_atoms == 6000 ? 5 : 1) {
       std::filesystem::copy_file(path("start.h5md"), path("ended.h5md"),
                                  std::filesystem::copy_options::overwrite_existing);
@@ -361,7 +365,7 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
       if (child == 0) {
         auto writer = H5mdWriter::continue_after(path("ended.h5md"), before, header);
         pages_left = pages;
-        for (int f = before; f < before + after; ++f) append(writer, f);
+        append_frames(writer, n_atoms, before, before + after);
         _exit(1);
       }
       int status = 0;
@@ -369,7 +373,7 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
       is_whole = WEXITSTATUS(status);
       ASSERT_GE(Hdf5File::open(path("ended.h5md")).shape("/particles/all/position/step").at(0), before) << pages;
       auto writer = H5mdWriter::continue_after(path("ended.h5md"), before, header);
-      for (int f = before; f < before + 2; ++f) append(writer, f);
+      append_frames(writer, n_atoms, before, before + 2);
       const auto file = Hdf5File::open(path("ended.h5md"));
       for (int f = 0; f < before + 2; f += f < before - 3 ? 13 : 1)
         ASSERT_EQ(file.read_rows<float>("/velocities", f, 1), frame(n_atoms, -f)) << pages << " pages, frame " << f;
@@ -382,15 +386,8 @@ TEST_F(Files, FramesSurviveAnEndBetweenAnyTwoPages) {
 TEST_F(Files, FramesSurviveAFullDisk) {
   const int before = 20, after = 2;
   for (const std::int32_t n_atoms : {7, 6000}) {
-    const H5mdHeader header{n_atoms, true, true, "me", "tessera", "0", ""};
-    const auto append = [&](H5mdWriter& writer, int f) {
-      writer.append(f, 0.001 * f, box, frame(n_atoms, f), frame(n_atoms, -f));
-    };
-    {
-      std::filesystem::remove(path("start.h5md"));
-      auto writer = H5mdWriter::create(path("start.h5md"), header);
-      for (int f = 0; f < before; ++f) append(writer, f);
-    }
+    const auto header = header_of(n_atoms);
+    write_frames(path("start.h5md"), n_atoms, before);
     bool is_whole = false;
     for (long pages = 0; !is_whole; pages += n_atoms == 6000 ? 5 : 1) {
       std::filesystem::copy_file(path("start.h5md"), path("full.h5md"),
@@ -404,7 +401,7 @@ TEST_F(Files, FramesSurviveAFullDisk) {
           pages_left = pages;
           is_disk_limited = true;
           try {
-            for (int f = before; f < before + after; ++f) append(writer, f);
+            append_frames(writer, n_atoms, before, before + after);
           } catch (const RunError& error) {
             message = error.what();
             status = message.find("the disk is full") == std::string::npos ? 2 : 0;
@@ -427,7 +424,7 @@ TEST_F(Files, FramesSurviveAFullDisk) {
 
 /// Writes blocks of zeros, as a failed disk returns them: the trajectory must be refused or continued, and quickly.
 TEST_F(Files, AZeroedBlockIsNotWaitedFor) {
-  const H5mdHeader header{50, true, true, "me", "tessera", "0", ""};
+  const auto header = header_of(50);
   {
     auto writer = H5mdWriter::create(path("start.h5md"), header);
     for (int f = 0; f < 3000; ++f) writer.append(f, 0.001 * f, box, frame(50, 1), frame(50, 2));

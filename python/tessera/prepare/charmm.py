@@ -206,8 +206,8 @@ class _Lookup:
     def _key(self, codes: IndexArray) -> Key:
         return tuple(self.flat.type_names[c] for c in codes)
 
-    def _miss(self, kind: str, key: Key, atoms: IndexArray, first: int) -> None:
-        label = "–".join(self.flat.describe(first + int(a)) for a in atoms)
+    def _miss(self, kind: str, codes: IndexArray, atoms: IndexArray, first: int) -> None:
+        key, label = self._key(codes), "–".join(self.flat.describe(first + int(a)) for a in atoms[0])
         if (kind, key[::-1]) not in self.missing:
             self.missing.setdefault((kind, key), label)
 
@@ -226,8 +226,7 @@ class _Lookup:
         for index, codes in enumerate(unique):
             found = find(self._key(codes))
             if found is None:
-                example = atoms[np.flatnonzero(inverse == index)[0]]
-                self._miss(kind, self._key(codes), example, first)
+                self._miss(kind, codes, atoms[inverse == index], first)
             else:
                 rows[index] = self.tables[kind].add(*found)
         return Terms(atoms, rows[inverse])
@@ -267,8 +266,7 @@ class _Lookup:
         for index, codes in enumerate(unique):
             cosines = self.table.dihedral(self._key(codes))
             if cosines is None:
-                example = atoms[np.flatnonzero(inverse == index)[0]]
-                self._miss("dihedral", self._key(codes), example, first)
+                self._miss("dihedral", codes, atoms[inverse == index], first)
             choices.append([self._dihedral_row(*c) for c in cosines or []])
         self._expand(template, atoms, [choices[i] for i in inverse])
 
@@ -285,8 +283,7 @@ class _Lookup:
         for index, codes in enumerate(unique):
             found = self.table.improper(self._key(codes))
             if found is None:
-                example = atoms[np.flatnonzero(inverse == index)[0]]
-                self._miss("improper", self._key(codes), example, first)
+                self._miss("improper", codes, atoms[inverse == index], first)
                 choices.append([])
                 continue
             kind = "improper_harmonic" if len(found) == 2 else "improper_periodic"
@@ -301,8 +298,7 @@ class _Lookup:
         for index, codes in enumerate(unique):
             found = self.table.cmap(self._key(codes))
             if found is None:
-                example = atoms[np.flatnonzero(inverse == index)[0]]
-                self._miss("CMAP", self._key(codes), example, first)
+                self._miss("CMAP", codes, atoms[inverse == index], first)
             else:
                 rows[index] = self.tables.add_map(found)
         template.terms["cmap"] = Terms(atoms, rows[inverse])
