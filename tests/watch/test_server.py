@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,8 @@ import pytest
 
 from tessera.errors import InputError
 from tessera.watch.liveness import Watch
-from tessera.watch.server import HEADERS, Server, Source, serve
+from tessera.watch.server import HEADERS, MOST_CONNECTIONS, Server, Source, _Handler, serve
+from tests.support.programs import HANGS
 from tests.watch.samples import NETWORK, table, write
 
 FOREIGN = '<img src=x onerror="alert(1)">\x1b[31m</script>'
@@ -143,7 +145,17 @@ def test_only_get_is_answered(server: Server, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/index.html", "/../server.py", "/%2e%2e/server.py", "/static/watch.js", "/status/", "/x\u0000"]
+    "path",
+    [
+        "/index.html",
+        "/../server.py",
+        "/%2e%2e/server.py",
+        "/static/watch.js",
+        "/status/",
+        "/x\u0000",
+        "http://[/",
+        "//[",
+    ],
 )
 def test_there_is_nothing_else(server: Server, path: str) -> None:
     answer = ask(server, path.replace("\u0000", "%00"), headers=with_cookie(server))
@@ -198,6 +210,40 @@ def test_a_status_that_is_damaged_is_told(tmp_path: Path) -> None:
         found = json.loads(ask(server, "/status", headers=with_cookie(server)).body)
         assert found["state"] == "unreadable" and "damaged" in found["words"] and not found["is_good"]
         assert json.loads(ask(server, "/series", headers=with_cookie(server)).body) == {}
+
+
+def test_a_run_that_vanishes_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one in the working directory, which has no name then, and where the name is a link to itself."""
+    folder = write(tmp_path / "run")
+    monkeypatch.chdir(folder)
+    with serving(folder) as server, serving(Path()) as here:
+        shutil.rmtree(folder)
+        found = json.loads(ask(server, "/status", headers=with_cookie(server)).body)
+        assert found["state"] == "unreadable" and found["name"] == "run" and "is not there" in found["words"]
+        assert json.loads(ask(here, "/status", headers=with_cookie(here)).body)["name"] == "run"
+        folder.symlink_to("run")
+        for path in ("/status", "/series"):
+            assert ask(server, path, headers=with_cookie(server)).status == 200
+
+
+@pytest.mark.parametrize("other", ["a[b]=1", 'a={"b":"c"}', 'a="b', "a b=c", "a", "\xe9=\xe9", "", "a=\x01"])
+def test_cookies_of_other_servers_of_this_host_lock_nobody_out(server: Server, other: str) -> None:
+    own = f"{server.cookie_name}={server.cookie}"
+    for cookies in (f"{other}; {own}", f"{own}; {other}", f"{server.cookie_name}=old; {own}"):
+        assert ask(server, "/status", headers={"Cookie": cookies}).status == 200
+
+
+def test_many_who_ask_nothing_hold_nobody_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Handler, "timeout", HANGS)
+    with ExitStack() as all_of_them:
+        idle = [
+            all_of_them.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            for _ in range(MOST_CONNECTIONS + 10)
+        ]
+        for one in idle[:11]:
+            one.sendall(b"GET /status HTTP/1.1\r\n")  # and nothing else
+        assert ask(server, "/status", headers=with_cookie(server)).status == 200
+        assert [one.recv(1) for one in idle[:10]] == [b""] * 10
 
 
 def test_it_listens_on_the_loopback_alone_with_secrets_of_its_own(server: Server, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera.errors import InputError
+from tessera.files import real_path
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
 from tessera.watch.alarm import drift_alarm, drift_limit_option
@@ -77,7 +78,7 @@ def _follow(watching: Watch, limit: float, every: float | None) -> View:
     from tessera.watch.text import console, line_of, screen_of
     from tessera.watch.tracks import Tracks
 
-    shown, tracks = console(), Tracks(watching.folder)
+    shown, tracks, name = console(), Tracks(watching.folder), real_path(watching.folder).name
     if not shown.is_terminal:
         said = ""
         while True:
@@ -93,7 +94,7 @@ def _follow(watching: Watch, limit: float, every: float | None) -> View:
         while True:
             view = watching.look()
             series = tracks.of(view.status)
-            live.update(screen_of(view, _alarms(view, limit), series, watching.folder.resolve().name), refresh=True)
+            live.update(screen_of(view, _alarms(view, limit), series, name), refresh=True)
             if view.is_over:
                 return view
             time.sleep(every or 1.0)

@@ -5,7 +5,8 @@ a request has to name this server in `Host` (a name that a stranger's DNS leads 
 which the browser gets for the token of the address that was printed. The cookie goes with requests of the page alone
 (`SameSite=Strict`), scripts do not see it (`HttpOnly`), and no address with the token is told to anybody
 (`no-referrer`). Every answer has a policy by which the page loads nothing from elsewhere and runs no script but its
-own. Nothing can be changed: only GET is answered.
+own. Nothing can be changed: only GET is answered. Who connects and asks slowly, or nothing, holds nobody up: of many
+connections the oldest are ended.
 """
 
 from __future__ import annotations
@@ -13,22 +14,25 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from tessera.errors import InputError
-from tessera.printing import echo
+from tessera.files import real_path
+from tessera.printing import echo, told
 from tessera.watch.facts import facts_of
 from tessera.watch.liveness import Watch
 from tessera.watch.tracks import Tracks
 
 LOOPBACK = "127.0.0.1"
+MOST_CONNECTIONS = 64  # at once; a browser opens six
 _STATIC = {
     "index.html": "text/html; charset=utf-8",
     "watch.css": "text/css; charset=utf-8",
@@ -54,6 +58,7 @@ class Source:
 
     def __init__(self, watching: Watch, limit: float) -> None:
         self._watching, self._limit = watching, limit
+        self._name = real_path(watching.folder).name  # it may go while its page is shown
         self._tracks = Tracks(watching.folder)
         self._lock = threading.Lock()
 
@@ -62,16 +67,16 @@ class Source:
         with self._lock:
             try:
                 facts = facts_of(self._watching.look(), self._limit)
-            except InputError as error:
-                facts = {"state": "unreadable", "words": str(error), "is_over": False, "is_good": False, "alarms": []}
-            return {"name": self._watching.folder.resolve().name, "drift_limit": self._limit, **facts}
+            except (InputError, OSError) as error:
+                facts = {"state": "unreadable", "words": told(error), "is_over": False, "is_good": False, "alarms": []}
+            return {"name": self._name, "drift_limit": self._limit, **facts}
 
     def series(self) -> dict[str, Any]:
         """Returns the columns of energy.csv that are drawn; nothing where there are none."""
         with self._lock:
             try:
                 series = self._tracks.of(self._watching.look().status)
-            except InputError:
+            except (InputError, OSError):
                 series = None
             return series.content() if series else {}
 
@@ -80,6 +85,7 @@ class Server(ThreadingHTTPServer):
     """A server on the loopback; port 0: one that is free. `address` is what a browser has to open."""
 
     daemon_threads = True
+    request_queue_size = MOST_CONNECTIONS  # with the usual 5 a browser would have to try again, seconds later
 
     def __init__(self, source: Source, port: int = 0) -> None:
         self.token, self.cookie = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
@@ -87,6 +93,7 @@ class Server(ThreadingHTTPServer):
         static = resources.files("tessera.watch") / "static"
         self.pages = {f"/{name}": ((static / name).read_bytes(), kind) for name, kind in _STATIC.items()}
         self.pages["/"] = self.pages.pop("/index.html")
+        self._open: dict[socket.socket, None] = {}  # the oldest first
         super().__init__((LOOPBACK, port), _Handler)
 
     @property
@@ -102,6 +109,19 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         return f"http://{LOOPBACK}:{self.port}/enter?token={self.token}"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answers in a thread of its own, and ends the oldest of too many connections."""
+        self._open[request] = None
+        for oldest in list(self._open)[:-MOST_CONNECTIONS]:
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection."""
+        self._open.pop(request, None)
+        super().shutdown_request(request)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing of a browser that has gone."""
 
@@ -116,17 +136,17 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get_all("Host") not in [[f"{host}:{self.server.port}"] for host in (LOOPBACK, "localhost")]:
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
             return
-        address = urlsplit(self.path)
-        if address.path == "/enter":
-            self._enter(parse_qs(address.query).get("token", [""])[-1])
+        path, _, query = self.path.partition("?")
+        if path == "/enter":
+            self._enter(parse_qs(query).get("token", [""])[-1])
         elif self.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
             self._refuse(HTTPStatus.FORBIDDEN, "a page of another site asks")
-        elif not _is_same(self._cookie(), self.server.cookie):
+        elif not self._has_cookie():
             self._refuse(HTTPStatus.FORBIDDEN, "open the address that `tessera watch` has printed")
-        elif address.path in self.server.routes:
-            self._answer(json.dumps(self.server.routes[address.path]()).encode(), "application/json")
-        elif address.path in self.server.pages:
-            self._answer(*self.server.pages[address.path])
+        elif path in self.server.routes:
+            self._answer(json.dumps(self.server.routes[path]()).encode(), "application/json")
+        elif path in self.server.pages:
+            self._answer(*self.server.pages[path])
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
 
@@ -138,12 +158,10 @@ class _Handler(BaseHTTPRequestHandler):
         cookie = f"{self.server.cookie_name}={self.server.cookie}; HttpOnly; SameSite=Strict; Path=/"
         self._answer(b"", "text/plain", HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie, "Location": "/"})
 
-    def _cookie(self) -> str:
-        try:
-            found = SimpleCookie(self.headers.get("Cookie", "")).get(self.server.cookie_name)
-        except CookieError:
-            return ""
-        return found.value if found else ""
+    def _has_cookie(self) -> bool:
+        """Tells whether the cookie is there: browsers bring those of all servers of this host, which may hold anything."""
+        cookies = [one.strip().partition("=") for one in self.headers.get("Cookie", "").split(";")]
+        return any(_is_same(value, self.server.cookie) for name, _, value in cookies if name == self.server.cookie_name)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Refuses what is no GET, or no HTTP."""
