@@ -1,4 +1,5 @@
-"""Replaces files: a name always has the whole old content or the whole new one, and only regular files are replaced."""
+"""Takes paths, and replaces files: a name always has the whole old content or the whole new one, and only regular files
+are replaced."""
 
 from __future__ import annotations
 
@@ -12,9 +13,25 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import click
 
 from tessera.errors import InputError
 from tessera.stopping import Stopped
+
+
+class AnyPath(click.Path):
+    """Reads a path of pathlib's on the command line. An empty one, as of a variable of the shell that is not set, is
+    refused: pathlib takes it for the working directory."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(path_type=Path, **more)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty; is a variable of the shell not set?", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 @contextmanager

@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -183,6 +185,30 @@ def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
         )
     assert done.returncode == 1
     assert done.stderr == "tessera: error: standard output: No space left on device\n"
+
+
+def parameters(command: click.Command) -> Iterator[click.Parameter]:
+    """Yields those of a command and of all commands in it."""
+    yield from command.params
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from parameters(found)
+
+
+def test_empty_paths_are_refused() -> None:
+    """A path of no letters would be the working directory."""
+    paths = [parameter for parameter in parameters(cli) if isinstance(parameter.type, click.Path)]
+    assert len(paths) > 100
+    for parameter in paths:
+        with pytest.raises(click.BadParameter, match="the path is empty"):
+            parameter.type.convert("", parameter, None)
+    for words in (["watch", ""], ["make", "water", "--atoms", "300", "-o", ""], ["convert", "a.mdp", "--output="]):
+        result = tessera_command(*words)
+        assert result.returncode == 2
+        assert "the path is empty; is a variable of the shell not set?" in result.stderr.splitlines()[0]
 
 
 @pytest.mark.parametrize(

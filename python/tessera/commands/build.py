@@ -19,7 +19,7 @@ from tessera.commands.building.generated import (
 from tessera.commands.building.solvent import Solvent, solvent_options, water_options
 from tessera.commands.options import SeveralValues, memory_option, output_option, progress, run
 from tessera.errors import InputError
-from tessera.files import check_free
+from tessera.files import AnyPath, check_free
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tessera.build.streamed import Streamed
     from tessera.system import System
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 
 
 @click.group()
@@ -375,7 +375,7 @@ def solvate_command(
     "-o",
     "--output",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=AnyPath(dir_okay=False),
     help="The file of charges to write (CSV).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")

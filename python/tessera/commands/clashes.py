@@ -9,10 +9,10 @@ import click
 
 from tessera.commands.options import progress
 from tessera.errors import InputError
-from tessera.files import check_free
+from tessera.files import AnyPath, check_free
 from tessera.printing import echo, end
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 LEFT = 75  # the exit status where something is left
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.files import AnyPath
 
 
 @click.command()
-@click.argument("system", type=click.Path(path_type=Path))
+@click.argument("system", type=AnyPath())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--forces", type=click.Path(path_type=Path), help="Write forces (n,3), kcal/mol/Å, to this NumPy file.")
+@click.option("--forces", type=AnyPath(), help="Write forces (n,3), kcal/mol/Å, to this NumPy file.")
 @click.option("-n", "--ranks", default=1, show_default=True, help="Number of MPI ranks.")
 @launch.threads_option
 @launch.overrides_option

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.files import AnyPath
 from tessera.select.run import selection_arguments
 
 
 @click.command()
-@click.argument("run_file", type=click.Path(path_type=Path))
+@click.argument("run_file", type=AnyPath())
 @click.option(
     "--ranks", "-n", default=1, show_default=True, help="Number of ranks to plan for; none of them is started."
 )

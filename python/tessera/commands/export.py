@@ -12,12 +12,13 @@ import click
 
 from tessera.commands.options import progress, way_options
 from tessera.errors import InputError, text_of_missing
+from tessera.files import AnyPath
 from tessera.machine.quantities import whole_of
 from tessera.printing import echo, end
 from tessera.ranks import of_launcher
 from tessera.way import Way
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 
 
 class FrameNumber(click.ParamType):
@@ -34,7 +35,7 @@ class FrameNumber(click.ParamType):
 
 
 @click.command()
-@click.argument("source", metavar="RUN|SYS", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN|SYS", type=AnyPath())
 @click.option(
     "-o", "--output", "outputs", required=True, multiple=True, type=FILE,
     help="A file to write, its format by the ending; repeatable.",

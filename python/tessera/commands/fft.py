@@ -12,6 +12,7 @@ import click
 from tessera import launch
 from tessera.errors import InputError
 from tessera.fft import MOST_ALONG_AN_EDGE, MOST_POINTS
+from tessera.files import AnyPath
 from tessera.machine.quantities import bytes_text, table, time_text
 from tessera.printing import echo
 
@@ -46,7 +47,7 @@ def fft() -> None:
 @click.option(
     "--machine",
     "map_file",
-    type=click.Path(path_type=Path),
+    type=AnyPath(),
     envvar="TESSERA_MACHINE",
     show_envvar=True,
     help="Map from `tessera machine measure`; ranks fill its hosts in turn. Without a map all are on one host.",

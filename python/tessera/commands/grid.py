@@ -13,6 +13,7 @@ from tessera import launch
 from tessera.commands.fft import Shape
 from tessera.commands.io import Counts
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.machine.quantities import Finite, bytes_text, table, time_text, whole_of
 from tessera.printing import echo
 
@@ -46,7 +47,7 @@ order_option = click.option(
     help="Order of the Laplacian.",
 )  # fmt: skip
 machine_option = click.option(
-    "--machine", "map_file", type=click.Path(path_type=Path), envvar="TESSERA_MACHINE", show_envvar=True,
+    "--machine", "map_file", type=AnyPath(), envvar="TESSERA_MACHINE", show_envvar=True,
     help="Map from `tessera machine measure`; ranks fill its hosts in turn. Without a map all are on one host.",
 )  # fmt: skip
 
@@ -301,10 +302,10 @@ def divisions_text(content: dict[str, Any]) -> list[str]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    "-o", "--output", type=AnyPath(exists=True, dir_okay=False),
     help="The map to put the overlap into, for `tessera grid plan --machine`.",
 )  # fmt: skip
-@click.option("--plot", "picture", type=click.Path(path_type=Path), help="Also draw times by batch (PNG, PDF, SVG).")
+@click.option("--plot", "picture", type=AnyPath(), help="Also draw times by batch (PNG, PDF, SVG).")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would be run and stop.")
 def bench(
     shape: tuple[int, int, int],

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tessera import launch
+from tessera.files import AnyPath
 from tessera.io.bench import FORMATS, METHODS, USUAL_FORMATS, Request, choose, commands, measure, put_into_map
 from tessera.machine.quantities import whole_of
 from tessera.printing import echo
@@ -49,7 +50,7 @@ def io() -> None:
 
 
 @io.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=AnyPath())
 @click.option("-n", "--ranks", type=Counts(), metavar="N,…", help="Numbers of ranks [1 and this host's cores].")
 @click.option(
     "--atoms",
@@ -76,12 +77,12 @@ def io() -> None:
     show_default=True,
     help="Repeats of each measurement; their median is reported.",
 )
-@click.option("--hostfile", type=click.Path(path_type=Path), help="Host file in the format of the MPI's launcher.")
+@click.option("--hostfile", type=AnyPath(), help="Host file in the format of the MPI's launcher.")
 @launch.parallel_mpi_option
 @launch.oversubscribe_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Also draw MB/s by ranks (PNG, PDF, SVG).")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The machine file to write it into.")
+@click.option("--plot", type=AnyPath(), help="Also draw MB/s by ranks (PNG, PDF, SVG).")
+@click.option("-o", "--output", type=AnyPath(), help="The machine file to write it into.")
 @click.option("--dry-run", is_flag=True, help="Print the commands that would be run and stop.")
 def bench(
     folder: Path,

@@ -13,12 +13,12 @@ import click
 
 from tessera import launch
 from tessera.errors import InputError
-from tessera.files import write_text
+from tessera.files import AnyPath, write_text
 from tessera.launch.supervision import supervise
 from tessera.machine.quantities import Bytes, Finite
 from tessera.printing import echo
 
-FILE = click.Path(path_type=Path)
+FILE = AnyPath()
 PROBE = "tessera-probe"
 COLLECTIVES = "tessera-collectives"
 

@@ -12,6 +12,7 @@ import click
 
 from tessera import launch
 from tessera.commands.options import memory_option
+from tessera.files import AnyPath
 from tessera.launch.supervision import supervise
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
@@ -19,7 +20,7 @@ from tessera.printing import echo, end
 if TYPE_CHECKING:
     from tessera.system import System
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 
 
 @click.command()

@@ -20,7 +20,7 @@ from tessera.build.streamed import Streamed
 from tessera.commands.peaks import Peaks, memory_facts
 from tessera.commands.summary import describe, summary
 from tessera.errors import InputError
-from tessera.files import check_free
+from tessera.files import AnyPath, check_free
 from tessera.launch.supervision import supervise
 from tessera.machine.quantities import Finite
 from tessera.prepare.coordinates import box_from_lengths
@@ -78,7 +78,7 @@ def output_option(function: Callable[..., None]) -> Callable[..., None]:
         "-o",
         "--output",
         required=True,
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=AnyPath(dir_okay=False),
         help="The system file to write (SYS.tsr).",
     )(function)
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from tessera.files import AnyPath
 from tessera.printing import echo
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The picture (PNG, PDF, SVG) [FOLDER/run.png].")
+@click.argument("folder", type=AnyPath())
+@click.option("-o", "--output", type=AnyPath(), help="The picture (PNG, PDF, SVG) [FOLDER/run.png].")
 def plot(folder: Path, output: Path | None) -> None:
     """Draw energies, temperature, pressure, density, drift and the time of each phase of the run in FOLDER.
 

@@ -12,15 +12,16 @@ from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.commands.options import ranks_options
 from tessera.commands.traj import FRAME, errors
+from tessera.files import AnyPath
 from tessera.machine.quantities import Finite
 from tessera.printing import echo
 from tessera.ranks import of_launcher
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 
 
 @click.command()
-@click.argument("source", metavar="RUN|SYS", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN|SYS", type=AnyPath())
 @click.option("-o", "--output", required=True, type=FILE, help="The file of OpenDX to write (PHI.dx).")
 @click.option(
     "--spacing", default=1.0, show_default=True, type=Finite(min=0, min_open=True), metavar="Å",

@@ -8,9 +8,10 @@ import click
 
 from tessera.commands.options import Make, SeveralValues, bounded_output, box_options, pairing_options
 from tessera.convert.option import settings_options
+from tessera.files import AnyPath
 from tessera.system.model import FloatArray
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 Box = FloatArray | None
 
 
@@ -67,7 +68,7 @@ def charmm_command(
 
 
 @prepare.command(cls=SeveralValues, name="charmm-gui")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=AnyPath())
 @click.option("--psf", type=FILE, help="PSF, in place of that of the newest step.")
 @click.option("--coords", type=FILE, help="Coordinates, in place of those beside the PSF (.crd, else .pdb).")
 @click.option(
@@ -136,7 +137,7 @@ def amber_command(prmtop: Path, coords: Path, trust_order: bool, box: Box, vacuu
 @click.option("--mdp", type=FILE, help="Run parameters: macros, and how Lennard-Jones ends.")
 @click.option(
     "--include",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=AnyPath(file_okay=False),
     help="Folder of files that the topology includes, searched before those of GROMACS.",
 )
 @click.option("-D", "--define", multiple=True, metavar="NAME[=VALUE]", help="A macro, such as FLEXIBLE; repeatable.")
@@ -191,7 +192,7 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
 
 
 @prepare.command(name="dlpoly")
-@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", required=False, type=AnyPath(file_okay=False))
 @click.option("--field", type=FILE, help="FIELD, in place of that in FOLDER.")
 @click.option("--config", type=FILE, help="CONFIG or REVCON, in place of that in FOLDER.")
 @click.option(
@@ -200,7 +201,7 @@ def openmm_command(system: Path, coords: Path, box: Box, vacuum: bool, output: P
 @click.option("--table", type=FILE, help="TABLE of tabulated potentials, in place of that beside FIELD.")
 @click.option(
     "--run-file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=AnyPath(dir_okay=False),
     help="The run file to write where there is a CONTROL; default: beside the system file, with its name (SYS.toml).",
 )
 @bounded_output

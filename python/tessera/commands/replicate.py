@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera.commands.options import Means, means_options, output_option, run
+from tessera.files import AnyPath
 
 if TYPE_CHECKING:
     from tessera.build.copies import Copies
 
 
 @click.command()
-@click.argument("system", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("system", type=AnyPath(dir_okay=False))
 @click.option("--nx", default=1, show_default=True, type=int, help="Copies along a.")
 @click.option("--ny", default=1, show_default=True, type=int, help="Copies along b.")
 @click.option("--nz", default=1, show_default=True, type=int, help="Copies along c.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tessera import launch
+from tessera.files import AnyPath
 from tessera.machine.quantities import Finite
 from tessera.select.run import selection_arguments
 from tessera.watch.alarm import drift_limit_option
@@ -14,7 +15,7 @@ from tessera.watch.events import events_of
 
 
 @click.command()
-@click.argument("run_file", required=False, type=click.Path(path_type=Path))
+@click.argument("run_file", required=False, type=AnyPath())
 @launch.ranks_of_run_option
 @launch.threads_option
 @click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")

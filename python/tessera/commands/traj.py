@@ -19,6 +19,7 @@ from tessera.commands.bar import bar
 from tessera.commands.export import libraries
 from tessera.commands.options import way_options
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.printing import echo, end
 from tessera.ranks import of_launcher
 from tessera.way import Way
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from tessera.traj.find import Found
     from tessera.traj.trajectory import Trajectory
 
-PATH = click.Path(path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
+PATH = AnyPath()
+FILE = AnyPath(dir_okay=False)
 FRAME = click.IntRange(0, 2**62)
 
 runs_argument = click.argument("paths", metavar="RUN…", nargs=-1, required=True, type=PATH)

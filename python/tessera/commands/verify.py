@@ -10,11 +10,12 @@ import click
 
 from tessera.commands.bar import bar
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.printing import echo, end
 
 
 @click.command()
-@click.argument("path", metavar="RUN|FILE", type=click.Path(path_type=Path))
+@click.argument("path", metavar="RUN|FILE", type=AnyPath())
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object.")
 def verify(path: Path, as_json: bool) -> None:
     """Check that the files of a run are what was written, and say from which checkpoint it would go on.

@@ -10,14 +10,15 @@ import numpy as np
 from tessera.commands.export import FrameNumber, libraries
 from tessera.commands.options import progress
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
 
-FILE = click.Path(dir_okay=False, path_type=Path)
+FILE = AnyPath(dir_okay=False)
 
 
 @click.command()
-@click.argument("source", metavar="RUN|SYS", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN|SYS", type=AnyPath())
 @click.option("-o", "--output", required=True, type=FILE, help="The picture to write (PNG, JPEG, BMP, TIFF).")
 @click.option(
     "--frame", type=FrameNumber(), metavar="N|last",

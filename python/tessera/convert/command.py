@@ -12,12 +12,13 @@ import click
 from tessera.commands.options import SeveralValues
 from tessera.convert.model import brief
 from tessera.convert.option import named
+from tessera.files import AnyPath
 from tessera.printing import echo
 
 
 @click.command(cls=SeveralValues)
-@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The run file to write.")
+@click.argument("inputs", nargs=-1, required=True, type=AnyPath())
+@click.option("-o", "--output", type=AnyPath(dir_okay=False), help="The run file to write.")
 @click.option(
     "--from",
     "source",

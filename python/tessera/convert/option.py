@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from tessera.commands.options import Make
+from tessera.files import AnyPath
 from tessera.system import System
 
 
@@ -40,7 +41,7 @@ def settings_options(function: Callable[..., Make]) -> Callable[..., Make]:
         click.option(
             "--settings",
             multiple=True,
-            type=click.Path(path_type=Path),
+            type=AnyPath(),
             help="Settings of a program, or a folder with them: a run file SYS.toml is made of them, as by tessera "
             "convert; repeatable.",
         ),

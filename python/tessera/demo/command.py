@@ -14,6 +14,7 @@ from tessera import launch
 from tessera.demo.inputs import RUN_FILE, arguments_of_prepare, folder_of_inputs
 from tessera.demo.runs import Outcome, Way, outcome_of, ways
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.launch.supervision import NOT_CONVERGED
 from tessera.printing import echo
 
@@ -22,7 +23,7 @@ _MOVES = 100  # of the minimisation, which takes the heat out of the first conta
 
 
 @click.command()
-@click.argument("folder", default="tessera-demo", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", default="tessera-demo", type=AnyPath(file_okay=False))
 @click.option("--steps", default=1000, show_default=True, type=click.IntRange(min=1), help="Steps of 2 fs of each run.")
 @click.option(
     "-n", "--ranks", type=click.IntRange(min=1), help="Ranks of the run under MPI; 1: none [one a core, 2 at least]."

@@ -8,12 +8,13 @@ import click
 
 from tessera.commands.bar import bar
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.printing import echo, end
 
 
 @click.command()
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page [RUN/report.html].")
+@click.argument("folder", metavar="RUN", type=AnyPath())
+@click.option("-o", "--output", type=AnyPath(dir_okay=False), help="The page [RUN/report.html].")
 @click.option("--quick", is_flag=True, help="Leave out checksums and the check of files, which read all of them.")
 def report(folder: Path, output: Path | None, quick: bool) -> None:
     """Write the run or the protocol in RUN up as one page of HTML, to send to somebody: what was simulated in words,

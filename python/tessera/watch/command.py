@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tessera.errors import InputError
-from tessera.files import real_path
+from tessera.files import AnyPath, real_path
 from tessera.machine.quantities import Finite
 from tessera.printing import echo, end
 from tessera.watch.alarm import drift_alarm, drift_limit_option
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="RUN", type=AnyPath())
 @click.option("--web", is_flag=True, help="Serve a page to a browser on this machine, and print its address.")
 @click.option(
     "--port",

@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(b"", "text/plain", HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie, "Location": "/"})
 
     def _has_cookie(self) -> bool:
-        """Tells whether the cookie is there: browsers bring those of all servers of this host, which may hold anything."""
+        """Tells whether the cookie is there: browsers bring those of all servers of this host, and any may be odd."""
         cookies = [one.strip().partition("=") for one in self.headers.get("Cookie", "").split(";")]
         return any(_is_same(value, self.server.cookie) for name, _, value in cookies if name == self.server.cookie_name)
 

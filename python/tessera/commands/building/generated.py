@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from tessera.errors import InputError
+from tessera.files import AnyPath
 from tessera.machine.quantities import Finite
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tessera.build.nucleosome.template import Template
 
 BEADS, CRYSTAL = "beads", "crystal"
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = AnyPath(dir_okay=False)
 _OPTIONS = (
     click.option(
         "--generate",
