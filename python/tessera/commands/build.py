@@ -66,6 +66,7 @@ toppar_option = _toppar_option(required=True)
     default="straight",
     show_default=True,
     metavar="straight|circle|superhelix|FILE",
+    type=AnyPath(path_type=str),
     help="Where base pairs lie: on a line; on a closed circle; on the superhelix of the nucleosome 1KX5, or of --pitch "
     "and --diameter; or every 3.4 Å along the smooth curve through the points of a file, three numbers in Å a line, or "
     "four with the twist there.",

@@ -28,7 +28,11 @@ from tessera.printing import echo
     "that have changed.",
 )
 @click.option(
-    "--system", default="system.tsr", show_default=True, help="The system file, as the run file is to name it."
+    "--system",
+    default="system.tsr",
+    show_default=True,
+    type=AnyPath(),
+    help="The system file, as the run file is to name it.",
 )
 @click.option(
     "--group",
@@ -44,7 +48,7 @@ def convert(
     inputs: tuple[Path, ...],
     output: Path | None,
     source: str,
-    system: str,
+    system: Path,
     groups: tuple[str, ...],
     lenient: bool,
     force: bool,
@@ -73,7 +77,7 @@ def convert(
 
     if output is not None:
         check_free(output, force)
-    found = converted(inputs, system, source, dict(named(text) for text in groups), lenient)
+    found = converted(inputs, str(system), source, dict(named(text) for text in groups), lenient)
     if as_json:
         table = [row.as_dict() for row in found.rows]
         document = {"program": found.program, "version": found.version, "options": table, "notes": found.notes}

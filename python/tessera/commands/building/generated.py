@@ -70,6 +70,7 @@ _OPTIONS = (
     click.option(
         "--tails",
         metavar="beads|crystal|FILE",
+        type=AnyPath(path_type=str),
         help="Tails of histones. With --generate: chains of beads, which move like all else and along which tails of "
         "atoms are posed, or a part of the core, where the octamer has them [beads]. With a table: a file of beads, "
         "along which they are posed, or where the octamer has them [crystal].",
