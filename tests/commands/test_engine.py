@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +236,15 @@ def test_explain_knows_the_size_of_trajectories(run_program: Run, place: Path, t
     assert predicted["trajectory_megabytes"] == pytest.approx(
         sum(one["megabytes"] for one in predicted["trajectories"].values())
     )
+
+
+def test_explain_that_is_killed_ends_as_in_a_shell(
+    command: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("tessera.commands.explain")
+    monkeypatch.setattr(module, "selection_arguments", lambda *_, **__: ["--selections", "file"])
+    monkeypatch.setattr(module.launch, "engine_command", lambda *_, **__: ["sh", "-c", "kill -KILL $$"])
+    assert command("explain", "run.toml") == (128 + signal.SIGKILL, "")
 
 
 def test_explain_refuses_what_a_run_would(run_program: Run, place: Path) -> None:

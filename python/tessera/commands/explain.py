@@ -74,9 +74,7 @@ def explain(
     with tempfile.TemporaryDirectory() as folder:
         found = [] if dry_run else selection_arguments(run_file, overrides, folder=Path(folder))
         if found:  # the file must be there until the engine has read it
-            sys.exit(
-                subprocess.run(
-                    launch.engine_command([*arguments, *found], threads=threads, oversubscribe=True)
-                ).returncode
-            )
+            command = launch.engine_command([*arguments, *found], threads=threads, oversubscribe=True)
+            status = subprocess.run(command).returncode
+            sys.exit(status if status >= 0 else 128 - status)
     launch.start(arguments, threads=threads, oversubscribe=True, dry_run=dry_run)  # threads of the planned machine
