@@ -24,8 +24,11 @@ def layout(ranks: float, threads: float) -> str:
 
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
-    """Prints a text of one or more lines to standard output, or to standard error."""
-    click.echo(printable(text, lines=True), err=err, nl=nl)
+    """Prints a text of one or more lines to standard output, or to standard error. Raises `OSError` that names it."""
+    try:
+        click.echo(printable(text, lines=True), err=err, nl=nl)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"standard {'error' if err else 'output'}") from None
 
 
 def told(error: Exception) -> str:
@@ -36,7 +39,10 @@ def told(error: Exception) -> str:
 
 
 def end(error: Exception, status: int = 2) -> SystemExit:
-    """Prints what is wrong with the input. Returns what ends the program."""
+    """Prints what is wrong with the input. Returns what ends the program. That who reads what is printed has gone is
+    nothing to print, and is raised as it is."""
+    if isinstance(error, BrokenPipeError):
+        raise error
     echo(f"tessera: error: {told(error)}", err=True)
     return SystemExit(status)
 

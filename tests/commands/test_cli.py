@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -187,6 +187,31 @@ def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
     assert done.stderr == "tessera: error: standard output: No space left on device\n"
 
 
+def closed_pipe() -> int:
+    """Returns the end for writing of a pipe that nobody reads."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("stdout", "status", "said"),
+    [
+        (closed_pipe, 1, ""),
+        (lambda: os.open("/dev/full", os.O_WRONLY), 2, "tessera: error: standard output: No space left on device\n"),
+    ],
+)
+def test_who_reads_has_gone_or_has_no_room(tmp_path: Path, stdout: Callable[[], int], status: int, said: str) -> None:
+    """As by `tessera watch RUN | head`, also where a command prints in the middle of its work."""
+    (tmp_path / "run").mkdir()
+    with os.fdopen(stdout(), "wb") as file:
+        words = [sys.executable, "-m", "tessera", "watch", str(tmp_path / "run"), "--json"]
+        done = subprocess.run(
+            words, stdout=file, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PYTHON}
+        )
+    assert (done.returncode, done.stderr) == (status, said)
+
+
 def parameters(command: click.Command) -> Iterator[click.Parameter]:
     """Yields those of a command and of all commands in it."""
     yield from command.params
@@ -205,7 +230,7 @@ def test_empty_paths_are_refused() -> None:
     for parameter in paths:
         with pytest.raises(click.BadParameter, match="the path is empty"):
             parameter.type.convert("", parameter, None)
-    for words in (["watch", ""], ["make", "water", "--atoms", "300", "-o", ""], ["convert", "a.mdp", "--output="]):
+    for words in (["watch", ""], ["make", "water", "--atoms", "300", "-o", ""], ["convert", "a.mdp", "--system="]):
         result = tessera_command(*words)
         assert result.returncode == 2
         assert "the path is empty; is a variable of the shell not set?" in result.stderr.splitlines()[0]
