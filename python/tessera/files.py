@@ -22,11 +22,11 @@ from tessera.stopping import Stopped
 
 
 class AnyPath(click.Path):
-    """Reads a path of pathlib's on the command line. An empty one, as of a variable of the shell that is not set, is
+    """Reads a path on the command line, as pathlib's or as another type. An empty one, as of a variable of the shell that is not set, is
     refused: pathlib takes it for the working directory."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(path_type=Path, **more)
+    def __init__(self, path_type: type = Path, **more: Any) -> None:
+        super().__init__(path_type=path_type, **more)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "":
@@ -80,21 +80,22 @@ def named(message: str, path: Path) -> str:
 def replaced_folder(path: Path) -> Iterator[Path]:
     """Yields a new, empty folder beside `path` to fill; when the block ends it takes the place of `path`.
 
-    If the block fails, `path` is unchanged. What is in the files has to be brought to the disk in the block. Raises
-    `OSError`.
+    A symbolic link stays, and its target is replaced. If the block fails, `path` is unchanged. What is in the files has
+    to be brought to the disk in the block. Raises `OSError`.
     """
-    base = f".tessera.{socket.gethostname()}.{os.getpid()}"
-    new, old = path.with_name(f"{base}.new.part"), path.with_name(f"{base}.old.part")
-    new.mkdir()
+    place, base = real_path(path), f".tessera.{socket.gethostname()}.{os.getpid()}"
+    new, old = place.with_name(f"{base}.new.part"), place.with_name(f"{base}.old.part")
     try:
+        new.mkdir()
         yield new
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(new, ignore_errors=True)
-        raise
+        if place.exists():
+            place.rename(old)
+        new.rename(place)
+    finally:
+        if old.exists() and not place.exists():  # ended between both names
+            old.rename(place)
+        for left in (new, old):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tessera.build.fiber import generate
+from tessera.build.fiber.tails import write_beads
 from tessera.build.water import make_water
 from tessera.errors import InputError
-from tessera.files import named, read_regular, replaced, write_text
+from tessera.files import named, read_regular, replaced, replaced_folder, write_text
 from tessera.plots import read_energy_table, read_report
 from tessera.printing import told
 from tessera.select.resolve import read_file
+from tessera.stopping import Stopped
 from tessera.system import read, write
 from tessera.traj.find import settings_of
 from tests.support.programs import HANGS
@@ -30,6 +34,38 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     write_text(path, "second")
     assert path.read_text() == "second" and list(tmp_path.iterdir()) == [path]
     assert path.stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def test_a_folder_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a link leads, too, and where the command is ended between both names."""
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "file").write_text("first")
+    (tmp_path / "link").symlink_to("away")
+    with replaced_folder(tmp_path / "link") as new:
+        (new / "file").write_text("second")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "away" / "file").read_text() == "second"
+    rename = Path.rename
+
+    def ended(self: Path, to: Path) -> None:
+        monkeypatch.setattr(Path, "rename", rename)
+        self.rename(to)
+        raise Stopped(signal.SIGTERM)
+
+    monkeypatch.setattr(Path, "rename", ended)
+    with pytest.raises(Stopped), replaced_folder(tmp_path / "away") as new:
+        (new / "file").write_text("third")
+    assert (tmp_path / "away" / "file").read_text() == "second"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["away", "link"]
+
+
+def test_tables_of_fibres_are_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "table_text", lambda *_: "new")
+    for write_one, name in ((generate.write_table, "table"), (write_beads, "beads")):
+        old, path = tmp_path / f"old {name}", tmp_path / name
+        old.write_text("old")
+        os.link(old, path)
+        write_one(path, [], [])
+        assert old.read_text() == "old" != path.read_text()
 
 
 def umask() -> int:

@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, Run, wait_until
+from tests.support.programs import HANGS, Run, start, wait_until
 
 #: makes a file, and gets the signal when this function is called for the first time
 ENDED = """
@@ -106,6 +107,51 @@ import tessera.__main__
 assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 """
     run_program([sys.executable, "-c", code])
+
+
+#: waits when the processes of a build have done all that there was
+WORKERS = """
+import multiprocessing, sys, time
+from tessera import cli
+from tessera.build.fiber import processes
+
+def build(**_):
+    processes.usable_cores = lambda: 2
+    with processes.workers(abs, 8) as done:
+        list(done(range(8)))
+        print(*(one.pid for one in multiprocessing.active_children()), flush=True)
+        time.sleep(900)
+
+cli.cli.main = build
+cli.main()
+"""
+
+
+@pytest.mark.parametrize("number", [*STOP_SIGNALS, signal.SIGKILL])
+def test_processes_of_a_build_end_with_it_and_say_nothing(number: int) -> None:
+    """The signals of a terminal, of `timeout` and of Slurm come to all of them, SIGKILL comes to the first alone."""
+    process = start([sys.executable, "-c", WORKERS])
+    assert process.stdout is not None
+    others = [int(word) for word in process.stdout.readline().split()]
+    assert len(others) == 2
+    try:
+        (os.kill if number == signal.SIGKILL else os.killpg)(process.pid, number)
+        _, said = process.communicate(timeout=HANGS)
+        is_killed = number == signal.SIGKILL
+        assert process.returncode == (-number if is_killed else 128 + number)
+        assert said == ("" if is_killed else f"tessera: ended by {signal.Signals(number).name}\n")
+        wait_until(lambda: not any(is_running(one) for one in others))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def is_running(number: int) -> bool:
+    """Tells whether there is such a process, and it has not ended."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])

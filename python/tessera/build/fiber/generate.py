@@ -31,6 +31,7 @@ from tessera.build.fiber.mesoscale import Layout, chain, frames_of
 from tessera.build.fiber.placing import Placing, axis, spans
 from tessera.build.fiber.table import COLUMNS, Nucleosomes
 from tessera.errors import InputError
+from tessera.files import write_text
 from tessera.system.model import FloatArray, IdArray
 
 FILE = "the generated fibre"
@@ -255,4 +256,4 @@ def table_text(fiber: Nucleosomes, comments: list[str]) -> str:
 
 def write_table(path: Path, fiber: Nucleosomes, comments: list[str]) -> None:
     """Writes a fibre as a table."""
-    path.write_text(table_text(fiber, comments), encoding="utf-8")
+    write_text(path, table_text(fiber, comments))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tessera import stopping
 from tessera.errors import InputError
 from tessera.launch import usable_cores
 from tessera.system.model import FloatArray
@@ -51,7 +53,12 @@ def workers(work: Callable[[Item], Found], most: int) -> Iterator[Callable[[Sequ
 def _begin(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
+    # Signals that come to all processes, as by Ctrl-C, are for the first, which ends the others; its pool takes SIGTERM
+    # for that. They end by themselves where it is killed.
+    stopping.ignore()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(OSError, AttributeError):  # only Linux has it
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _do(item: Any) -> Any:

@@ -31,6 +31,7 @@ from tessera.build.protein.model import Proteins
 from tessera.build.protein.names import LETTERS
 from tessera.build.protein.structure import Strand
 from tessera.errors import InputError
+from tessera.files import write_text
 from tessera.system.model import FloatArray, IdArray
 
 #: length of a bond in Å, kT/Å² of stretching, the angle between bonds in radians, kT/rad² of bending
@@ -152,7 +153,7 @@ def write_beads(path: Path, beads: Sequence[Sequence[Beads]], comments: Sequence
         for tail in tails:
             for bead, place in enumerate(tail.places, start=1):
                 lines.append(f"{nucleosome},{tail.name},{bead}," + ",".join(f"{x:.3f}" for x in place))
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def read_beads(path: Path, count: int) -> list[list[Beads]]:
