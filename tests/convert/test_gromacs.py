@@ -155,6 +155,14 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("mts", "yes", {"dynamics.integrator": "velocity-verlet", "dynamics.mesh_every": 2}),
     ("DispCorr", "no", {"interactions.lj_tail": False}),
     ("DispCorr", "Ener", "refused"),
+    ("DispCorr", "AllEnerPres", {}),
+    ("density-guided-simulation-active", "false", {}),
+    ("colvars-active", "true", "refused"),
+    ("emtol", "100", {}),
+    ("sim-temp-low", "300", {}),
+    ("nstexpanded", "100", {}),
+    ("E-xt", "", {}),
+    ("swap-frequency", "1", {}),
     ("coulombtype", "Cut-off", {"interactions.electrostatics": "cut", **dict.fromkeys(
         f"pme.{key}" for key in ("cutoff", "tolerance", "order", "spacing"))}),
     ("coulombtype", "reaction-field", "refused"),
@@ -204,6 +212,12 @@ PHYSICS = {name for name, _, effect in CHANGES if effect == "refused"} - {"nstfo
 def test_lenient_never_passes_physics(tmp_path: Path, name: str, value: str) -> None:
     found = conversion(tmp_path, "other.mdp", changed(name, value), lenient=True)
     assert bool(found.refused) == (name in PHYSICS)
+
+
+def test_annealing_without_a_bath(tmp_path: Path) -> None:
+    text = re.sub(r"(tcoupl|pcoupl) .*\n", "", WATER) + "annealing-npoints = 2\nannealing-time = 0 1\n"
+    found = conversion(tmp_path, "nve.mdp", text)
+    assert settings(found)["dynamics.ensemble"] == "nve" and status(found, "annealing-npoints") == "ignored"
 
 
 def test_replaced_methods_are_told(tmp_path: Path) -> None:

@@ -55,13 +55,21 @@ IGNORED = {
     "init-lambda-state delta-lambda foreign-lambda nstdhdl fep-lambdas mass-lambdas coul-lambdas vdw-lambdas "
     "bonded-lambdas restraint-lambdas temperature-lambdas calc-lambda-neighbors init-lambda-weights dhdl-print-energy "
     "sc-function sc-alpha sc-power sc-r-power sc-sigma sc-coul dh-hist-size dh-hist-spacing separate-dhdl-file "
-    "dhdl-derivatives",
+    "dhdl-derivatives sc-gapsys-scale-linpoint-lj sc-gapsys-scale-linpoint-q sc-gapsys-sigma-lj init-lambda-counts "
+    "init-wl-histogram-counts nstexpanded lmc-stats lmc-move lmc-weights-equil weight-equil-number-all-lambda "
+    "weight-equil-number-samples weight-equil-number-steps weight-equil-wl-delta weight-equil-count-ratio lmc-seed "
+    "mc-temperature lmc-repeats lmc-gibbsdelta lmc-forced-nstart symmetrized-transition-matrix nst-transition-matrix "
+    "mininum-var-min weight-c-range wl-scale wl-ratio init-wl-delta wl-oneovert",
     "belongs to an option that is off": "nstdisreout disre-weighting disre-mixed disre-fc disre-tau orire-fc orire-tau "
     "orire-fitgrp nstorireout gb-algorithm nstgbradii rgbradii gb-epsilon-solvent gb-saltconc gb-obc-alpha gb-obc-beta "
     "gb-obc-gamma gb-dielectric-offset sa-algorithm sa-surface-tension wall-type wall-r-linpot wall-atomtype "
     "wall-density wall-ewald-zfac acc-grps bd-fric QMMM-grps QMmethod QMMMscheme QMbasis QMcharge QMmult SH "
     "CASorbitals "
-    "CASelectrons SAon SAoff SAsteps MMChargeScaleFactor bOPT bTS andersen-seed rcoulomb-switch refcoord-scaling",
+    "CASelectrons SAon SAoff SAsteps MMChargeScaleFactor bOPT bTS andersen-seed rcoulomb-switch refcoord-scaling "
+    "emtol simulated-tempering-scaling sim-temp-low sim-temp-high deform-init-flow E-xt E-yt E-zt dihre-fc dihre-tau "
+    "nstdihreout swap-frequency split-group0 split-group1 massw-split0 massw-split1 swap-group solvent-group cyl0-r "
+    "cyl0-up cyl0-down cyl1-r cyl1-up cyl1-down coupl-steps anionsA cationsA anionsB cationsB threshold iontypes "
+    "bulk-offsetA bulk-offsetB",
 }  # fmt: skip
 #: plain names of earlier versions
 _OLD_NAMES = {
@@ -195,9 +203,11 @@ def _interactions(t: Translation) -> None:
         t.set("interactions.switch", lj.switch, t.value("rvdw-switch"))
     elif t.has("rvdw-switch"):
         t.ignore(t.value("rvdw-switch"), "nothing is switched with this vdw-modifier")
-    t.set("interactions.lj_tail", lj.tail, tail)
-    if plain(tail.text) not in ("no", "enerpres"):
-        t.refuse(tail, "only EnerPres has a counterpart, which corrects energy and pressure")
+    of_all = plain(tail.text) == "allenerpres"
+    note = "" if of_all or not lj.tail else "GROMACS' has the part of r⁻⁶ alone, and Tessera's that of r⁻¹² too"
+    t.set("interactions.lj_tail", lj.tail, tail, note=note)
+    if plain(tail.text) not in ("no", "enerpres", "allenerpres"):
+        t.refuse(tail, "only EnerPres and AllEnerPres have a counterpart, which correct energy and pressure")
     if lj.modifier == "pme":
         t.set("pme.lj_tolerance", t.value("ewald-rtol-lj").number(), t.value("ewald-rtol-lj"))
     _electrostatics(t, coulomb, range_, cutoff)

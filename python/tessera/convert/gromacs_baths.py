@@ -15,6 +15,8 @@ from tessera.prepare.gromacs.mdp_options import plain
 _THERMOSTATS = {"vrescale": "bussi", "nosehoover": "nose-hoover", "berendsen": "berendsen"}
 #: groups that GROMACS makes by itself, as selections
 _GROUPS = {"system": "all", "protein": "protein", "non-protein": "not protein"}
+_OF_HEAT = ("tc-grps", "tau-t", "ref-t", "nh-chain-length")
+_OF_ANNEALING = ("annealing", "annealing-npoints", "annealing-time", "annealing-temp")
 _COUPLINGS = {"isotropic": 1, "semiisotropic": 2, "anisotropic": 6, "surfacetension": 2}  # numbers of values
 
 
@@ -48,7 +50,7 @@ def _heat(t: Translation, groups: Mapping[str, str], is_stochastic: bool, is_hal
         t.set("dynamics.thermostat", "langevin", t.value("integrator"))
         thermostat = "langevin"
     elif word == "no":
-        for name in ("tc-grps", "tau-t", "ref-t", "annealing", "nh-chain-length"):
+        for name in (*_OF_HEAT, *_OF_ANNEALING):
             if t.has(name):
                 t.ignore(t.value(name), "there is no heat bath")
         return ""
@@ -106,15 +108,18 @@ def _groups(t: Translation, names: Value, groups: Mapping[str, str], thermostat:
 
 
 def _annealing(t: Translation) -> list[Value]:
-    names = ("annealing", "annealing-npoints", "annealing-time", "annealing-temp")
-    return [t.value(name) for name in names] if any(w != "no" for w in plain(t.value("annealing").text).split()) else []
+    return (
+        [t.value(name) for name in _OF_ANNEALING]
+        if any(w != "no" for w in plain(t.value("annealing").text).split())
+        else []
+    )
 
 
 def _annealed(t: Translation, targets: list[float]) -> list[float | list[list[float]]]:
     """Returns the temperatures of the groups: numbers, or points in time."""
     kinds = [plain(word) for word in t.value("annealing").text.split()] or ["no"]
     if all(kind == "no" for kind in kinds):
-        for name in ("annealing", "annealing-npoints", "annealing-time", "annealing-temp"):
+        for name in _OF_ANNEALING:
             if t.has(name):
                 t.agree(t.value(name))
         return list(targets)

@@ -15,7 +15,7 @@ from tessera.prepare.gromacs.types import numbers_of
 from tessera.prepare.text import read_text, require_file
 from tessera.system import ALL_PAIRS, LennardJones
 
-_NAMED_OFF = {"no", "none", "off", ""}
+_NAMED_OFF = {"no", "none", "off", "false", ""}
 #: options that change the interactions and have no counterpart, with their meaning
 REFUSED = {
     "free-energy": "free-energy perturbation",
@@ -214,7 +214,7 @@ def lennard_jones(options: Options, file: str) -> tuple[LennardJones, list[str]]
     notes = [_taken(ending, file)]
     if modifier.startswith("potentialshift"):
         notes.append(f"{file}: GROMACS shifts Lennard-Jones to 0 at the cut-off: the same forces, other energies")
-    if correction not in ("no", "enerpres"):
+    if correction not in ("no", "enerpres", "allenerpres"):
         notes.append(f"{file}: DispCorr = {given} is taken as EnerPres")
     return ending, notes
 
