@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tessera.convert import convert
+from tessera.convert.genesis_restraints import NoCounterpartError, selection_of
 from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
 from tests.convert.converted import changes, conversion, settings, status
@@ -120,7 +121,11 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("ensemble.tpcontrol", "NO", "refused"),
     ("ensemble.ensemble", "NPAT", "refused"),
     ("restraints.nfunctions", "1", "refused"),
-    ("restraints.function1", "POSI", "refused"),
+    ("restraints.function1", "POSI", {}),  # nfunctions is 0
+    ("dynamics.barostat_period", "20", {}),
+    ("energy.water_model", "NONE", {}),
+    ("energy.nonb_limiter", "YES", "refused"),
+    ("energy.vacuum", "YES", "refused"),
     ("restraints.nfunctions", "0", {}),
     ("remd.dimension", "1", "refused"),
     ("boundary.type", "NOBC", "refused"),
@@ -202,3 +207,82 @@ def test_motion_is_that_of_genesis(runs: Runs, case: str) -> None:
 def test_the_shift_of_genesis_is_refused() -> None:
     found = convert([data("genesis", "test_spdyn", "jac_param27", "CUTOFF", "inp")])
     assert [row.option for row in found.refused] == ["energy.electrostatic"]
+
+
+FIELDS = [
+    ("AMBER", "", {"interactions.lj": "cut", "interactions.switch": None, "interactions.lj_tail": True}),
+    ("AMBER", "dispersion_corr = NONE", {"interactions.lj": "cut", "interactions.switch": None,
+                                         "interactions.lj_tail": True}),
+    ("GROAMBER", "", {"interactions.lj": "potential-switch"}),
+    ("GROAMBER", "dispersion_corr = EPRESS", {"interactions.lj": "potential-switch", "interactions.lj_tail": True}),
+    ("CHARMM", "dispersion_corr = EPRESS", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "more", "effect"), FIELDS)
+def test_what_the_force_field_overrides(tmp_path: Path, field: str, more: str, effect: Any) -> None:
+    """GENESIS takes no switch and always a correction with AMBER, and a force switch with CHARMM alone."""
+    before = settings(conversion(tmp_path, "inp", WATER))
+    after = settings(conversion(tmp_path, "other", changed("energy.forcefield", f"{field}\n{more}")))
+    assert changes(before, after) == effect
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(sid:PROA) and not backbone and not hydrogen",
+         "((segid PROA and (not name N CA C O)) and (not name H*))"),
+        ("sid:MEMB and ((rnam:POPC and (an:P)))", "(segid MEMB and (resname POPC and name P))"),
+        ("an:CA or an:C or an: N & ai:3-7", "((name CA or name C) or (name N and bynum 3:7))"),
+        ("segid:PROA & (resno:1-100 | resno:236) & heavy",
+         "((segid PROA and (resid 1:100 or resid 236:236)) and (not name H*))"),
+        ("all and ! an:CA", "(all and (not name CA))"),
+    ],
+)  # fmt: skip
+def test_selections(text: str, expected: str) -> None:
+    assert selection_of(text) == expected
+
+
+@pytest.mark.parametrize("text", ["sid:A around_res:3.0", "(an:CA", "mname:W", "resno:5-", "an:CA an:C", "", "not"])
+def test_selections_without_a_counterpart(text: str) -> None:
+    with pytest.raises(NoCounterpartError):
+        selection_of(text)
+
+
+HELD = """
+[SELECTION]
+group1 = sid:PROA and \\   # goes on
+         heavy
+group2 = an:P ! an:C
+[RESTRAINTS]
+nfunctions    = {n}
+function1     = POSI
+constant1     = 2.5
+select_index1 = 1
+function2     = POSI
+direction2    = Z
+constant2     = 1.0
+select_index2 = {group}
+"""
+
+
+def test_restraints(tmp_path: Path) -> None:
+    (tmp_path / "local.dihe").write_text(" DIHEDRAL 36 25 28 30 250 120.0\n DIHEDRAL 1 2 3 4 0 0.0\n")
+    text = changed("input.localresfile", "local.dihe").replace("[INPUT]", "[INPUT]\nreffile = places.pdb")
+    found = conversion(tmp_path, "inp", text + HELD.format(n=1, group=2))
+    assert settings(found)["restraint"] == [
+        {"kind": "position", "select": "(segid PROA and (not name H*))", "k": 2.5, "reference": "places.pdb"},
+        {"kind": "dihedral", "groups": ["index 35", "index 24", "index 27", "index 29"], "k": 250.0, "target": 120.0},
+    ]
+    assert status(found, "restraints.constant2") == "ignored"
+    refused = {row.option: row.note for row in conversion(tmp_path, "inp", text + HELD.format(n=2, group=2)).refused}
+    assert "an:C" not in refused and "no counterpart" in refused["selection.group2"]
+    assert refused.keys() >= {"restraints.function2", "restraints.constant2", "restraints.select_index2"}
+    refused = {row.option: row.note for row in conversion(tmp_path, "inp", text + HELD.format(n=2, group=3)).refused}
+    assert "number of a group" in refused["restraints.select_index2"]
+
+
+def test_minimising_atoms_that_are_too_near(tmp_path: Path) -> None:
+    text = WATER[: WATER.index("[DYNAMICS]")].replace("[ENERGY]", "[ENERGY]\nnonb_limiter = YES\ncontact_check = YES")
+    found = conversion(tmp_path, "min", text + "[MINIMIZE]\nnsteps = 10\n[BOUNDARY]\ntype = PBC\n")
+    assert not found.refused and status(found, "energy.nonb_limiter") == "ignored"

@@ -43,11 +43,13 @@ def folder_of(folder: Path, program: str) -> tuple[Path, str]:
 
 def protocol(steps: Sequence[tuple[str, Translation]], whole: Translation) -> None:
     """Writes the stages of the steps, which are named, into `whole`."""
-    pieces = [piece for name, step in steps for piece in _pieces(name, step)]
+    pieces = [piece for name, step in steps for piece in _pieces(name, step, whole.system)]
     now: dict[str, Setting] = {}
     for n, piece in enumerate(pieces):
         keys = dict(piece.keys)
         velocities = keys.pop("dynamics.velocities", None)
+        if velocities and velocities.value == "auto" and n and pieces[n - 1].kind == "minimize":
+            velocities = Setting("generate", f"{velocities.origin}; a minimisation leaves none")
         if piece.kind == "dynamics":
             unset = {key: value for key, value in _UNSET.items() if key in now and key not in keys}
             keys |= {key: Setting(value, "this step does not ask for it") for key, value in unset.items()}
@@ -70,8 +72,10 @@ def _values(rows: Sequence[dict[str, Setting]] | None) -> list[dict[str, object]
     return [{key: setting.value for key, setting in row.items()} for row in rows or []]
 
 
-def _pieces(name: str, step: Translation) -> list[Stage]:
+def _pieces(name: str, step: Translation, system: str) -> list[Stage]:
+    """Returns the stages of a step. Places of restraints are those of the system file, from which all steps begin."""
     held = [row for kind, row in step.tables if kind == "restraint"]
+    held = [row | {"reference": Setting(system, "")} if row["kind"].value == "position" else row for row in held]
     baths = [row for kind, row in step.tables if kind == "bath"]
     other = {kind for kind, _ in step.tables} - {"restraint", "bath"}
     if other:

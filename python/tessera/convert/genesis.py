@@ -6,8 +6,9 @@ Units: Å, ps, kcal/mol, K, atm, dyn/cm. Options are called SECTION.name here, s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from tessera.convert import genesis_restraints
 from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Stage, Translation, Value
 from tessera.errors import InputError
@@ -23,14 +24,15 @@ DEFAULTS: dict[str, str | Changed] = {
     "energy.pme_alpha": Changed((("", "0.34"), ("1.1.1", "auto"))),
     "energy.pme_alpha_tol": "1.0e-5", "energy.pme_nspline": "4", "energy.pme_max_spacing": "1.2",
     "energy.pme_ngrid_x": "", "energy.pme_ngrid_y": "", "energy.pme_ngrid_z": "", "energy.implicit_solvent": "NONE",
-    "energy.contact_check": "NO", "energy.nonb_limiter": "NO",
+    "energy.contact_check": "NO", "energy.nonb_limiter": "NO", "energy.vacuum": "NO", "energy.dispersion_pme": "NO",
     "dynamics.integrator": "VVER", "dynamics.nsteps": "100", "dynamics.timestep": "0.001",
     "dynamics.eneout_period": "10",
     "dynamics.crdout_period": "0", "dynamics.velout_period": "0", "dynamics.rstout_period": "0",
     "dynamics.stoptr_period": "10", "dynamics.elec_long_period": "1", "dynamics.thermostat_period": "1",
     "dynamics.barostat_period": "1", "dynamics.iseed": "", "dynamics.annealing": "NO", "dynamics.anneal_period": "0",
     "dynamics.dtemperature": "0", "dynamics.target_md": "NO", "dynamics.steered_md": "NO", "dynamics.hydrogen_mr": "NO",
-    "minimize.nsteps": "100", "minimize.method": "SD", "minimize.tol_maxg": "0.54",
+    "minimize.nsteps": "100", "minimize.method": "SD", "minimize.tol_maxg": "0.54", "minimize.fix_ring_error": "NO",
+    "minimize.fix_chirality_error": "NO", "restraints.nfunctions": "0",
     "constraints.rigid_bond": "NO", "constraints.fast_water": "YES", "constraints.shake_tolerance": "1.0e-10",
     "ensemble.ensemble": "NVE", "ensemble.tpcontrol": "NO", "ensemble.temperature": "298.15",
     "ensemble.pressure": "1.0",
@@ -42,10 +44,13 @@ IGNORED = {
     "concerns GENESIS' own work or log": "energy.output_style energy.pme_scheme energy.pme_multiple "
     "energy.pme_mul_ratio "
     "energy.table energy.table_order energy.table_density energy.nonbond_kernel energy.structure_check "
-    "energy.minimum_contact dynamics.verbose dynamics.initial_time minimize.verbose ensemble.group_tp "
+    "energy.minimum_contact energy.err_minimum_contact energy.water_model minimize.check_structure "
+    "dynamics.verbose dynamics.initial_time minimize.verbose ensemble.group_tp "
     "dynamics.hydrogen_mr_target dynamics.qmsave_period",
     "belongs to an option that is off": "dynamics.hmr_ratio dynamics.hmr_ratio_xh1 dynamics.hmr_target "
-    "dynamics.initial_rmsd dynamics.final_rmsd",
+    "dynamics.initial_rmsd dynamics.final_rmsd dynamics.thermostat_period dynamics.barostat_period energy.pme_nspline "
+    "energy.pme_alpha energy.pme_alpha_tol energy.pme_max_spacing energy.pme_ngrid_x energy.pme_ngrid_y "
+    "energy.pme_ngrid_z minimize.exclude_ring_grpid",
     "constraints are solved to dynamics.constraint_tolerance": "constraints.shake_iteration "
     "constraints.lincs_iteration "
     "constraints.lincs_order constraints.hydrogen_type constraints.hydrogen_mass_upper_bound constraints.water_model",
@@ -59,6 +64,10 @@ REFUSED = {
     "energy.vdw_shift": "a shift of Lennard-Jones",
     "energy.implicit_solvent": "implicit solvent",
     "energy.nonb_limiter": "a limit of forces",
+    "energy.vacuum": "all pairs without a mesh",
+    "energy.dispersion_pme": "a mesh of dispersion",
+    "minimize.fix_ring_error": "a search for bonds through rings (tessera prepare looks for them)",
+    "minimize.fix_chirality_error": "a change of chirality",
     "dynamics.target_md": "targeted dynamics",
     "dynamics.steered_md": "steered dynamics",
     "dynamics.hydrogen_mr": "repartitioning of masses by a factor (use dynamics.hydrogen_mass)",
@@ -69,6 +78,8 @@ _SILENT = {"output": "files have names of their own in output.folder", "selectio
 _FILES = {"psffile": "--psf", "parfile": "--params", "topfile": "--topology", "strfile": "--params",
           "prmtopfile": "--prmtop", "grotopfile": "--top"}  # fmt: skip
 _COORDINATES = ("rstfile", "crdfile", "ambcrdfile", "grocrdfile", "pdbfile")  # the first that is given counts
+_PLACES = ("reffile", "ambreffile", "groreffile")  # of restraints
+_SECTIONS = ("input", "energy", "dynamics", "minimize", "constraints", "ensemble", "boundary", "restraints")
 _EDGES = {"ISO": "isotropic", "ANISO": "anisotropic", "SEMI-ISO": "semi-isotropic", "XY-FIXED": "constant-area"}
 _ATM = 1.01325  # bar
 _BAR_NM = 10.0  # of a dyn/cm
@@ -83,8 +94,8 @@ def options(text: str, file: str) -> list[Option]:
     """Returns the options of a file. Raises `InputError` for lines that are none."""
     found: list[Option] = []
     section = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        content = re.split("[#!]", line, maxsplit=1)[0].strip()
+    for number, line in _lines(text):
+        content = line if section == "selection" else line.split("!", 1)[0].strip()  # there ! is not
         where = f"{file}:{number}"
         if not content:
             continue
@@ -101,6 +112,20 @@ def options(text: str, file: str) -> list[Option]:
     return found
 
 
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yields lines without comments and their numbers; one that ends with a backslash goes on in the next."""
+    first, begun = 0, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        content = line.split("#", 1)[0].strip()
+        first = first if begun else number
+        begun = f"{begun} {content.rstrip(chr(92))}".strip()
+        if not content.endswith(chr(92)):
+            yield first, begun
+            begun = ""
+    if begun:
+        yield first, begun
+
+
 def translate(t: Translation, groups: Mapping[str, str]) -> None:
     """Says what becomes of each option."""
     minimises = any(option.name.startswith("minimize.") for option in t.options)
@@ -110,6 +135,7 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
             next(t.value_of(o) for o in t.options if o.name.startswith("minimize.")), "[DYNAMICS] stands beside it"
         )
     _lennard_jones(t)
+    _contacts(t, minimises)
     _electrostatics(t)
     _constraints(t)
     if minimises:
@@ -139,29 +165,46 @@ def _lennard_jones(t: Translation) -> None:
     force, tail = t.value("energy.vdw_force_switch"), t.value("energy.dispersion_corr")
     if _upper(field) not in ("CHARMM", "AMBER", "GROAMBER"):
         t.refuse(field, "known here: CHARMM, AMBER, GROAMBER")
-    _off(t, "energy.vdw_shift", "energy.implicit_solvent", "energy.nonb_limiter")
-    if t.value("energy.contact_check").flag() and not t.has("energy.nonb_limiter"):
-        t.refuse(t.value("energy.contact_check"), "it limits the forces: give nonb_limiter = NO")
-    elif t.has("energy.contact_check"):
-        t.ignore(t.value("energy.contact_check"), "the engine names atoms that are too near")
+    _off(t, "energy.vdw_shift", "energy.implicit_solvent", "energy.vacuum", "energy.dispersion_pme")
     t.set("interactions.cutoff", cutoff.positive(), cutoff)
     is_amber = _upper(field) == "AMBER"
-    if is_amber and not switch.is_given:
+    if is_amber and switch.is_given and switch.number() != cutoff.number():
+        t.set("interactions.lj", "cut", switch, field, note="GENESIS switches nothing with AMBER's force field")
+    elif is_amber:
         t.set("interactions.lj", "cut", field)
+        if switch.is_given:
+            t.agree(switch)
     elif switch.number() == cutoff.number():
         t.set("interactions.lj", "cut", switch, cutoff)
     elif not 0 <= switch.number() < cutoff.number():
         raise switch.wrong(f"a distance of at most cutoffdist, {cutoff.text} Å")
     else:
-        t.set("interactions.lj", "force-switch" if force.flag() else "potential-switch", force)
+        by_force = force.flag() and _upper(field) == "CHARMM"
+        note = "GENESIS has it with CHARMM's force field alone" if force.flag() and not by_force else ""
+        t.set("interactions.lj", "force-switch" if by_force else "potential-switch", force, note=note)
         t.set("interactions.switch", switch.number(), switch)
     if force.is_given:
         t.agree(force)
-    word = _upper(tail) or ("EPRESS" if is_amber else "NONE")
+    word = "EPRESS" if is_amber else _upper(tail) or "NONE"  # GENESIS has it always with AMBER, and never with CHARMM
     if word not in ("NONE", "EPRESS"):
         t.refuse(tail, "known here: NONE and EPRESS")
     origins = (tail, field) if tail.is_given else (field,)
     t.set("interactions.lj_tail", word == "EPRESS" and _upper(field) != "CHARMM", *origins)
+
+
+def _contacts(t: Translation, minimises: bool) -> None:
+    """Says what becomes of what GENESIS does with atoms that are too near."""
+    check, limit = t.value("energy.contact_check"), t.value("energy.nonb_limiter")
+    if minimises:
+        for value in (check, limit):
+            if value.is_given:
+                t.ignore(value, "the minimiser of Tessera moves apart what is too near by itself")
+        return
+    _off(t, "energy.nonb_limiter")
+    if check.flag() and not limit.is_given:
+        t.refuse(check, "it limits the forces: give nonb_limiter = NO")
+    elif check.is_given:
+        t.ignore(check, "the engine names atoms that are too near")
 
 
 def _electrostatics(t: Translation) -> None:
@@ -209,6 +252,7 @@ def _constraints(t: Translation) -> None:
 
 def _minimisation(t: Translation) -> None:
     method, steps, force = (t.value(f"minimize.{name}") for name in ("method", "nsteps", "tol_maxg"))
+    _off(t, "minimize.fix_ring_error", "minimize.fix_chirality_error")
     if _upper(method) not in ("SD", "LBFGS"):
         t.refuse(method, "known here: SD and LBFGS")
     t.follow("stage.kind", method, note="by the minimiser of Tessera")
@@ -381,8 +425,10 @@ def _input(t: Translation, moves: bool) -> None:
             words += [_FILES[name], *(word.strip() for word in option.text.split(","))]
         elif name == coordinates:
             words += ["--coords", option.text]
-        elif name in ("reffile", "ambreffile", "groreffile", "fitfile"):
-            t.ignore(value, "nothing is restrained to it")
+        elif name == "fitfile":
+            t.ignore(value, "nothing is fitted")
+            continue
+        elif name in (*_PLACES, "localresfile"):
             continue
         elif name not in _COORDINATES:
             t.refuse(value, "this input is not known here")
@@ -392,6 +438,8 @@ def _input(t: Translation, moves: bool) -> None:
     if "rstfile" not in given and len(sizes) == 3:
         words += ["--box", *(f"{size:g}" for size in sizes)]
     t.prepare = [*words, "-o", "SYSTEM"]
+    places = next((t.value_of(given[name]) for name in _PLACES if name in given), None)
+    genesis_restraints.translate(t, places, given[coordinates].text if coordinates else "")
     if not moves:
         return
     if "rstfile" in given:
@@ -404,15 +452,11 @@ def _input(t: Translation, moves: bool) -> None:
 def _ignore_rest(t: Translation) -> None:
     reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
-        section, _, name = option.name.partition(".")
+        section = option.name.partition(".")[0]
         value = t.value_of(option)
         if option.name in reasons:
             t.ignore(value, reasons[option.name])
         elif section in _SILENT:
             t.ignore(value, _SILENT[section])
-        elif section == "restraints" and (name != "nfunctions" or value.count()):
-            t.refuse(value, "restraints are not translated: write [[restraint]], and remove them here")
-        elif section == "restraints":
-            t.agree(value)
-        elif section not in ("input", "energy", "dynamics", "minimize", "constraints", "ensemble", "boundary"):
+        elif section not in _SECTIONS:
             t.refuse(value, f"section [{section.upper()}] is not supported")
