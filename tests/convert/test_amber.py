@@ -74,7 +74,7 @@ def test_heating(tmp_path: Path) -> None:
 
 
 def test_restraints(tmp_path: Path) -> None:
-    text = changed("ntr", "1, restraint_wt = 5.0, restraintmask = '@CA,C,N & !:WAT'")
+    text = changed("ntr", "1, restraint_wt = 5.0, restraintmask = ':WAT<:3.0'")
     assert {row.option for row in conversion(tmp_path, "md.in", text).refused} == {
         "ntr",
         "restraint_wt",
@@ -84,6 +84,91 @@ def test_restraints(tmp_path: Path) -> None:
     assert settings(found)["restraint"] == [{"kind": "position", "k": 5.0, "select": "backbone"}]
     (tmp_path / "run.toml").write_text(found.text)
     check_run_file(tmp_path / "run.toml")
+
+
+MASKS = [
+    ("@CA,C,N & !:WAT", "(name CA C N and (not resname WAT))"),
+    (":1-3 & !@H=", "(resid 1:3 and (not name H*))"),
+    (":1-10,15@CA", "(resid 1:10 15:15 and name CA)"),
+    ("(!:WAT & @CA,C,O,N)", "((not resname WAT) and name CA C O N)"),
+    ("!(:WAT,Na+,Cl- | @H=) | @5-7", "((not (resname WAT Na+ Cl- or name H*)) or bynum 5:7)"),
+    (":WAT,3@O", "((resid 3:3 or resname WAT) and name O)"),
+    ("*", "all"),
+]
+
+
+@pytest.mark.parametrize(("mask", "expected"), MASKS)
+def test_masks(tmp_path: Path, mask: str, expected: str) -> None:
+    found = conversion(tmp_path, "md.in", changed("ntr", f"1, restraint_wt = 5.0, restraintmask = '{mask}'"))
+    assert settings(found)["restraint"] == [{"kind": "position", "k": 5.0, "select": expected}]
+
+
+@pytest.mark.parametrize("mask", [":WAT<:3.0", "@%CT", "@/C", "(:1", ":1 :2", ":", "!", "!:1@CA", ":1-3 CA", ""])
+def test_masks_without_a_counterpart(tmp_path: Path, mask: str) -> None:
+    text = changed("ntr", f"1, restraint_wt = 5.0, restraintmask = '{mask}'")
+    assert "restraintmask" in {row.option for row in conversion(tmp_path, "md.in", text).refused}
+
+
+CARDS = """DISANG=a.rest
+LISTIN=POUT
+&end
+Protein posres
+10.0
+RES 1 264 300 310
+ATOM 7 9
+END
+Membrane
+2.5
+FIND
+P31 * * PC
+P * * *
+SEARCH
+RES 1 29238
+END
+Nothing
+0.0
+RES 1 2
+END
+END
+"""
+
+
+def test_groups_of_cards(tmp_path: Path) -> None:
+    found = conversion(tmp_path, "md.in", changed("ntr", "1") + CARDS)
+    assert settings(found)["restraint"] == [
+        {"kind": "position", "k": 10.0, "select": "(resid 1:264 300:310 or bynum 7:9)"},
+        {"kind": "position", "k": 2.5, "select": "resid 1:29238 and (name P31 and resname PC or name P)"},
+    ]
+    assert status(found, "disang") == status(found, "listin") == "ignored"
+    told = changed("ntr", "1, nmropt = 1") + "&wt type='END' /\n" + CARDS
+    assert [row.option for row in conversion(tmp_path, "md.in", told).refused] == ["disang"]
+    assert {row.status for row in conversion(tmp_path, "md.in", WATER + CARDS).rows if row.option == "group"} == {
+        "ignored"
+    }
+
+
+@pytest.mark.parametrize("card", ["RES 1", "RES a b", "FIND\nP CT * PC\nSEARCH\nRES 1 2", "PART 1 2"])
+def test_cards_that_are_none(tmp_path: Path, card: str) -> None:
+    with pytest.raises(InputError, match="expected RES, ATOM, FIND and SEARCH"):
+        conversion(tmp_path, "md.in", changed("ntr", "1") + f"some\n1.0\n{card}\nEND\nEND\n")
+
+
+def test_vacuum(tmp_path: Path) -> None:
+    text = "\n&cntrl\n imin=1, maxcyc=1, ntb=0, igb=0, cut=999\n/\n"
+    found = conversion(tmp_path, "md.in", text)
+    keys = settings(found)
+    assert keys["interactions.cutoff"] == "auto" and keys["interactions.electrostatics"] == "cut"
+    assert "pme.order" not in keys and "--vacuum" in found.prepare
+    assert settings(conversion(tmp_path, "md.in", text.replace("igb=0, cut=999", "igb=6")))
+    (tmp_path / "run.toml").write_text(found.text)
+    check_run_file(tmp_path / "run.toml")
+
+
+def test_schedules_of_a_minimisation(tmp_path: Path) -> None:
+    text = changed("imin", "1, maxcyc = 5, nmropt = 1") + "&wt type='END' /\n"
+    assert not conversion(tmp_path, "min.in", text).refused
+    text = text.replace("'END'", "'REST', istep1=0, istep2=0, value1=0.1, value2=1.0")
+    assert [row.option for row in conversion(tmp_path, "min.in", text).refused] == ["wt"]
 
 
 def test_a_minimisation_is_a_stage(tmp_path: Path) -> None:
@@ -118,7 +203,8 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("ntt", "9", "refused"),
     ("ntp", "4", "refused"),
     ("igb", "5", "refused"),
-    ("ntb", "0", "refused"),
+    ("ntb", "0", "refused"),  # cut stays 9 Å
+    ("ewald.order", "4", {}),
     ("icfe", "1", "refused"),
     ("ibelly", "1", "refused"),
     ("ntr", "1", "refused"),
@@ -137,7 +223,7 @@ def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> No
     before = settings(conversion(tmp_path, "md.in", WATER))
     found = conversion(tmp_path, "other.in", changed(name, value))
     if effect == "refused":
-        named = {"ntc": "ntf"}.get(name, name)
+        named = {"ntc": "ntf", "ntb": "cut"}.get(name, name)
         assert any(row.option == named for row in found.refused), found.text
         lenient = conversion(tmp_path, "other.in", changed(name, value), lenient=True)
         assert bool(lenient.refused) == (name != "ntwv")
@@ -149,7 +235,8 @@ def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> No
     ("text", "says"),
     [
         ("t\n&cntrl\n nstlim\n/\n", r"md.in:2: expected NAME = VALUE"),
-        (WATER + "DISANG = restraints.f\n", r"expected a namelist, found 'DISANG"),
+        (WATER + "no such thing\n", r"expected a namelist, found 'no such"),
+        (WATER + "title\n1.0\nRES 1 2\n", r"expected a namelist, found 'title"),
         ("t\n&cntrl\n dt = 0.001, dt = 0.002\n/\n", "dt is given twice"),
         ("t\n&cntrl\n dt = 0.001\n", r":2: &cntrl does not end: expected a line with /"),
         ("t\n&cntrl\n dt = abc\n/\n", "expected a number"),

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tessera.convert import amber_baths
+from tessera.convert import amber_baths, amber_groups
 from tessera.convert.mesh import set_grid, set_order
-from tessera.convert.model import Changed, Option, Stage, Translation, Value
+from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 from tessera.errors import InputError
 
 TITLE = "AMBER"
@@ -18,7 +18,7 @@ MANUAL = "Amber reference manual, sander and pmemd"
 VERSIONS = "14 to 24"
 SUFFIXES = (".mdin",)
 DEFAULTS: dict[str, str | Changed] = {
-    "imin": "0", "nstlim": "1", "dt": "0.001", "cut": "8.0", "ntb": "", "ntc": "1", "ntf": "1", "tol": "0.00001",
+    "imin": "0", "nstlim": "1", "dt": "0.001", "cut": "8.0", "ntb": "1", "ntc": "1", "ntf": "1", "tol": "0.00001",
     "nscm": "1000", "irest": "0", "ntx": "1", "tempi": "0.0", "temp0": "300.0", "ig": "-1", "ntt": "0", "tautp": "1.0",
     "gamma_ln": "0.0", "ntp": "0", "barostat": "1", "mcbarint": "100", "pres0": "1.0", "taup": "1.0", "comp": "44.6",
     "csurften": "0", "gamma_ten": "0.0", "ninterface": "2", "nrespa": "1", "maxcyc": "1", "drms": "1.0e-4",
@@ -28,7 +28,8 @@ DEFAULTS: dict[str, str | Changed] = {
     "ewald.ew_coeff": "", "ewald.vdwmeth": "1", "ewald.eedmeth": "1", "ewald.ew_type": "0",
 }  # fmt: skip
 IGNORED = {
-    "concerns AMBER's files or log": "ntxo ntave iwrap ntwe ntrx idecomp iwrap mdinfo_flush_interval imbal "
+    "concerns AMBER's files or log": "listin listout dumpave "
+    "ntxo ntave iwrap ntwe ntrx idecomp iwrap mdinfo_flush_interval imbal "
     "mdout_flush_interval ene_avg_sampling timlim amber8_mdout_format loadbal_verbose ntave ewald.verbose",
     "the clock of a run begins at 0": "t",
     "the engine searches pairs in its own way": "ewald.skinnb ewald.nbflag ewald.nbtell ewald.skin_permit",
@@ -67,6 +68,8 @@ _OFF = {
     "ipol": ("0", "polarisable models"),
 }
 REFUSED = {name: what for name, (_, what) in _OFF.items()}
+_ALL = 99  # Å: a cut of at least this is meant to hold all pairs
+_PLACES = "their places are those where the run starts; AMBER's are those of -ref"
 _NAMELISTS = ("cntrl", "ewald", "wt")
 
 
@@ -80,7 +83,9 @@ def options(text: str, file: str) -> list[Option]:
     plain = _without_comments(text)
     found: list[Option] = []
     at = 0
-    for match in re.finditer(r"^[ \t]*&(\w+)(.*?)(?:^[ \t]*/|[ \t,]/[ \t]*$|&end\b)", plain, re.I | re.M | re.S):
+    for match in re.finditer(
+        r"^[ \t]*&(?!end\b)(\w+)(.*?)(?:^[ \t]*/|[ \t,]/[ \t]*$|&end\b)", plain, re.I | re.M | re.S
+    ):
         between = plain[at : match.start()]
         if at and between.strip():
             raise _stray(between, plain, at, file)
@@ -94,10 +99,13 @@ def options(text: str, file: str) -> list[Option]:
         else:
             found.append(Option(f"&{name}", " ".join(match[2].split())[:60], file, line))
     if plain[at:].strip():
-        raise _stray(plain[at:], plain, at, file)
+        after = amber_groups.options_after(plain[at:], file, plain.count("\n", 0, at) + 1) if at else None
+        if after is None:
+            raise _stray(plain[at:], plain, at, file)
+        found += after
     seen: dict[str, Option] = {}
     for option in found:
-        if option.name in seen and option.name != "wt":
+        if option.name in seen and option.name not in ("wt", "group"):
             raise InputError(f"{option.where}: {option.name} is given twice, first at {seen[option.name].where}")
         seen[option.name] = option
     return found
@@ -138,12 +146,17 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     if t.value("imin").integer() not in (0, 1):
         t.refuse(t.value("imin"), "known here: 0 and 1")
     _features(t)
-    _lennard_jones(t)
-    _mesh(t)
+    has_box = t.value("ntb").integer() != 0
+    if has_box:
+        _lennard_jones(t)
+        _mesh(t)
+    else:
+        _all_pairs(t)
     _restraint(t, groups)
     _constraints(t)
     if minimises:
         _minimisation(t)
+        amber_baths.ignore_schedule(t)
     else:
         if t.has("imin"):
             t.agree(t.value("imin"))
@@ -152,11 +165,18 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _output(t, minimises)
     reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
-        if option.name in reasons:
+        if option.name in amber_groups.RESTRAINTS and t.value("nmropt").integer():
+            t.refuse(t.value_of(option), "restraints are in this file: write [[restraint]], and remove the line")
+        elif option.name in amber_groups.RESTRAINTS:
+            t.ignore(t.value_of(option), "nmropt is 0")
+        elif option.name == "group" and not t.is_known(option):
+            t.ignore(t.value_of(option), "restraintmask says which atoms")
+        elif option.name in reasons:
             t.ignore(t.value_of(option), reasons[option.name])
         elif minimises and option.name in DEFAULTS and not t.is_known(option):
             t.ignore(t.value_of(option), "a minimisation has no motion")
-    t.prepare = ["tessera", "prepare", "amber", "--prmtop", "PRMTOP", "--coords", "INPCRD", "-o", "SYSTEM"]
+    vacuum = [] if has_box else ["--vacuum"]
+    t.prepare = ["tessera", "prepare", "amber", "--prmtop", "PRMTOP", "--coords", "INPCRD", *vacuum, "-o", "SYSTEM"]
 
 
 def _is_off(text: str, off: str) -> bool:
@@ -179,20 +199,36 @@ def _features(t: Translation) -> None:
                 t.agree(value)
             else:
                 t.refuse(value, f"{what}: not supported")
+    box = t.value("ntb")
+    if box.integer() not in (0, 1, 2):
+        raise box.wrong("0, 1 or 2")
+    if box.is_given and box.integer():
+        t.agree(box)
     for name in ("igb", "ewald.ew_type"):
-        if t.value(name).integer():
-            t.refuse(t.value(name), "known here: 0")
+        in_vacuum = name == "igb" and t.value("ntb").text == "0" and t.value(name).integer() == 6
+        if t.value(name).integer() and not in_vacuum:
+            t.refuse(t.value(name), "implicit solvent is not supported" if name == "igb" else "known here: 0")
         elif t.has(name):
             t.agree(t.value(name))
-    box = t.value("ntb")
-    if box.text == "0":
-        t.refuse(box, "a system without a box has no cut-off in AMBER's way: set interactions by hand")
-    elif box.is_given:
-        t.agree(box)
     if t.value("dielc").number() != 1:
         t.refuse(t.value("dielc"), "expected 1")
     elif t.has("dielc"):
         t.agree(t.value("dielc"))
+
+
+def _all_pairs(t: Translation) -> None:
+    """Translates a system without a box, whose cut-off holds all pairs."""
+    box, cutoff = t.value("ntb"), t.value("cut")
+    if cutoff.is_given and cutoff.number() < _ALL:
+        t.refuse(cutoff, f"without a box (ntb = 0) all pairs act on each other: expected at least {_ALL} Å, or no cut")
+    origins = [box, cutoff] if cutoff.is_given else [box]
+    t.set("interactions.cutoff", "auto", *origins, note="all pairs, as the system file has it")
+    t.set("interactions.electrostatics", "cut", box)
+    for option in t.options:
+        if option.name.startswith("ewald.") or option.name == "fswitch":
+            t.ignore(t.value_of(option), "there is no box")
+    if t.value("ntp").integer():
+        t.refuse(t.value("ntp"), "a pressure without a box")
 
 
 def _lennard_jones(t: Translation) -> None:
@@ -205,7 +241,9 @@ def _lennard_jones(t: Translation) -> None:
         t.set("interactions.lj", "cut", begin)
     if tail.integer() not in (0, 1):
         t.refuse(tail, "known here: 0 and 1")
-    t.set("interactions.lj_tail", tail.integer() == 1 and begin.number() <= 0, tail)
+    has_tail = tail.integer() == 1 and begin.number() <= 0
+    note = "AMBER's has the part of r⁻⁶ alone, and Tessera's that of r⁻¹² too" if has_tail else ""
+    t.set("interactions.lj_tail", has_tail, tail, note=note)
     if begin.number() > 0 and tail.integer() == 1 and tail.is_given:
         t.refuse(tail, "no correction beyond the cut-off with fswitch: give vdwmeth = 0")
     for name in ("es_cutoff", "vdw_cutoff"):
@@ -227,7 +265,11 @@ def _mesh(t: Translation) -> None:
     else:
         size = float(f"{tolerance.positive() * t.value('cut').number():.12g}")
         t.set("pme.tolerance", size, tolerance, t.value("cut"), note="AMBER's is that of erfc(alpha·cut)/cut")
-    set_order(t, order)
+    if order.integer() == 4:
+        note = "AMBER's mesh is optimised for its order; splines of 6 are nearer to the same sum than our 4"
+        t.set("pme.order", 6, order, note=note)
+    else:
+        set_order(t, order)
     grid = [t.value(f"ewald.nfft{n}") for n in (1, 2, 3)]
     if not set_grid(t, grid, "nfft1, nfft2 and nfft3"):
         t.set("pme.spacing", 1.0, Value("nfft1, nfft2, nfft3", "about 1 point in each Å", None, t.program))
@@ -236,24 +278,52 @@ def _mesh(t: Translation) -> None:
 def _restraint(t: Translation, groups: Mapping[str, str]) -> None:
     on, weight, mask = t.value("ntr"), t.value("restraint_wt"), t.value("restraintmask")
     if not on.integer():
-        for value in (on, weight, mask):
+        for value in (on, weight, mask, *t.values("group")):
             if value.is_given:
                 t.ignore(value, "ntr is 0")
         return
+    cards = t.values("group")
+    if not mask.is_given and cards:
+        for value in (on, weight):
+            if value.is_given:
+                t.follow("restraint", value)
+        for value in cards:
+            _group(t, value)
+        return
     chosen = groups.get("restraintmask", "")
+    if not chosen and mask.is_given:
+        try:
+            chosen = amber_groups.selection_of_mask(mask.text)
+        except amber_groups.NoCounterpartError as error:
+            t.refuse(mask, f"{error} has no counterpart: say which atoms, by --group restraintmask=SELECTION")
     if not chosen:
         for value in (on, weight, mask):
             if value.is_given:
                 t.refuse(value, "say which atoms the mask has: --group restraintmask=SELECTION")
         return
-    note = "their places are those where the run starts; AMBER's are those of -ref"
-    t.note(f"restraints of positions: {note}")
+    t.note(f"restraints of positions: {_PLACES}")
     row = {
-        "kind": t.setting("position", on, note=note),
+        "kind": t.setting("position", on, note=_PLACES),
         "k": t.setting(weight.number(), weight),
         "select": t.setting(chosen, mask),
     }
     t.follow("restraint", on, weight, mask)
+    t.tables.append(("restraint", row))
+
+
+def _group(t: Translation, value: Value) -> None:
+    """Makes a restraint of a group of cards after the namelists, whose second line is its constant."""
+    assert value.option is not None
+    strength = Value("group", value.text.split("; ")[1], value.option, t.program).number()
+    selection = amber_groups.selection_of_cards(value.option)
+    if strength < 0:
+        raise value.wrong("a constant of at least 0")
+    if not strength:
+        t.agree(value, note="no force")
+        return
+    t.note(f"restraints of positions: {_PLACES}")
+    comment = t.follow("restraint", value, note=_PLACES)
+    row = {"kind": Setting("position", comment), "k": Setting(strength, ""), "select": Setting(selection, "")}
     t.tables.append(("restraint", row))
 
 
@@ -292,7 +362,9 @@ def _motion(t: Translation) -> None:
         raise step.wrong("a time step above 0, at most 0.1 ps")
     t.set("dynamics.timestep", round(1000 * step.number(), 9), step)
     t.set("dynamics.steps", steps.count(), steps)
-    t.set("dynamics.com_removal_every", momentum.count(), momentum)
+    turns = t.value("ntb").integer() == 0 and momentum.count() > 0
+    note = "without a box AMBER takes the rotation too, and Tessera does not" if turns else ""
+    t.set("dynamics.com_removal_every", momentum.count(), momentum, note=note)
     if slow.count() > 1:
         one = t.value("ntt").integer() == 3
         note = "in each step, since Langevin's bath here has one time step" if one else ""

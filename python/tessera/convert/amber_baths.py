@@ -96,6 +96,19 @@ def _pressure(t: Translation, how: Value) -> None:
         t.refuse(tension_on, "known here: 3, in the plane of x and y, with ntp = 3")
 
 
+def ignore_schedule(t: Translation) -> None:
+    """Says of the rows &wt that a minimisation has no temperature."""
+    for row in t.values("wt"):
+        kind = re.search(_POINT, row.text, re.IGNORECASE)
+        word = kind[1].upper() if kind else ""
+        if word == "END":
+            t.agree(row)
+        elif word == "TEMP0" or not t.value("nmropt").integer():
+            t.ignore(row, "a minimisation has no motion")
+        else:
+            t.refuse(row, "known here: TEMP0 and END")
+
+
 def _schedule(t: Translation, has_heat: bool) -> None:
     """Translates the rows &wt of type TEMP0, which change the temperature linearly between steps."""
     on, step = t.value("nmropt"), t.value("dt").number()
