@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ class Case:
     `system` makes the system of these files, `reference` returns sums of terms that the program printed, and the terms
     of Tessera that make each up, all where none is named. `by` says which version printed them. `constant` returns what
     that program adds to the energy of a system with these interactions, though no force knows it.
-    Without a reference, only lines are counted.
+    Without a reference, only lines are counted. `folder` has the files that are not in the data sets.
     """
 
     program: str
@@ -33,6 +34,7 @@ class Case:
     reference: Callable[[Path], Terms] | None = None
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constant: Callable[[System, Mapping[str, Any]], float] = lambda *_: 0.0
+    folder: Path | None = None
 
 
 _JAC = "genesis/test_spdyn/jac_param27"
@@ -85,6 +87,19 @@ def _gromacs_energies(data: Path) -> Terms:
     return {term: found[name] * KJ for term, name in names.items()}
 
 
+def _amber_system(folder: Path) -> System:
+    from tessera.prepare.amber import prepare_amber
+
+    return prepare_amber(folder / "popc.prmtop", folder / "popc.inpcrd", vacuum=True)
+
+
+def _amber_energies(folder: Path) -> Terms:
+    printed = re.findall(r"([A-Z14][A-Z14 -]*?) += +(-?[\d.]+)", (folder / "popc.mdout").read_text())
+    last = {name: float(text) for name, text in printed}
+    names = {"lj": "VDWAALS", "coulomb": "EEL", "lj_14": "1-4 VDW", "coulomb_14": "1-4 EEL", "bond": "BOND"}
+    return {term: last[name] for term, name in (names | {"angle": "ANGLE", "dihedral": "DIHED"}).items()}
+
+
 def genesis(case: str) -> Case:
     """Returns one of GENESIS' own tests of DHFR."""
     files, log = (f"{_JAC}/{case}/inp",), _genesis_log(case)
@@ -98,6 +113,12 @@ def gromacs(file: str) -> Case:
     return Case("gromacs", (f"apoa1/gromacs/{file}",), by, _gromacs_system, _gromacs_energies, parts)
 
 
+_POPC = {
+    "lj": ("lj",), "coulomb": ("coulomb_real",), "lj_14": ("lj_14",), "coulomb_14": ("coulomb_14",), "bond": ("bond",),
+    "angle": ("angle",), "dihedral": ("dihedral", "improper"),
+}  # fmt: skip
+_TESTS = Path(__file__).parents[2] / "tests/data"
+
 CASES = (
     gromacs("apoa1_nve.mdp"),
     gromacs("apoa1_nvt.mdp"),
@@ -110,6 +131,7 @@ CASES = (
     Case("namd", ("apoa1/charmm/apoa1_nvt.namd",)),
     Case("namd", ("apoa1/charmm/apoa1_nve_mts.namd",)),
     Case("namd", ("apoa1/charmm22_xplor_par/apoa1.namd",)),
+    Case("amber", ("popc.mdin",), "Amber 12", _amber_system, _amber_energies, _POPC, folder=_TESTS),
 )
 
 

@@ -43,8 +43,8 @@ def missed(differences: dict[str, float]) -> list[str]:
 
 @script(check="energies of a converted input differ from those of its program")
 def converters(common: Common) -> None:
-    """Convert real inputs of GROMACS, GENESIS, NAMD, DL_POLY and OpenMM, and compare energies with what these programs
-    printed.
+    """Convert real inputs of GROMACS, GENESIS, NAMD, AMBER, DL_POLY and OpenMM, and compare energies with what these
+    programs printed.
 
     OpenMM calculates its own here, where it is installed; the others are in the data sets. Inputs without such a
     reference say so, and inputs that are refused have no energies.
@@ -70,7 +70,6 @@ def converters(common: Common) -> None:
     for own in OPENMM_CASES:
         common.say(own.title)
         rows.append(_openmm_row(own, common.data, folder, differences))
-    rows += [["AMBER", "none in the data sets", None, None, None, "no reference", None]]
     figure.tables.append(table(_HEADER, rows))
     figure.notes.append(
         "GENESIS shifts 1–4 pairs too where Lennard-Jones ends by a force switch, by a constant that no force knows "
@@ -82,6 +81,7 @@ def converters(common: Common) -> None:
 
 
 def _row(case: Case, data: Path, folder: Path, differences: dict[str, float]) -> list[Any]:
+    data = case.folder or data
     found = convert([data / file for file in case.files], "system.tsr")
     counts = option_counts(found.rows)
     name = case.files[0]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tessera.convert import convert
 from tessera.convert.gromacs import alpha_of
 from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
+from tessera.prepare.amber import prepare_amber
+from tessera.system import write
 from tests.convert.converted import changes, conversion, settings, status
+from tests.support.runs import Runs
 
 WATER = """A title = with signs
 &cntrl
@@ -30,8 +35,6 @@ WATER = """A title = with signs
 
 def changed(name: str, value: str) -> str:
     """Returns the text with another value of an option, or with one more."""
-    import re
-
     section, _, key = name.rpartition(".")
     text = re.sub(rf"(?<!\w){key} = [^,\n]*,", "", WATER)
     return text.replace(f"&{section or 'cntrl'}\n", f"&{section or 'cntrl'}\n  {key} = {value},\n")
@@ -157,7 +160,7 @@ def test_vacuum(tmp_path: Path) -> None:
     text = "\n&cntrl\n imin=1, maxcyc=1, ntb=0, igb=0, cut=999\n/\n"
     found = conversion(tmp_path, "md.in", text)
     keys = settings(found)
-    assert keys["interactions.cutoff"] == "auto" and keys["interactions.electrostatics"] == "cut"
+    assert keys["interactions.cutoff"] == 1e6 and keys["interactions.electrostatics"] == "cut"
     assert "pme.order" not in keys and "--vacuum" in found.prepare
     assert settings(conversion(tmp_path, "md.in", text.replace("igb=0, cut=999", "igb=6")))
     (tmp_path / "run.toml").write_text(found.text)
@@ -251,3 +254,21 @@ def test_other_namelists_are_refused(tmp_path: Path) -> None:
     assert [row.option for row in conversion(tmp_path, "md.in", WATER + "&qmmm\n qmmask = ':1'\n/\n").refused] == [
         "&qmmm"
     ]
+
+
+def test_popc_has_the_energies_of_amber(tmp_path: Path, runs: Runs) -> None:
+    """Amber 12, which prints four decimals; its Coulomb constant is that of the prmtop."""
+    data = Path(__file__).parents[1] / "data"
+    keys = settings(convert([data / "popc.mdin"], source="amber"))
+    system = tmp_path / "popc.tsr"
+    write(prepare_amber(data / "popc.prmtop", data / "popc.inpcrd", vacuum=True), system)
+    terms = runs.energy(system, {name: value for name, value in keys.items() if name.startswith("interactions.")})[
+        "terms"
+    ]
+    printed = dict(re.findall(r"([A-Z14][A-Z14 -]*?) += +(-?[\d.]+)", (data / "popc.mdout").read_text()))
+    parts = {
+        "BOND": ("bond",), "ANGLE": ("angle",), "DIHED": ("dihedral", "improper"), "VDWAALS": ("lj",),
+        "EEL": ("coulomb_real",), "1-4 VDW": ("lj_14",), "1-4 EEL": ("coulomb_14",),
+    }  # fmt: skip
+    for name, ours in parts.items():
+        assert sum(terms[term] for term in ours) == pytest.approx(float(printed[name]), abs=1e-4), name

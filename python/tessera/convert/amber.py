@@ -12,6 +12,7 @@ from tessera.convert import amber_baths, amber_groups
 from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 from tessera.errors import InputError
+from tessera.system import ALL_PAIRS
 
 TITLE = "AMBER"
 MANUAL = "Amber reference manual, sander and pmemd"
@@ -222,7 +223,9 @@ def _all_pairs(t: Translation) -> None:
     if cutoff.is_given and cutoff.number() < _ALL:
         t.refuse(cutoff, f"without a box (ntb = 0) all pairs act on each other: expected at least {_ALL} Å, or no cut")
     origins = [box, cutoff] if cutoff.is_given else [box]
-    t.set("interactions.cutoff", "auto", *origins, note="all pairs, as the system file has it")
+    t.set("interactions.cutoff", ALL_PAIRS.cutoff, *origins, note="all pairs")
+    t.set("interactions.lj", ALL_PAIRS.modifier, box)
+    t.set("interactions.lj_tail", ALL_PAIRS.tail, box)
     t.set("interactions.electrostatics", "cut", box)
     for option in t.options:
         if option.name.startswith("ewald.") or option.name == "fswitch":
