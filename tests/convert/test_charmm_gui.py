@@ -236,6 +236,155 @@ def test_what_is_refused(openmm: Path, old: str, new: str, says: str) -> None:
     assert any(says in row.note for row in refused)
 
 
+_NAMD = """
+structure    step3_input.psf
+coordinates  step3_input.pdb
+parameters   toppar/par.prm
+exclude      scaled1-4
+cutoff       12.0
+switchdist   10.0
+PME          yes
+PMEGridSpacing 1.0
+timestep     2.0
+rigidBonds   all
+langevin     on
+langevinTemp 310
+langevinDamping 1.0
+"""
+_NAMD_FIRST = """
+exec tr "\\[:upper:\\]" "\\[:lower:\\]" < ../step3_pbcsetup.str | sed -e "s/ =//g" > step3_input.str
+source step3_input.str
+temperature  310
+reassignFreq 500
+reassignTemp 310
+constraints  on
+conskfile    restraints/prot_posres.ref
+conskcol     B
+cellBasisVector1 $a 0 0
+cellBasisVector2 0 $a 0
+cellBasisVector3 0 0 $a
+minimize     5000
+numsteps     125000
+run          125000
+"""
+_NAMD_NEXT = """
+source step3_input.str
+binCoordinates step4_equilibration.coor
+binVelocities  step4_equilibration.vel
+extendedSystem step4_equilibration.xsc
+langevinPiston on
+langevinPistonTarget 1.01325
+run          500000
+"""
+
+
+def test_steps_of_namd(tmp_path: Path) -> None:
+    folder = tmp_path / "namd"
+    (folder / "restraints").mkdir(parents=True)
+    (tmp_path / "step3_pbcsetup.str").write_text(" SET A = 60.0\n")
+    (folder / "step4_equilibration.inp").write_text(_NAMD + _NAMD_FIRST)
+    (folder / "step5_production.inp").write_text(_NAMD + _NAMD_NEXT)
+    column = "ATOM      1  N   ALA A   1       0.000   0.000   0.000  1.00  1.00\n"
+    (folder / "restraints/prot_posres.ref").write_text(column + column.replace("1.00\n", "0.00\n"))
+    found = convert([tmp_path], "system.tsr")
+    whole, (minimise, first, production) = stages(found)
+    assert found.program == "namd" and whole["dynamics"]["ensemble"] == "nvt"
+    assert minimise["restraint"] == [{"kind": "position", "select": "bynum 1:1", "k": 1.0, "reference": "system.tsr"}]
+    assert first["dynamics"] == {"steps": 125000, "velocities": "generate"}
+    assert production["restraint"] == [] and production["dynamics"]["barostat"] == "c-rescale"
+    assert "velocities" not in production["dynamics"], "those of the stage before"
+    assert found.prepare[found.prepare.index("--coords") + 1] == "step3_input.pdb" and "60.0" in found.prepare
+    (folder / "run.toml").write_text(found.text)
+    check_run_file(folder / "run.toml")
+
+
+_MDIN = "some\n &cntrl\n    cut=9.0,\n {more}\n    watnam='WAT',  ! waters\n /\n{cards}"
+_MDIN_MOVES = "imin=0, irest={again}, ntx=1, ntt=3, gamma_ln=1.0, temp0=303.15, nstlim=5000, dt=0.002, ntc=2, ntf=2,"
+_CARDS = "Protein posres\n1.0\nRES 1 3 5 5\nEND\nEND\n"
+
+
+def test_steps_of_amber(tmp_path: Path) -> None:
+    folder = tmp_path / "amber"
+    folder.mkdir()
+    held = _MDIN.format(more="imin=1, maxcyc=5000, ncyc=2500, ntr=1,", cards=_CARDS)
+    (folder / "step4.0_minimization.mdin").write_text(held)
+    moves = _MDIN_MOVES.format(again=0) + " tempi=303.15, ntr=1,"
+    (folder / "step4.1_equilibration.mdin").write_text(_MDIN.format(more=moves, cards=_CARDS))
+    moves = _MDIN_MOVES.format(again=1) + " ntp=1, barostat=1,"
+    (folder / "step5_production.mdin").write_text(_MDIN.format(more=moves, cards=""))
+    found = convert([tmp_path], "system.tsr")
+    _, (minimise, first, production) = stages(found)
+    rows = [{"kind": "position", "k": 1.0, "select": "resid 1:3 5:5", "reference": "system.tsr"}]
+    assert minimise["restraint"] == rows and "restraint" not in first and production["restraint"] == []
+    assert first["dynamics"]["velocities"] == "generate" and production["dynamics"]["barostat"] == "berendsen"
+    (folder / "run.toml").write_text(found.text)
+    check_run_file(folder / "run.toml")
+
+
+_GENESIS = """
+[INPUT]
+psffile = ../step3_input.psf
+parfile = ../toppar/par.prm
+pdbfile = ../step3_input.pdb
+reffile = ../step3_input.pdb
+{input}
+[ENERGY]
+forcefield = CHARMM
+electrostatic = PME
+vdw_force_switch = YES
+water_model = NONE
+{energy}
+[BOUNDARY]
+type = PBC
+{rest}
+"""
+_GENESIS_HELD = """
+[SELECTION]
+group1 = (sid:PROA) and backbone
+[RESTRAINTS]
+nfunctions = 1
+function1 = POSI
+constant1 = 1.0
+select_index1 = 1
+"""
+_GENESIS_MOVES = """
+[DYNAMICS]
+nsteps = 5000
+timestep = 0.002
+[CONSTRAINTS]
+rigid_bond = YES
+[ENSEMBLE]
+ensemble = {ensemble}
+tpcontrol = BUSSI
+temperature = 303.15
+"""
+
+
+def test_steps_of_genesis(tmp_path: Path) -> None:
+    folder = tmp_path / "genesis"
+    folder.mkdir()
+    minimise = "[MINIMIZE]\nnsteps = 100\n" + _GENESIS_HELD
+    first, last = (_GENESIS_MOVES.format(ensemble=word) for word in ("NVT", "NPT"))
+    local = "localresfile = step4.1.dihe\nrstfile = step4.0_minimization.rst"
+    files = {
+        "step4.0_minimization.inp": _GENESIS.format(input="", energy="nonb_limiter = YES", rest=minimise),
+        "step4.1_equilibration.inp": _GENESIS.format(input=local, energy="", rest=first + _GENESIS_HELD),
+        "step5_production.inp": _GENESIS.format(input="rstfile = step4.1.rst", energy="", rest=last),
+        "step4.1.dihe": " DIHEDRAL 4 3 2 1 10 120.0\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    found = convert([tmp_path], "system.tsr")
+    _, (minimise_stage, moves, production) = stages(found)
+    row = {"kind": "position", "select": "(segid PROA and name N CA C O)", "k": 1.0, "reference": "system.tsr"}
+    turn = {"kind": "dihedral", "groups": ["index 3", "index 2", "index 1", "index 0"], "k": 10.0, "target": 120.0}
+    assert minimise_stage["restraint"] == [row] and moves["restraint"] == [row, turn] and production["restraint"] == []
+    assert moves["dynamics"]["velocities"] == "generate" and "velocities" not in production["dynamics"]
+    assert found.prepare[found.prepare.index("--coords") + 1] == "../step3_input.pdb"
+    (folder / "run.toml").write_text(found.text)
+    check_run_file(folder / "run.toml")
+
+
 def test_several_programs(gromacs: Path) -> None:
     with pytest.raises(InputError, match="say --from PROGRAM"):
         convert([gromacs.parent])

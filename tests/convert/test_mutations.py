@@ -23,7 +23,7 @@ def keys_of(program: str, text: str) -> dict[str, Any] | None:
     """Returns the keys of the run file with their values; none where the input is refused."""
     entry = PROGRAMS[program]
     try:
-        translation = Translation(program, "", entry.options(text, "input"), entry.defaults, lenient=True)
+        translation = Translation(program, "", entry.options(text, "input", Path()), entry.defaults, lenient=True)
         entry.translate(translation, {})
     except InputError:
         return None

@@ -187,7 +187,8 @@ def test_pressure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("exec rm x\n", "exec: of Tcl's commands"),
+        ("exec rm x\n", "other programs are not run"),
+        ("puts x\n", "puts: of Tcl's commands"),
         ("cutoff [exec date]\n", "of Tcl's commands only set"),
         ("cutoff $none\n", r"\$none has no value"),
         ("if {1} {\n", "is not closed"),
@@ -233,3 +234,134 @@ def test_benchmarks_are_converted(tmp_path: Path, name: str) -> None:
     assert not found.refused and settings(found)["pme.grid"] == [108, 108, 80]
     (tmp_path / "run.toml").write_text(found.text)
     check_run_file(tmp_path / "run.toml")
+
+
+BOX = """ SET BOXTYPE  = HEXA
+ SET A = 40
+ SET ZCEN = 0.0
+"""
+CELL = """
+exec tr "\\[:upper:\\]" "\\[:lower:\\]" < box.str | sed -e "s/ =//g" > input.str
+source input.str
+if { $boxtype == "hexa" } {
+  set b [expr {$a / 2 * sqrt(3)}]
+} else {
+  set b $a
+}
+cellBasisVector1 $a 0 0
+cellBasisVector2 0 $b 0
+cellBasisVector3 0 0 $a
+"""
+FREE = "\n".join(line for line in WATER.splitlines() if not line.startswith("cellBasis"))
+
+
+def test_texts_that_a_script_makes(tmp_path: Path) -> None:
+    (tmp_path / "box.str").write_text(BOX)
+    found = conversion(tmp_path, "run.namd", FREE + CELL)
+    assert not found.refused and found.prepare[-6:-2] == ["--box", "40", "34.6410161514", "40"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["box.str", "run.namd"], "nothing is written"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("exec rm -r box.str", "other programs are not run"),
+        ("exec rm -r > box.str", "tr and sed are followed"),
+        ("exec cat box.str > other", "tr and sed are followed"),
+        ("exec tr a b < box.str > other", "tr and sed are followed"),
+        ('exec sed -e "s/A.*/b/g" box.str > other', "tr and sed are followed"),
+        ('exec sed -i -e "s/A/b/g" box.str > other', "tr and sed are followed"),
+        ('exec sed -e "s/A/b/g" no.str > other', "there is no file no.str"),
+        ("source no.str", "there is no such file"),
+        ("source again.namd", "more than 20 deep"),
+        ("source twice.str", "100 files are sourced"),
+        ("set a [expr system(1)]", "expected an expression"),
+    ],
+)
+def test_what_a_script_may_not(tmp_path: Path, line: str, says: str) -> None:
+    (tmp_path / "box.str").write_text(BOX)
+    (tmp_path / "empty.str").write_text("")
+    (tmp_path / "twice.str").write_text("source empty.str\n" * 101)
+    with pytest.raises(InputError, match=says):
+        conversion(tmp_path, "again.namd", f"{WATER}{line}\n")
+    assert (tmp_path / "box.str").read_text() == BOX
+
+
+HELD = """
+constraints on
+consexp 2
+consref held.pdb
+conskfile held.pdb
+conskcol B
+constraintScaling 2.0
+"""
+
+
+def held(*constants: float) -> str:
+    lines = [f"ATOM  {n:5d}  CA  ALA A   1    {n:8.3f}{0:8.3f}{0:8.3f}  1.00{k:6.2f}" for n, k in enumerate(constants)]
+    return "\n".join(lines) + "\nEND\n"
+
+
+def test_constraints(tmp_path: Path) -> None:
+    (tmp_path / "held.pdb").write_text(held(1.0, 0.0, 0.5, 1.0))
+    rows = settings(conversion(tmp_path, "run.namd", WATER + HELD))["restraint"]
+    assert [(row["select"], row["k"]) for row in rows] == [("bynum 1:1 4:4", 2.0), ("bynum 3:3", 1.0)]
+    assert rows[0]["reference"] == "system.tsr" and "axes" not in rows[0]
+    (row, _) = settings(conversion(tmp_path, "run.namd", f"{WATER}{HELD}selectConstraints on\nselectConstrZ on\n"))[
+        "restraint"
+    ]
+    assert row["axes"] == "z"
+    assert "restraint" not in settings(conversion(tmp_path, "run.namd", WATER + HELD.replace("2.0", "0")))
+    for old, new, option in (
+        ("consexp 2", "consexp 4", "consexp"),
+        ("conskfile held.pdb", "conskfile no.pdb", "constraints"),
+    ):
+        refused = conversion(tmp_path, "run.namd", (WATER + HELD).replace(old, new), lenient=True).refused
+        assert [row.option for row in refused] == [option]
+
+
+def test_extra_bonds(tmp_path: Path) -> None:
+    (tmp_path / "dihe.txt").write_text("IMPROPER 7 0 5 3 $FC 120.0\nDIHEDRAL 7 11 13 15 0 180\nbond 0 1 2.0 3.0\n")
+    text = (
+        WATER
+        + """
+set out run
+exec sed -e "s/\\$FC/{k}/g" dihe.txt > $out\\_extra.dihe
+extraBonds yes
+extraBondsFile $out\\_extra.dihe
+"""
+    )
+    assert settings(conversion(tmp_path, "run.namd", text.replace("{k}", "500")))["restraint"] == [
+        {"kind": "dihedral", "groups": ["index 7", "index 0", "index 5", "index 3"], "k": 500.0, "target": 120.0},
+        {"kind": "distance", "groups": ["index 0", "index 1"], "k": 2.0, "target": 3.0},
+    ]
+    with pytest.raises(InputError, match=r"run_extra\.dihe:1: expected bond"):
+        conversion(tmp_path, "run.namd", text.replace("{k}", "500 3"))
+    refused = conversion(tmp_path, "run.namd", f"{WATER}extraBonds on\nextraBondsFile no.txt\n").refused
+    assert [row.option for row in refused] == ["extrabondsfile"]
+
+
+def test_collective_variables_without_force(tmp_path: Path) -> None:
+    text = WATER + "colvars on\ncolvarsConfig run.col\n"
+    config = "colvar {\n  name a\n}\nharmonic {\n  colvars a\n  centers 18\n  forceConstant 0\n}\n"
+    (tmp_path / "run.col").write_text(config)
+    assert not conversion(tmp_path, "run.namd", text).refused
+    for other in (config.replace("nt 0", "nt 0.5"), config + "abf {\n}\n", "colvar {\n}\n"):
+        (tmp_path / "run.col").write_text(other)
+        assert [row.option for row in conversion(tmp_path, "run.namd", text, lenient=True).refused] == ["colvars"]
+
+
+def test_velocities_that_are_drawn_anew(tmp_path: Path) -> None:
+    text = WATER.replace("numsteps         5000", "minimize 10\nnumsteps 50\nrun 50")
+    (minimise, moves) = settings(
+        conversion(tmp_path, "run.namd", text.replace("minimize", "reassignFreq 5\nreassignTemp 310\nminimize"))
+    )["stage"]
+    assert moves["dynamics"] == {"steps": 50, "velocities": "generate"} and minimise["minimize"]["steps"] == 10
+    for more in ("reassignTemp 300", "reassignTemp 310\nreassignIncr 5"):
+        found = conversion(tmp_path, "run.namd", text.replace("minimize", f"reassignFreq 5\n{more}\nminimize"))
+        assert "reassignfreq" in {row.option for row in found.refused}
+
+
+def test_what_is_not_given(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cutoff is not given, and it has no default"):
+        conversion(tmp_path, "run.namd", WATER.replace("cutoff           9.0", ""))

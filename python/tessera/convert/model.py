@@ -75,6 +75,8 @@ class Value:
     def wrong(self, expected: str) -> InputError:
         """Returns what to raise for a value that the program itself would not take."""
         where = self.option.where if self.option else self.program
+        if self.option is None and not self.text:
+            return InputError(f"{where}: {self.name} is not given, and it has no default: expected {expected}")
         return InputError(f"{where}: {self.name} = {brief(self.text)}: expected {expected}")
 
     def numbers(self, n: int | None = None) -> list[float]:
@@ -195,6 +197,7 @@ class Translation:
     ) -> None:
         self.program, self.version, self.lenient = program, version, lenient
         self.folder, self.system = folder, system
+        self.continues = False  # a step of a protocol that goes on from the one before
         self.options = list(options)
         self.defaults = defaults
         self.keys: dict[str, Setting] = {}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from tessera.convert import namd_baths, namd_script
+from tessera.convert import namd_baths, namd_restraints, namd_script
 from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 
@@ -32,6 +33,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "berendsenpressurefreq": "", "montecarlopressure": "off", "montecarlopressuretarget": "",
     "montecarlotemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
     "useconstantarea": "no", "surfacetensiontarget": "0", "imdon": "off", "imdport": "", "imdfreq": "",
+    "reassignfreq": "0", "reassigntemp": "", "reassignincr": "0", **namd_restraints.OPTIONS,
 }  # fmt: skip
 IGNORED = {
     "the engine searches pairs in its own way": "pairlistdist stepspercycle pairlistspercycle margin hgroupcutoff "
@@ -57,16 +59,12 @@ IGNORED = {
     "strainrate "
     "excludefrompressure",
     "programs that watch a run can neither hold it up nor steer it": "imdwait imdignore imdignoreforces",
-    "belongs to an option that is off": "constraintscaling consexp consref conskfile conskcol selectconstraints "
-    "fixedatomsfile fixedatomscol fixedatomsforces colvarsconfig efield extrabondsfile "
+    "belongs to an option that is off": "fixedatomsfile fixedatomscol fixedatomsforces efield "
     "tclforcesscript stochrescaleheat",
 }
 #: features that change the physics, and the values with which they are off
 _FEATURES = {
-    "constraints": 'restraints of positions (write a [[restraint]] with kind = "position")',
     "fixedatoms": "atoms fixed by a column of a PDB (set dynamics.fixed)",
-    "extrabonds": "extra bonds (write [[restraint]])",
-    "colvars": "collective variables",
     "tclforces": "forces by a script",
     "tclbc": "forces by a script",
     "efieldon": "an electric field",
@@ -106,7 +104,7 @@ _FEATURES = {
     "gromacs": "GROMACS files",
     "ljcorrectionalt": "another correction of Lennard-Jones",
 }
-_COUNTS = {"rescalefreq": "rescaled velocities", "reassignfreq": "reassigned velocities"}  # off where 0
+_COUNTS = {"rescalefreq": "rescaled velocities"}  # off where 0
 REFUSED = {**_FEATURES, **_COUNTS}
 _COMMANDS = ("run", "minimize", "reinitvels")
 _NOT_PHYSICS = {"pressureprofile": "pressure profiles"}
@@ -119,9 +117,9 @@ def looks(text: str) -> bool:
     return len(found) >= 4 and "[ENERGY]" not in text.upper()
 
 
-def options(text: str, file: str) -> list[Option]:
-    """Returns the commands of a script, in the order in which they come."""
-    return namd_script.options(text, file)
+def options_in(text: str, file: str, folder: Path) -> list[Option]:
+    """Returns the commands of a script, in the order in which they come; `folder` has the files that it sources."""
+    return namd_script.options(text, file, folder)
 
 
 def translate(t: Translation, groups: Mapping[str, str]) -> None:
@@ -133,6 +131,7 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _constraints(t)
     _steps(t)
     namd_baths.translate(t)
+    namd_restraints.translate(t)
     _output(t)
     _watching(t)
     reasons = {name.lower(): why for why, names in IGNORED.items() for name in names.split()}
@@ -146,9 +145,10 @@ def _repeated(t: Translation) -> None:
     """Refuses settings that change: those after a first command, and those that are given twice."""
     commands = [i for i, option in enumerate(t.options) if option.name in _COMMANDS]
     seen: dict[str, Option] = {}
+    often = {*_COMMANDS, "parameters", "extrabondsfile"} | ({"numsteps"} if t.has("run") else set())  # run says it
     for i, option in enumerate(t.options):
         value = t.value_of(option)
-        if option.name in (*_COMMANDS, "parameters"):
+        if option.name in often:
             continue
         if commands and i > commands[0]:
             t.refuse(value, "it changes while the run is under way: convert a file for each part")
@@ -335,6 +335,8 @@ def _after_minimising(t: Translation) -> dict[str, Setting]:
     names = [option.name for option in t.options]
     last = len(names) - 1 - names[::-1].index("minimize")
     drawn = [t.value_of(option) for option in t.options[last:] if option.name == "reinitvels"]
+    if not drawn and t.value("reassignfreq").count():
+        drawn = [t.value("reassignfreq")]  # it draws them at step 0 too
     if drawn:
         return {"dynamics.velocities": t.setting("generate", *drawn)}
     return {"dynamics.velocities": t.setting("zero", note="minimize leaves no velocities")}

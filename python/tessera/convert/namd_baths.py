@@ -29,6 +29,7 @@ _CELL = ("useflexiblecell", "useconstantratio", "useconstantarea", "surfacetensi
 def translate(t: Translation) -> None:
     """Translates the baths."""
     bath = _heat(t)
+    _reassigned(t, bath)
     barostat = _pressure(t, bath)
     switches = [t.value(name) for name in ("langevin", "stochrescale", *_PRESSURES)]
     given = [value for value in switches if value.is_given] or switches[:1]
@@ -72,6 +73,21 @@ def _heat(t: Translation) -> Value | None:
         for value in t.values(name):
             t.refuse(value, "frictions of their own for atoms: give langevinDamping")
     return target
+
+
+def _reassigned(t: Translation, bath: Value | None) -> None:
+    """Says what becomes of velocities that are drawn anew every so many steps."""
+    every, target, more = (t.value(f"reassign{name}") for name in ("freq", "temp", "incr"))
+    given = [value for value in (every, target, more) if value.is_given]
+    if not every.count():
+        for value in given:
+            t.ignore(value, "no velocities are drawn anew")
+    elif bath is None or not t.value("langevin").flag() or more.number() or target.text != bath.text:
+        for value in given:
+            t.refuse(value, "velocities that are drawn anew: known here beside langevin, at its temperature")
+    else:
+        note = "Langevin's bath alone samples the same ensemble: velocities are not drawn anew"
+        t.follow("dynamics.thermostat", *given, note=note, replaced=True)
 
 
 def _pressure(t: Translation, bath: Value | None) -> bool:
@@ -151,8 +167,19 @@ def _velocities(t: Translation, bath: Value | None) -> None:
     temperature, seed = t.value("temperature"), t.value("seed")
     files = [value for name in ("velocities", "binvelocities") for value in t.values(name)]
     again = t.values("reinitvels")
+    if files and t.continues:
+        t.set("dynamics.velocities", "file", *files, note="those of the step before")
+        for value in (temperature, *again):
+            if value.is_given:
+                t.ignore(value, "velocities are those of the step before")
+        _seed(t, seed)
+        return
     for value in files:
-        t.refuse(value, "velocities of a file: the run would begin with generated ones", False)
+        t.refuse(
+            value,
+            "velocities of a file: the run would begin with generated ones, unless input.start names the run before it",
+            False,
+        )
     first = again[-1] if again else temperature if temperature.is_given else None
     if first is not None and first.number() == 0 and not again:
         t.set("dynamics.velocities", "zero", first)
@@ -164,6 +191,10 @@ def _velocities(t: Translation, bath: Value | None) -> None:
     for value in (temperature, *again):
         if value.is_given and value is not first:
             t.ignore(value, "velocities are generated anew")
+    _seed(t, seed)
+
+
+def _seed(t: Translation, seed: Value) -> None:
     if seed.is_given:
         t.set("dynamics.seed", seed.count(), seed, note="the random numbers are those of Tessera's generator")
 

@@ -1,26 +1,35 @@
-"""Reads configurations of NAMD, scripts in Tcl: of Tcl `set`, `if`, `expr` and `$name`, and nothing that acts.
+"""Reads configurations of NAMD, scripts in Tcl: of Tcl `set`, `if`, `expr`, `source`, `$name`, and nothing that acts.
 
-A command of NAMD is NAME VALUE or NAME = VALUE. Every other command of Tcl is refused by its name.
+A command of NAMD is NAME VALUE or NAME = VALUE. Of `exec`, which CHARMM-GUI's scripts use to make small texts, pipes of
+`tr '[:upper:]' '[:lower:]'` and `sed -e s/A/B/g` are followed here, without a program and without writing a file. Every
+other command of Tcl is refused by its name.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from tessera.convert.model import Option
 from tessera.errors import InputError
+from tessera.prepare.text import read_text
 
 _TCL = {
-    "proc", "for", "foreach", "while", "source", "exec", "open", "puts", "close", "file", "global", "incr",
+    "proc", "for", "foreach", "while", "open", "puts", "close", "file", "global", "incr",
     "append", "lappend", "lindex", "list", "string", "switch", "return", "catch", "eval", "format", "print",
     "unset", "upvar", "uplevel", "vwait", "package", "namespace", "array", "break", "continue", "callback",
     "checkpoint", "revert",
 }  # fmt: skip
+_MOST_FILES = 100
 _MOST = 100_000  # commands, and characters of an expression
+_SHIELD = 0xE000  # added to a character that stands for itself, while others are replaced
+_FUNCTIONS = {"sqrt": math.sqrt, "abs": abs, "int": int, "double": float, "round": round, "floor": math.floor,
+              "ceil": math.ceil}  # fmt: skip
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Mod: operator.mod, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le,
@@ -35,15 +44,55 @@ class _Word:
     is_block: bool = False  # in braces: nothing is substituted
 
 
-def options(text: str, file: str) -> list[Option]:
-    """Returns the commands of NAMD as options, in the order in which they come. Raises `InputError` for what is no such
-    script."""
-    found: list[Option] = []
-    _run(text, file, 1, {}, found, 0)
-    return found
+@dataclass
+class _Script:
+    """A script that is carried out: where it is, its variables, its commands, and the texts that it has made."""
+
+    folder: Path | None
+    variables: dict[str, str] = field(default_factory=dict)
+    found: list[Option] = field(default_factory=list)
+    made: dict[str, str] = field(default_factory=dict)
+    sourced: int = 0
+    may_search: bool = True  # for texts that other scripts make
+
+    def text_of(self, name: str) -> str | None:
+        """Returns the text of a file that the script has made, or that there is; none where there is none."""
+        if name in self.made:
+            return self.made[name]
+        path = self.folder / name if self.folder else None
+        if path is not None and path.is_file():
+            return read_text(path)
+        return self._made_by_another(name) if self.may_search else None
+
+    def _made_by_another(self, name: str) -> str | None:
+        """Returns a text that another script of the folder makes, as the first of CHARMM-GUI's steps does for the
+        others."""
+        for path in sorted(self.folder.glob("step*.inp")) if self.folder else []:
+            for line in read_text(path).splitlines():
+                if line.split()[:1] == ["exec"] and line.split()[-2:] == [">", name]:
+                    one = _Script(self.folder, may_search=False)
+                    _run(line, path.name, 1, one, 0)
+                    return one.made.get(name)
+        return None
 
 
-def _run(text: str, file: str, line: int, variables: dict[str, str], found: list[Option], depth: int) -> None:
+def options(text: str, file: str, folder: Path | None = None) -> list[Option]:
+    """Returns the commands of NAMD as options, in the order in which they come; `folder` has the files that are
+    sourced. Raises `InputError` for what is no such script."""
+    script = _Script(folder)
+    _run(text, file, 1, script, 0)
+    return script.found
+
+
+def file_of(folder: Path, script: str, name: str) -> str | None:
+    """Returns the text of a file that a script of this folder names, which it may have made itself."""
+    state = _Script(folder)
+    _run(read_text(folder / script), script, 1, state, 0)
+    return state.text_of(name)
+
+
+def _run(text: str, file: str, line: int, script: _Script, depth: int) -> None:
+    variables, found = script.variables, script.found
     if depth > 20:
         raise InputError(f"{file}:{line}: blocks are nested more than 20 deep")
     for words in _commands(text, file, line):
@@ -56,9 +105,22 @@ def _run(text: str, file: str, line: int, variables: dict[str, str], found: list
         elif name == "if":
             block = _chosen(words, variables, where)
             if block:
-                _run(block.text, file, block.line, variables, found, depth + 1)
+                _run(block.text, file, block.line, script, depth + 1)
+        elif name == "source":
+            source = _value(words[1], variables, where) if len(words) == 2 else ""
+            inner = script.text_of(source)
+            if inner is None:
+                raise InputError(f"{where}: source {source[:60]}: there is no such file: put it beside")
+            script.sourced += 1
+            if script.sourced > _MOST_FILES:
+                raise InputError(f"{where}: more than {_MOST_FILES} files are sourced")
+            _run(inner, source, 1, script, depth + 1)
+        elif name == "exec":
+            _make(script, [_value(word, variables, where) for word in words[1:]], where)
         elif name.lower() in _TCL:
-            raise InputError(f"{where}: {name}: of Tcl's commands only set, if and expr are read: write the values out")
+            raise InputError(
+                f"{where}: {name}: of Tcl's commands only set, if, expr and source are read: write the values out"
+            )
         else:
             values = [_value(word, variables, where) for word in words[1:]]
             if values and values[0] == "=":
@@ -69,6 +131,59 @@ def _run(text: str, file: str, line: int, variables: dict[str, str], found: list
             found.append(Option(name.lower(), " ".join(" ".join(values).split()), file, words[0].line))
         if len(found) > _MOST:
             raise InputError(f"{where}: more than {_MOST} options")
+
+
+def _make(script: _Script, words: list[str], where: str) -> None:
+    """Carries out a pipe of tr and sed, whose result is kept as the text of a file. Raises `InputError` for any other
+    program."""
+    told = " ".join(words)[:60]
+    if len(words) < 3 or words[-2] != ">":
+        raise InputError(f"{where}: exec {told}: other programs are not run: write the values out")
+    text: str | None = None
+    for part in " ".join(map(_shielded, words[:-2])).split(" | "):
+        name, *rest = map(_bare, part.split())
+        source = None
+        if rest[-2:-1] == ["<"]:
+            *rest, _, source = rest
+        changes = str.lower if name == "tr" and rest == ["[:upper:]", "[:lower:]"] else None
+        if name == "sed":
+            steps = [rest[n + 1] for n in range(0, len(rest) - 1, 2) if rest[n] == "-e"]
+            left = rest[2 * len(steps) :]
+            source = left[0] if len(left) == 1 else source
+            changes = _edits(steps) if steps and len(left) <= 1 else None
+        if source is not None:
+            text = script.text_of(source)
+            if text is None:
+                raise InputError(f"{where}: exec {told}: there is no file {source[:60]}: put it beside")
+        if changes is None or text is None:
+            raise InputError(f"{where}: exec {told}: of programs tr and sed are followed: write the values out")
+        text = changes(text)
+    script.made[words[-1]] = text or ""
+
+
+def _shielded(word: str) -> str:
+    return word if word in ("|", "<", ">") else re.sub(r"[ |]", lambda found: chr(_SHIELD + ord(found[0])), word)
+
+
+def _bare(word: str) -> str:
+    return re.sub(rf"[{chr(_SHIELD)}-{chr(_SHIELD + 127)}]", lambda found: chr(ord(found[0]) - _SHIELD), word)
+
+
+def _edits(steps: list[str]) -> Callable[[str], str] | None:
+    """Returns what s/A/B/g do with a text; none where A is more than plain text."""
+    pairs = []
+    for step in steps:
+        match = re.fullmatch(r"s/([^/\\.*^\[\]]+)/([^/\\&]*)/g", step)
+        if match is None or match[1].endswith("$"):
+            return None
+        pairs.append((match[1], match[2]))
+
+    def edited(text: str) -> str:
+        for old, new in pairs:
+            text = text.replace(old, new)
+        return text
+
+    return edited
 
 
 def _chosen(words: list[_Word], variables: dict[str, str], where: str) -> _Word | None:
@@ -166,6 +281,7 @@ def _substituted(text: str, variables: dict[str, str], where: str, quoted: bool 
         found = variables[name]
         return found if not quoted or _is_number(found) else repr(found)
 
+    text = re.sub(r"\\([][$\"_{};\\])", lambda found: chr(_SHIELD + ord(found[1])), text)  # these stand for themselves
     text = re.sub(r"\$(?:\{([^}]+)\}|(\w+))", value, text)
     if len(text) > _MOST:
         raise InputError(f"{where}: a value of more than {_MOST} characters")
@@ -174,7 +290,7 @@ def _substituted(text: str, variables: dict[str, str], where: str, quoted: bool 
         if not command.startswith("expr"):
             raise InputError(f"{where}: [{command[:60]}]: of Tcl's commands only set, if and expr are read")
         text = text[: match.start()] + _plain(evaluate(command[4:].strip(" {}"), where)) + text[match.end() :]
-    return text
+    return _bare(text)
 
 
 def _is_number(text: str) -> bool:
@@ -198,7 +314,7 @@ def evaluate(text: str, where: str) -> float | str | bool:
     words = re.sub(r"!(?!=)", " not ", words).replace(" eq ", " == ").replace(" ne ", " != ")
     try:
         return _node(ast.parse(words.strip() or "None", mode="eval").body)
-    except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, KeyError, ArithmeticError, RecursionError, MemoryError):
         raise InputError(f"{where}: expected an expression of numbers and comparisons, found {text[:60]!r}") from None
 
 
@@ -220,6 +336,8 @@ def _node(node: ast.expr) -> float | str | bool:
         if isinstance(node.op, ast.Div) and isinstance(left, int) and isinstance(right, int):
             return left // right  # as Tcl divides whole numbers
         return _OPERATORS[type(node.op)](left, right)  # type: ignore[no-any-return]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        return _FUNCTIONS[node.func.id](_number(_node(node.args[0])))  # type: ignore[no-any-return, operator]
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
         first, second = _node(node.left), _node(node.comparators[0])
         if isinstance(first, str) != isinstance(second, str):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tessera.convert import amber, charmm_gui, genesis, gromacs, namd, openmm, openmm_inp
 from tessera.convert.model import Changed, Option, Row, Translation
@@ -18,9 +19,9 @@ from tessera.prepare.text import read_text, require_file
 class Program:
     """A program, and how its settings are read.
 
-    `looks` tells whether a text is of this program, `options` reads a file, `translate` says what becomes of the
-    options. `refused` has the features without a counterpart by their options, `ignored` the options without meaning
-    here by the reason, separated by spaces.
+    `looks` tells whether a text is of this program, `options` reads a file of a name and a folder, `translate` says
+    what becomes of the options. `refused` has the features without a counterpart by their options, `ignored` the
+    options without meaning here by the reason, separated by spaces.
     """
 
     title: str
@@ -28,18 +29,20 @@ class Program:
     versions: str  # those that the table is for
     suffixes: tuple[str, ...]
     looks: Callable[[str], bool]
-    options: Callable[[str, str], list[Option]]
+    options: Callable[[str, str, Path], list[Option]]
     defaults: Mapping[str, str | Changed]
     translate: Callable[[Translation, Mapping[str, str]], None]
     refused: Mapping[str, str]
     ignored: Mapping[str, str]
 
 
-def _program(module: object) -> Program:
-    names = ("TITLE", "MANUAL", "VERSIONS", "SUFFIXES", "looks", "options", "DEFAULTS", "translate")
+def _program(module: Any) -> Program:
+    names = ("TITLE", "MANUAL", "VERSIONS", "SUFFIXES", "looks")
     found = [getattr(module, name) for name in names]
+    options = getattr(module, "options_in", None) or (lambda text, file, _: module.options(text, file))
+    found += [options, module.DEFAULTS, module.translate]
     by_name = (getattr(module, name, {}) for name in ("REFUSED", "IGNORED"))
-    return Program(*found, *by_name)  # type: ignore[arg-type]
+    return Program(*found, *by_name)
 
 
 PROGRAMS = {
@@ -120,12 +123,14 @@ def _translated(
     system: str,
     groups: Mapping[str, str],
     lenient: bool,
+    continues: bool = False,
 ) -> Translation:
     program = PROGRAMS[name]
-    options = [option for file, text in texts for option in program.options(text, file)]
+    options = [option for file, text in texts for option in program.options(text, file, folder)]
     if not options:
         raise InputError(f"{', '.join(file for file, _ in texts)} has no options of {program.title}")
     translation = Translation(name, version, options, program.defaults, lenient, folder, system)
+    translation.continues = continues
     program.translate(translation, groups)
     translation.prepare = [system if word == "SYSTEM" else word for word in translation.prepare]
     return translation
@@ -144,8 +149,8 @@ def _protocol(
     texts = [(path.name, read_text(path)) for path in files]
     name = name or _common(files, texts)
     steps = [
-        (path.stem, _translated(name, version, [text], folder, system, groups, lenient))
-        for path, text in zip(files, texts, strict=True)
+        (path.stem, _translated(name, version, [text], folder, system, groups, lenient, continues=n > 0))
+        for n, (path, text) in enumerate(zip(files, texts, strict=True))
     ]
     whole = Translation(name, version, [], PROGRAMS[name].defaults, lenient, folder, system)
     charmm_gui.protocol(steps, whole)
@@ -156,7 +161,11 @@ def _protocol(
         whole.note(
             f"README runs {files[-1].name} {cycles} times: set the steps of the last stage to {cycles} times as many"
         )
-    whole.prepare = steps[-1][1].prepare
+    begins = name in (
+        "namd",
+        "genesis",
+    )  # whose first step has the coordinates, and the last those that it goes on from
+    whole.prepare = steps[0 if begins else -1][1].prepare
     title = f"Made by tessera convert of CHARMM-GUI's steps in {folder.name} of {_title(name, version)}."
     rows = [row for _, step in steps for row in step.rows()]
     return Conversion(name, version, run_file_text(whole, system, title), rows, whole.notes, whole.prepare)
