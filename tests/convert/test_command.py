@@ -45,6 +45,13 @@ def test_programs_are_recognised(tmp_path: Path, program: str) -> None:
     assert len(given) > 15 and max(given) <= text.count("\n") + 1
 
 
+def test_settings_of_dlpoly_are_sent_to_prepare(tmp_path: Path) -> None:
+    for name in ("CONTROL", "CONFIG", "FIELD", "run.control"):
+        (tmp_path / name).write_text("some text\nfinish\n")
+    for words in ((tmp_path / "CONTROL",), (tmp_path,), (tmp_path / "run.control",), ("x", "--from", "dlpoly")):
+        assert "tessera prepare dlpoly FOLDER" in refused(*words)
+
+
 def test_a_folder_with_one_file(tmp_path: Path) -> None:
     (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
     out = tmp_path / "run.toml"

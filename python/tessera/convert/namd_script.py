@@ -145,7 +145,9 @@ def _make(script: _Script, words: list[str], where: str) -> None:
         source = None
         if rest[-2:-1] == ["<"]:
             *rest, _, source = rest
-        changes = str.lower if name == "tr" and rest == ["[:upper:]", "[:lower:]"] else None
+        changes: Callable[[str], str] | None = (
+            str.lower if name == "tr" and rest == ["[:upper:]", "[:lower:]"] else None
+        )
         if name == "sed":
             steps = [rest[n + 1] for n in range(0, len(rest) - 1, 2) if rest[n] == "-e"]
             left = rest[2 * len(steps) :]

@@ -55,6 +55,12 @@ PROGRAMS = {
 }
 
 
+_DLPOLY = (
+    "settings of DL_POLY stand beside its FIELD and CONFIG: tessera prepare dlpoly FOLDER -o SYS.tsr makes the system "
+    "and its run file"
+)
+
+
 @dataclass
 class Conversion:
     """What came of files: the text of the run file, and a row for each option."""
@@ -84,11 +90,15 @@ def convert(
 
     What is refused is in the rows. Raises `InputError` for what is no file of settings, or no value of an option."""
     name, _, version = source.partition("@")
+    if name in ("dlpoly", "dl_poly"):
+        raise InputError(f"--from {source}: {_DLPOLY}")
     if name and name not in PROGRAMS:
         raise InputError(f"--from {source}: expected one of {', '.join(PROGRAMS)}, such as gromacs@2024")
     if version and not re.fullmatch(r"\d+(\.\d+)*", version):
         raise InputError(f"--from {source}: expected numbers with points as the version, such as {name}@2024.1")
     paths = [Path(path) for path in inputs]
+    for path in paths:
+        _refuse_dlpoly(path)
     selections = {key.lower(): text for key, text in (groups or {}).items()}
     if len(paths) == 1 and paths[0].is_dir():
         folder, name = charmm_gui.folder_of(paths[0], name)
@@ -108,6 +118,13 @@ def convert(
     title = f"Made by tessera convert of {', '.join(path.name for path in files)} of {_title(name, version)}."
     text = run_file_text(translation, system, title)
     return Conversion(name, version, text, translation.rows(), translation.notes, translation.prepare)
+
+
+def _refuse_dlpoly(path: Path) -> None:
+    """Says what reads the folder or the CONTROL of DL_POLY, whose settings need its FIELD."""
+    is_folder = path.is_dir() and all((path / name).is_file() for name in ("CONTROL", "CONFIG", "FIELD"))
+    if is_folder or (path.is_file() and (path.name.startswith("CONTROL") or path.suffix == ".control")):
+        raise InputError(f"{path.name}: {_DLPOLY}")
 
 
 def _title(name: str, version: str) -> str:
