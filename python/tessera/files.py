@@ -22,8 +22,8 @@ from tessera.stopping import Stopped
 
 
 class AnyPath(click.Path):
-    """Reads a path on the command line, as pathlib's or as another type. An empty one, as of a variable of the shell that is not set, is
-    refused: pathlib takes it for the working directory."""
+    """Reads a path on the command line, as pathlib's or as another type. An empty one, as of a variable of the shell
+    that is not set, is refused: pathlib takes it for the working directory."""
 
     def __init__(self, path_type: type = Path, **more: Any) -> None:
         super().__init__(path_type=path_type, **more)

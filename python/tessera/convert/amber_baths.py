@@ -97,7 +97,7 @@ def _pressure(t: Translation, how: Value) -> None:
 
 
 def ignore_schedule(t: Translation) -> None:
-    """Says of the rows &wt that a minimisation has no temperature."""
+    """Translates rows of &wt where nothing moves: a minimisation has no temperature."""
     for row in t.values("wt"):
         kind = re.search(_POINT, row.text, re.IGNORECASE)
         word = kind[1].upper() if kind else ""
