@@ -20,7 +20,7 @@ from tessera.build.clashes.report import clashes_of
 from tessera.system import read
 
 MOST_ATOMS = 5_000_000
-WARMING = 500  # steps in a heat bath, in which heat goes into what was minimised
+WARMING = 1000  # steps in a heat bath, in which heat goes into what was minimised
 
 
 def missed(found: Mapping[str, Any]) -> list[str]:
@@ -42,7 +42,7 @@ def missed(found: Mapping[str, Any]) -> list[str]:
 
 @script(check="a promise is not kept", steps=1000, steps_help="Steps of 2 fs at constant energy.")
 @click.option("--nucleosomes", default=12, show_default=True, type=click.IntRange(1))
-@click.option("--radius", default=205.0, show_default=True, help="Å: of the sphere in which the fibre is generated.")
+@click.option("--radius", default=180.0, show_default=True, help="Å: of the sphere in which the fibre is generated.")
 @click.option("--padding", default=10.0, show_default=True, help="Å: of water around it.")
 @click.option("--seed", default=6, show_default=True, help="Of the fibre, which decides how many atoms the box has.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
@@ -116,7 +116,7 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
 def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.Layout) -> tuple[engine.Run, engine.Run]:
     """Warms a system to 300 K, with the interactions that its force field wants, and runs it on at constant energy.
 
-    What was minimised takes up heat for a picosecond. Meanwhile the total energy, of which a time step of 2 fs changes
+    What was minimised takes up heat for a picosecond or two. Meanwhile the total energy, of which a time step of 2 fs changes
     about a third of a percent of the kinetic energy, follows the temperature, and a drift would not be told from that.
     """
     common: engine.Settings = {
