@@ -116,8 +116,9 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
 def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.Layout) -> tuple[engine.Run, engine.Run]:
     """Warms a system to 300 K, with the interactions that its force field wants, and runs it on at constant energy.
 
-    What was minimised takes up heat for a picosecond or two. Meanwhile the total energy, of which a time step of 2 fs changes
-    about a third of a percent of the kinetic energy, follows the temperature, and a drift would not be told from that.
+    What was minimised takes up heat for a picosecond or two. Meanwhile the total energy, of which a time step of 2 fs
+    changes about a third of a percent of the kinetic energy, follows the temperature, and a drift would not be told
+    from that.
     """
     common: engine.Settings = {
         "dynamics": {

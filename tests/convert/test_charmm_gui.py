@@ -385,7 +385,7 @@ def test_steps_of_genesis(tmp_path: Path) -> None:
     check_run_file(folder / "run.toml")
 
 
-def test_several_programs(gromacs: Path) -> None:
+def test_several_programs(gromacs: Path, openmm: Path) -> None:
     with pytest.raises(InputError, match="say --from PROGRAM"):
         convert([gromacs.parent])
     assert convert([gromacs.parent], source="gromacs").program == "gromacs"
