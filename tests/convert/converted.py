@@ -36,3 +36,17 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     """Returns the keys that differ, with the new values; None where a key has gone."""
     names = {**before, **after}
     return {name: after.get(name) for name in names if before.get(name) != after.get(name)}
+
+
+def check_change(
+    folder: Path, file: str, texts: tuple[str, str], option: str, effect: Any, is_physics: bool = True, **options: Any
+) -> None:
+    """Checks what a changed text does: which keys of the run file differ, or that this option is refused, which
+    `lenient` does too where it is physics."""
+    before, after = texts
+    found = conversion(folder, file, after, **options)
+    if effect == "refused":
+        assert any(row.option == option for row in found.refused), found.text
+        assert bool(conversion(folder, file, after, lenient=True, **options).refused) == is_physics
+    else:
+        assert changes(settings(conversion(folder, file, before, **options)), settings(found)) == effect

@@ -15,7 +15,7 @@ from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
 from tessera.prepare.amber import prepare_amber
 from tessera.system import write
-from tests.convert.converted import changes, conversion, settings, status
+from tests.convert.converted import check_change, conversion, settings, status
 from tests.support.runs import Runs
 
 WATER = """A title = with signs
@@ -223,15 +223,8 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("name", "value", "effect"), CHANGES)
 def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> None:
-    before = settings(conversion(tmp_path, "md.in", WATER))
-    found = conversion(tmp_path, "other.in", changed(name, value))
-    if effect == "refused":
-        named = {"ntc": "ntf", "ntb": "cut"}.get(name, name)
-        assert any(row.option == named for row in found.refused), found.text
-        lenient = conversion(tmp_path, "other.in", changed(name, value), lenient=True)
-        assert bool(lenient.refused) == (name != "ntwv")
-    else:
-        assert changes(before, settings(found)) == effect
+    named = {"ntc": "ntf", "ntb": "cut"}.get(name, name)
+    check_change(tmp_path, "md.in", (WATER, changed(name, value)), named, effect, is_physics=name != "ntwv")
 
 
 @pytest.mark.parametrize(

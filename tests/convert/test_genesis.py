@@ -12,7 +12,7 @@ from tessera.convert import convert
 from tessera.convert.genesis_restraints import NoCounterpartError, selection_of
 from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
-from tests.convert.converted import changes, conversion, settings, status
+from tests.convert.converted import changes, check_change, conversion, settings, status
 from tests.forces.test_files import BONDED, coulomb, genesis_log, genesis_table
 from tests.support.runs import Runs
 from tests.support.samples import data, sample
@@ -135,14 +135,8 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("name", "value", "effect"), CHANGES)
 def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> None:
-    before = settings(conversion(tmp_path, "inp", WATER))
-    found = conversion(tmp_path, "other", changed(name, value))
-    if effect == "refused":
-        assert any(row.option == name for row in found.refused), found.text
-        lenient = conversion(tmp_path, "other", changed(name, value), lenient=True)
-        assert bool(lenient.refused) == (name != "dynamics.velout_period")
-    else:
-        assert changes(before, settings(found)) == effect
+    is_physics = name != "dynamics.velout_period"
+    check_change(tmp_path, "inp", (WATER, changed(name, value)), name, effect, is_physics)
 
 
 def test_a_minimisation_is_a_stage(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
-from tests.convert.converted import changes, conversion, settings, status
+from tests.convert.converted import changes, check_change, conversion, settings, status
 from tests.support.runs import Runs
 from tests.support.samples import data, sample
 
@@ -197,21 +197,7 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("name", "value", "effect"), CHANGES)
 def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> None:
-    before = settings(conversion(tmp_path, "water.mdp", WATER))
-    found = conversion(tmp_path, "other.mdp", changed(name, value))
-    if effect == "refused":
-        assert any(row.option == name for row in found.refused), found.text
-    else:
-        assert changes(before, settings(found)) == effect
-
-
-PHYSICS = {name for name, _, effect in CHANGES if effect == "refused"} - {"nstfout"}
-
-
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, v, effect in CHANGES if effect == "refused"])
-def test_lenient_never_passes_physics(tmp_path: Path, name: str, value: str) -> None:
-    found = conversion(tmp_path, "other.mdp", changed(name, value), lenient=True)
-    assert bool(found.refused) == (name in PHYSICS)
+    check_change(tmp_path, "water.mdp", (WATER, changed(name, value)), name, effect, is_physics=name != "nstfout")
 
 
 def test_annealing_without_a_bath(tmp_path: Path) -> None:

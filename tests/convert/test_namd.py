@@ -16,7 +16,7 @@ from tessera.convert.gromacs import alpha_of
 from tessera.convert.namd_script import evaluate
 from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
-from tests.convert.converted import changes, conversion, settings, status
+from tests.convert.converted import check_change, conversion, settings, status
 from tests.support.samples import data
 
 WATER = """
@@ -152,14 +152,8 @@ CHANGES: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("name", "value", "effect"), CHANGES)
 def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> None:
-    before = settings(conversion(tmp_path, "water.conf", WATER))
-    found = conversion(tmp_path, "other.conf", changed(name, value), source="namd")
-    if effect == "refused":
-        assert any(row.option == name.lower() for row in found.refused), found.text
-        lenient = conversion(tmp_path, "other.conf", changed(name, value), source="namd", lenient=True)
-        assert bool(lenient.refused) == (name not in ("velDCDfreq", "binvelocities"))
-    else:
-        assert changes(before, settings(found)) == effect
+    texts, is_physics = (WATER, changed(name, value)), name not in ("velDCDfreq", "binvelocities")
+    check_change(tmp_path, "water.conf", texts, name.lower(), effect, is_physics, source="namd")
 
 
 PISTON = """
