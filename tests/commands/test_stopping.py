@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, Run, start, wait_until
+from tests.support.programs import HANGS, Run, script, start, wait_until
 
 #: makes a file, and gets the signal when this function is called for the first time
 ENDED = """
@@ -152,6 +152,30 @@ def is_running(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_the_doctor_asks_its_runs_to_end(tmp_path: Path) -> None:
+    """A launcher that is killed leaves its files behind, and its ranks for a while."""
+    run = script(tmp_path / "run", f"cd {tmp_path}; trap 'touch asked; exit' TERM; touch begun; sleep 900 & wait")
+    code = """
+import sys
+from pathlib import Path
+from tessera import stopping
+from tessera.doctor import sample
+
+sample.sys.executable = sys.argv[1]
+stopping.listen(stopping.stop)
+sample._run(Path(sys.argv[2]), "serial")
+"""
+    process = start([sys.executable, "-c", code, run, tmp_path])
+    try:
+        wait_until((tmp_path / "begun").exists, process)
+        process.terminate()
+        process.communicate(timeout=HANGS)
+        assert (tmp_path / "asked").exists()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])

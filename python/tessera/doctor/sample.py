@@ -59,17 +59,22 @@ def _run(folder: Path, flavour: str) -> Finding:
     subject = f"simulation, {'1 rank' if flavour == 'serial' else f'2 ranks of {NAMES[flavour]}'}"
     output = folder / flavour
     words = ["run", "run.toml", *how, "--set", f"output.folder={output}"]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "tessera", *words],
-            cwd=folder, capture_output=True, text=True, timeout=_SECONDS, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return judged(subject, f"did not end in {_SECONDS} s", fault="look whether its ranks can reach each other")
-    if done.returncode:
-        said = done.stderr.strip().splitlines()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tessera", *words],
+        cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            _, stderr = process.communicate(timeout=_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return judged(subject, f"did not end in {_SECONDS} s", fault="look whether its ranks can reach each other")
+        except BaseException:  # a request to stop: a launcher that is killed leaves files of its own behind
+            process.terminate()
+            raise
+    if process.returncode:
+        said = stderr.strip().splitlines()
         all_of_it = f"mend what the message says; `tessera run` of any run file with {' '.join(how)} shows all of it"
-        return judged(subject, f"failed: {said[0] if said else f'status {done.returncode}'}", fault=all_of_it)
+        return judged(subject, f"failed: {said[0] if said else f'status {process.returncode}'}", fault=all_of_it)
     report = json.loads((output / "report.json").read_text(encoding="utf-8"))
     found = f"{report['ns_per_day']:.3g} ns/day of {ATOMS:,} atoms of water with {report['versions']['simd']}"
     if report["state_hash"] != HASH:
