@@ -15,9 +15,11 @@ from tessera.build.fiber.tails import write_beads
 from tessera.build.water import make_water
 from tessera.errors import InputError
 from tessera.files import named, read_regular, replaced, replaced_folder, write_text
+from tessera.launch import threads_of_run
 from tessera.plots import read_energy_table, read_report
 from tessera.printing import told
 from tessera.select.resolve import read_file
+from tessera.settings import sections_of
 from tessera.stopping import Stopped
 from tessera.system import read, write
 from tessera.traj.find import settings_of
@@ -119,6 +121,13 @@ def test_a_pipe_in_the_folder_of_a_run_holds_nobody_up(tmp_path: Path, name: str
         if path == name:
             with pytest.raises(InputError, match="is no regular file"):
                 read_one(tmp_path / path)
+    with pytest.raises(InputError, match="is no regular file"):
+        sections_of(tmp_path / name)
+
+
+def test_a_run_file_that_is_too_deep_is_left_to_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text("x = " + "[" * 50_000)
+    assert threads_of_run(None, tmp_path / "run.toml", []) is None
 
 
 def test_messages_name_the_file(tmp_path: Path) -> None:
