@@ -208,6 +208,11 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("igb", "5", "refused"),
     ("ntb", "0", "refused"),  # cut stays 9 Å
     ("ewald.order", "4", {}),
+    ("ewald.use_pme", "1", {}),
+    ("ewald.use_pme", "0", "refused"),
+    ("nsnb", "25", {}),
+    ("maxcyc", "100", {}),
+    ("drms", "0.1", {}),
     ("icfe", "1", "refused"),
     ("ibelly", "1", "refused"),
     ("ntr", "1", "refused"),
@@ -241,6 +246,16 @@ def test_known_changes(tmp_path: Path, name: str, value: str, effect: Any) -> No
 def test_what_is_no_input(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         conversion(tmp_path, "md.in", text)
+
+
+def test_an_empty_namelist_and_lines_between(tmp_path: Path) -> None:
+    text = WATER[: WATER.index("&ewald")] + "DISANG=a.rest\n&end\n&ewald\n/\nCSA=a.csa\n/\n"
+    found = conversion(tmp_path, "md.in", text)
+    assert not found.refused and status(found, "disang") == "ignored"
+
+
+def test_what_belongs_to_a_bath_that_is_refused(tmp_path: Path) -> None:
+    assert [row.option for row in conversion(tmp_path, "md.in", changed("ntt", "2")).refused] == ["ntt"]
 
 
 def test_other_namelists_are_refused(tmp_path: Path) -> None:

@@ -26,14 +26,14 @@ DEFAULTS: dict[str, str | Changed] = {
     "ntpr": "50", "ntwx": "0", "ntwr": "", "ntwv": "0", "ntwf": "0", "ioutfm": "1", "ntwprt": "0", "fswitch": "-1",
     "ntr": "0", "restraint_wt": "0.0", "restraintmask": "", "nmropt": "0", "igb": "0", "dielc": "1.0",
     "ewald.order": "4", "ewald.nfft1": "", "ewald.nfft2": "", "ewald.nfft3": "", "ewald.dsum_tol": "1.0e-5",
-    "ewald.ew_coeff": "", "ewald.vdwmeth": "1", "ewald.eedmeth": "1", "ewald.ew_type": "0",
+    "ewald.ew_coeff": "", "ewald.vdwmeth": "1", "ewald.eedmeth": "1", "ewald.ew_type": "0", "ewald.use_pme": "1",
 }  # fmt: skip
 IGNORED = {
     "concerns AMBER's files or log": "listin listout dumpave "
     "ntxo ntave iwrap ntwe ntrx idecomp iwrap mdinfo_flush_interval imbal "
     "mdout_flush_interval ene_avg_sampling timlim amber8_mdout_format loadbal_verbose ntave ewald.verbose",
     "the clock of a run begins at 0": "t",
-    "the engine searches pairs in its own way": "ewald.skinnb ewald.nbflag ewald.nbtell ewald.skin_permit",
+    "the engine searches pairs in its own way": "nsnb ewald.skinnb ewald.nbflag ewald.nbtell ewald.skin_permit",
     "the minimiser has its own steps": "ncyc ntmin dx0",
     "SETTLE holds the same distances": "jfastw watnam owtnm hwtnm1 hwtnm2",
     "random numbers are a function of the seed and the step": "no_ntt3_sync",
@@ -87,9 +87,8 @@ def options(text: str, file: str) -> list[Option]:
     for match in re.finditer(
         r"^[ \t]*&(?!end\b)(\w+)(.*?)(?:^[ \t]*/|[ \t,]/[ \t]*$|&end\b)", plain, re.I | re.M | re.S
     ):
-        between = plain[at : match.start()]
-        if at and between.strip():
-            raise _stray(between, plain, at, file)
+        if at:
+            found += _between(plain, at, match.start(), file)
         at = match.end()
         name = match[1].lower()
         line = plain.count("\n", 0, match.start(1)) + 1
@@ -99,16 +98,24 @@ def options(text: str, file: str) -> list[Option]:
             found += _entries(match[2], "" if name == "cntrl" else f"{name}.", file, line)
         else:
             found.append(Option(f"&{name}", " ".join(match[2].split())[:60], file, line))
-    if plain[at:].strip():
-        after = amber_groups.options_after(plain[at:], file, plain.count("\n", 0, at) + 1) if at else None
-        if after is None:
-            raise _stray(plain[at:], plain, at, file)
-        found += after
+    if not at and plain.strip():
+        raise _stray(plain, plain, at, file)
+    found += _between(plain, at, len(plain), file)
     seen: dict[str, Option] = {}
     for option in found:
         if option.name in seen and option.name not in ("wt", "group"):
             raise InputError(f"{option.where}: {option.name} is given twice, first at {seen[option.name].where}")
         seen[option.name] = option
+    return found
+
+
+def _between(plain: str, begin: int, end: int, file: str) -> list[Option]:
+    """Returns the options of the text between or after namelists. Raises `InputError` where it is not understood."""
+    if not plain[begin:end].strip():
+        return []
+    found = amber_groups.options_after(plain[begin:end], file, plain.count("\n", 0, begin) + 1)
+    if found is None:
+        raise _stray(plain[begin:end], plain, begin, file)
     return found
 
 
@@ -134,7 +141,7 @@ def _entries(text: str, prefix: str, file: str, line: int) -> list[Option]:
     if starts and quoted[: starts[0].start()].strip(" ,\n\t"):
         raise InputError(f"{file}:{line}: expected NAME = VALUE, found {text.strip()[:60]!r}")
     found = []
-    for start, after in zip(starts, [*starts[1:], None], strict=True):
+    for start, after in zip(starts, [*starts[1:], None][: len(starts)], strict=True):
         value = text[start.end() : after.start() if after else len(text)].strip().rstrip(",").strip()
         where = line + text.count("\n", 0, start.start())
         found.append(Option(prefix + start[1].lower(), value.strip("'\""), file, where))
@@ -176,6 +183,8 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
             t.ignore(t.value_of(option), reasons[option.name])
         elif minimises and option.name in DEFAULTS and not t.is_known(option):
             t.ignore(t.value_of(option), "a minimisation has no motion")
+        elif option.name in ("maxcyc", "drms") and not minimises:
+            t.ignore(t.value_of(option), "imin is 0")
     vacuum = [] if has_box else ["--vacuum"]
     t.prepare = ["tessera", "prepare", "amber", "--prmtop", "PRMTOP", "--coords", "INPCRD", *vacuum, "-o", "SYSTEM"]
 
@@ -257,10 +266,11 @@ def _lennard_jones(t: Translation) -> None:
 def _mesh(t: Translation) -> None:
     tolerance, alpha, order = t.value("ewald.dsum_tol"), t.value("ewald.ew_coeff"), t.value("ewald.order")
     t.set("interactions.electrostatics", "pme", t.value("igb"))
-    if t.value("ewald.eedmeth").integer() != 1:
-        t.refuse(t.value("ewald.eedmeth"), "known here: 1")
-    elif t.has("ewald.eedmeth"):
-        t.agree(t.value("ewald.eedmeth"))
+    for name in ("ewald.eedmeth", "ewald.use_pme"):
+        if t.value(name).integer() != 1:
+            t.refuse(t.value(name), "known here: 1")
+        elif t.has(name):
+            t.agree(t.value(name))
     if alpha.is_given:
         t.set("pme.alpha", alpha.positive(), alpha)
         if tolerance.is_given:

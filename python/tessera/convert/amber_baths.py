@@ -43,6 +43,9 @@ def _heat(t: Translation, how: Value) -> None:
     target, time, friction = t.value("temp0"), t.value("tautp"), t.value("gamma_ln")
     if how.integer() not in _THERMOSTATS:
         t.refuse(how, "known here: 0, 1 (Berendsen), 3 (Langevin) and 11 (Bussi)")
+        for value in (target, time, friction):
+            if value.is_given:
+                t.ignore(value, "belongs to a heat bath that is refused")
         return
     t.set("dynamics.thermostat", _THERMOSTATS[how.integer()], how)
     t.set("dynamics.temperature", target.kelvin(), target)

@@ -10,7 +10,7 @@ from tessera.convert.model import Option
 from tessera.errors import InputError
 
 #: lines NAME=FILE after the namelists
-RESTRAINTS = ("disang", "noesy", "shifts", "pcshift", "dipole")
+RESTRAINTS = ("disang", "noesy", "shifts", "pcshift", "dipole", "csa")
 _REDIRECTIONS = (*RESTRAINTS, "listin", "listout", "dumpave")
 _LISTED = r"[\w*?=+'\"-]+(?:,[\w*?=+'\"-]+)*"
 
@@ -84,7 +84,7 @@ def options_after(text: str, file: str, line: int) -> list[Option] | None:
     """Returns what follows the namelists: lines NAME=FILE, and groups, each one option whose cards stand between
     semicolons. None where it is neither."""
     lines = [(line + n, one.strip()) for n, one in enumerate(text.split("\n"))]
-    lines = [(number, one) for number, one in lines if one and one.lower() != "&end"]
+    lines = [(number, one) for number, one in lines if one and one.lower() not in ("&end", "/")]
     found: list[Option] = []
     while lines:
         number, first = lines.pop(0)
