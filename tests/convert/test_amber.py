@@ -150,6 +150,46 @@ def test_groups_of_cards(tmp_path: Path) -> None:
     }
 
 
+RST = """# a dihedral
+ &rst iat= 7, 9, 11, 13, r1=-90.0, r2=-65.0, r3=-55.0, r4=-30.0, rk2=20.0, rk3=20.0, /
+ &rst
+  iat = 1, 2, 0, 0,
+  r1=1.0, r2=3.0, r3=3.0, r4=8.0, nstep1=0, nstep2=0,
+ &end
+ &rst iat=3,4,5, rk2=0.0, rk3=0.0, /
+"""
+
+
+def test_a_file_of_restraints(tmp_path: Path) -> None:
+    text = changed("nmropt", "1") + "&wt type='END' /\nDISANG=a.rest\n"
+    (tmp_path / "a.rest").write_text(RST)
+    assert settings(conversion(tmp_path, "md.in", text))["restraint"] == [
+        {"kind": "dihedral", "groups": ["index 6", "index 8", "index 10", "index 12"], "k": 20.0, "target": -60.0,
+         "flat": 5.0},
+        {"kind": "distance", "groups": ["index 0", "index 1"], "k": 20.0, "target": 3.0},
+    ]  # fmt: skip
+    (tmp_path / "a.rest").write_text(RST.replace("20.0", "0"))
+    assert "restraint" not in settings(conversion(tmp_path, "md.in", text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("rk3=20.0", "rk3=10.0", "expected rk2 = rk3"),
+        ("nstep1=0", "ifvari=1", "known here are iat"),
+        ("iat = 1, 2", "iat = -1, 2", "numbers of atoms"),
+        ("iat = 1, 2", "iat = 1", "numbers of atoms"),
+        ("r4=-30.0,", "", "r4 is not given"),
+        ("# a dihedral", "some text", "expected namelists &rst"),
+        ("r2=-65.0", "r2=x", "expected a number"),
+    ],
+)
+def test_files_of_restraints_that_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+    (tmp_path / "a.rest").write_text(RST.replace(old, new))
+    with pytest.raises(InputError, match=says):
+        conversion(tmp_path, "md.in", changed("nmropt", "1") + "&wt type='END' /\nDISANG=a.rest\n")
+
+
 @pytest.mark.parametrize("card", ["RES 1", "RES a b", "FIND\nP CT * PC\nSEARCH\nRES 1 2", "PART 1 2"])
 def test_cards_that_are_none(tmp_path: Path, card: str) -> None:
     with pytest.raises(InputError, match="expected RES, ATOM, FIND and SEARCH"):

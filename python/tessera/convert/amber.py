@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from tessera.convert import amber_baths, amber_groups
+from tessera.convert import amber_baths, amber_groups, amber_rst
 from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 from tessera.errors import InputError
+from tessera.prepare.text import read_text
 from tessera.system import ALL_PAIRS
 
 TITLE = "AMBER"
@@ -173,7 +175,9 @@ def translate(t: Translation, groups: Mapping[str, str]) -> None:
     _output(t, minimises)
     reasons = {name: why for why, names in IGNORED.items() for name in names.split()}
     for option in t.options:
-        if option.name in amber_groups.RESTRAINTS and t.value("nmropt").integer():
+        if option.name == "disang" and t.value("nmropt").integer():
+            _file_of_restraints(t, t.value_of(option))
+        elif option.name in amber_groups.RESTRAINTS and t.value("nmropt").integer():
             t.refuse(t.value_of(option), "restraints are in this file: write [[restraint]], and remove the line")
         elif option.name in amber_groups.RESTRAINTS:
             t.ignore(t.value_of(option), "nmropt is 0")
@@ -338,6 +342,21 @@ def _group(t: Translation, value: Value) -> None:
     comment = t.follow("restraint", value, note=_PLACES)
     row = {"kind": Setting("position", comment), "k": Setting(strength, ""), "select": Setting(selection, "")}
     t.tables.append(("restraint", row))
+
+
+def _file_of_restraints(t: Translation, value: Value) -> None:
+    path = (t.folder or Path()) / value.text
+    if not path.is_file():
+        t.refuse(value, "restraints are in this file: put it beside, or write [[restraint]] and remove the line")
+        return
+    rows = amber_rst.rows_of(t, value, read_text(path))
+    if not rows:
+        t.agree(value, note="no force")
+        return
+    note = "beyond r1 and r4 AMBER's is a straight line, and a parabola here"
+    rows[0]["kind"] = Setting(rows[0]["kind"].value, t.follow("restraint", value, note=note))
+    t.note(f"DISANG: {note}")
+    t.tables += [("restraint", row) for row in rows]
 
 
 def _constraints(t: Translation) -> None:
