@@ -3,6 +3,7 @@ restarts."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -230,7 +231,9 @@ def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], dev
         mpi, ranks, threads = combination(turn + leg)
         chosen = "cpu" if leg % 2 else "gpu"
         words = [*(["--restart"] if leg else []), f"--set=dynamics.steps={last}", f"--set=parallel.device={chosen}"]
-        found = runs.start(path, *words, mpi=mpi, ranks=min(ranks, row.most_ranks, 3), threads=threads, **device)
+        env = {**device["env"], "TESSERA_FAKE_DRIVER": f"seed={1 + turn % 3}"}
+        sizes = {"mpi": mpi, "ranks": min(ranks, row.most_ranks, 3), "threads": threads}
+        found = runs.start(path, *words, **sizes, **device | {"env": env})
         is_used = chosen == "gpu" and row.settings.get("parallel.precision") != "double"
         assert found.report["results"]["device"] == ("Fake 0" if is_used else "cpu")
     assert found.hash == alone(name).hash
@@ -255,6 +258,13 @@ def test_a_device_that_fails(runs: Runs, device: dict[str, Any]) -> None:
     none = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "devices=0"}}
     refused = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, check=False, status=1, **none)
     assert refused.process.stderr.count("the NVIDIA driver finds no GPU") == 1
+
+
+def test_memory_of_a_device_is_planned(runs: Runs, device: dict[str, Any]) -> None:
+    path = runs.run_file(sample("dhfr"), {**DHFR, "dynamics.steps": 5, "parallel.device": "gpu"})
+    planned = json.loads(runs.run_engine("--explain", path, "--json", "--measured-steps", "0").stdout)["predicted"]
+    held = runs.start(path, **device).report["results"]["device_bytes"]
+    assert planned["device_megabytes_a_rank"] == pytest.approx(held / 1e6, rel=0.15)
 
 
 @pytest.mark.mpi

@@ -180,6 +180,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
       {"pairs_evaluated", comm::all_reduce_sum(comm, engine.forces().pairs().sum().n_evaluated())},
       {"pair_list_bytes",
        comm::all_reduce_sum(comm, static_cast<std::int64_t>(engine.forces().pairs().sum().list_bytes()))},
+      {"device_bytes", comm::all_reduce_max(comm, engine.forces().pairs().sum().device_bytes())},
       {"buffer", engine.plan().cells.buffer},
       {"cells", engine.domain().grid().n},
       {"pme_cutoff", settings.pair.range()},

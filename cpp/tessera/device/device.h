@@ -123,6 +123,8 @@ class DeviceArray {
 template <class T>
 class GrowingArray {
  public:
+  static constexpr double room = 1.0625;  // bytes that are held over those that were needed when it grew
+
   explicit GrowingArray(const Device& device) : array_(device, 0) {}
 
   T* data() const { return array_.data(); }
@@ -131,7 +133,7 @@ class GrowingArray {
   void reserve(const Device& device, std::size_t size) {
     if (size <= array_.size()) return;
     array_ = DeviceArray<T>(device, 0);  // both may not fit
-    array_ = DeviceArray<T>(device, size + size / 16);
+    array_ = DeviceArray<T>(device, static_cast<std::size_t>(room * static_cast<double>(size)));
   }
   void start_copy_from(std::span<const T> host, const Stream& stream, std::size_t first = 0) const {
     array_.start_copy_from(host, stream, first);

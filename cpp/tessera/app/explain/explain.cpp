@@ -64,6 +64,7 @@ struct RankLayout {
   std::int64_t least_cells = 0, most_cells = 0, most_halo_cells = 0;
   std::size_t most_peers = 0;
   Memory memory{};              // of the rank that needs most
+  std::int64_t device_bytes{};  // of that rank on a GPU; 0: none is used
   double atoms_of_largest = 0;  // on that rank
   std::string mesh{};           // empty: none
   Decision order{};             // of ranks
@@ -136,6 +137,8 @@ RankLayout plan_layout(const RunConfig& config, const model::System& system, con
   const int largest = md::find_largest_rank(contents, settings, plan, threads);
   for (const auto& use : md::planned_memory(contents, settings, plan, largest, threads))
     layout.memory.owners.push_back({std::string(use.owner), use.bytes});
+  if (config.parallel.device == DeviceChoice::gpu)
+    layout.device_bytes = md::planned_device_bytes(contents, settings, plan, largest);
   layout.atoms_of_largest = static_cast<double>(system.n_atoms()) *
                             static_cast<double>(plan.bricks.brick(largest).size()) /
                             static_cast<double>(layout.cells.grid.size());
@@ -450,11 +453,14 @@ PlanOfRun explain_run(const ExplainRequest& request, const RunConfig& config, st
   const double peak = bytes + static_cast<double>(program_bytes);
   text += fmt::format("  the largest rank needs {:.1f} MB, and {:.1f} MB with the program and its libraries\n  {}\n",
                       bytes / 1e6, peak / 1e6, memory_text(layout.memory, std::llround(layout.atoms_of_largest)));
+  if (layout.device_bytes > 0)
+    text += fmt::format("  {:.1f} MB on the GPU\n", static_cast<double>(layout.device_bytes) / 1e6);
   auto& predicted = result["predicted"];
   predicted = {{"bytes_per_atom", bytes / std::max(1.0, layout.atoms_of_largest)},
                {"megabytes_a_rank", bytes / 1e6},
                {"peak_megabytes_a_rank", peak / 1e6}};
   for (const auto& owner : layout.memory.owners) predicted["memory"][owner.name] = owner.bytes;
+  if (layout.device_bytes > 0) predicted["device_megabytes_a_rank"] = static_cast<double>(layout.device_bytes) / 1e6;
   text += "\nchoices\n";
   for (const auto& choice : choices)
     text += fmt::format("  {:<17} {}\n  {:<17} because: {}\n", choice.what, choice.value, "", choice.why);

@@ -5,6 +5,7 @@
 
 #include "tessera/base/units.h"
 #include "tessera/md/domain/slot_map.h"
+#include "tessera/md/pair/device/device_pairs.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/pme/mesh.h"
 
@@ -172,6 +173,15 @@ std::vector<MemoryUse> planned_memory(const SystemContents& system, const Engine
       {memory_owners::mesh,
        pme::planned_mesh_bytes(settings, plan.mesh, plan.bricks.host_of_rank(), rank, counts.slots)},
   };
+}
+
+std::int64_t planned_device_bytes(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
+                                  int rank) {
+  if (settings.precision == pair::Precision::double_precision) return 0;
+  const auto cell = mean_cell(system, plan.cells.grid);
+  const auto counts = count_on_rank(cell, plan.bricks, rank);
+  const auto pairs = count_pairs(system, settings, plan, cell, counts, plan.bricks.brick(rank), 1);
+  return rounded(pair::DevicePairs::planned_bytes(pairs));
 }
 
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses) {

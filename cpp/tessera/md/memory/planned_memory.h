@@ -15,6 +15,10 @@ namespace tessera::md {
 std::vector<MemoryUse> planned_memory(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
                                       int rank, int threads);
 
+/// Predicts what ClusterSum::device_bytes() of a rank would be with a GPU.
+std::int64_t planned_device_bytes(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
+                                  int rank);
+
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses);
 
 /// Returns the rank that will need most: of up to 1,024 ranks, of all of them; of more, of at least 16 that are about

@@ -151,6 +151,8 @@ void ClusterSum::sum_on_host(std::span<Accumulator> by_thread, bool has_inner) {
   sum_forces(by_thread);
 }
 
+std::int64_t ClusterSum::device_bytes() const { return is_on_device() ? device_->bytes() : 0; }
+
 std::size_t ClusterSum::other_bytes() const {
   std::size_t n = lister_.bytes() + (is_on_device() ? device_->host_bytes() : 0);
   for (const auto& buffer : force_) n += buffer.capacity() * sizeof(ClusterForces);

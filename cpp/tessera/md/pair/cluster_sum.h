@@ -39,6 +39,8 @@ class ClusterSum {
   /// sum what it should have and all that follows, and device_error() says why.
   void use_device(const device::DeviceInUse& device, const LookupTable& lookup);
   bool is_on_device() const { return device_ != nullptr; }
+  /// Returns the bytes that are held on the device.
+  std::int64_t device_bytes() const;
   const std::string& device_error() const { return device_error_; }
 
   /// Follows atoms that have been sorted into cells again; an update(true) comes next.
@@ -97,15 +99,6 @@ class ClusterSum {
   std::string device_error_;
 };
 
-/// Holds the expected sizes of the lists of a rank (md/memory).
-struct PairCounts {
-  int threads = 1;
-  double slots = 0, cells = 0;  // owned and halo
-  double rows = 0;              // clusters that have others near
-  double cluster_pairs = 0;     // near, masked ones among them
-  double masked_pairs = 0;
-  double slots_near_share = 0;  // near what one thread lists
-};
 /// Holds the bytes of a ClusterSum, and the slots that a thread beyond the first adds to through its accumulator.
 struct PairBytes {
   double list = 0, other = 0, slots_of_thread = 0;

@@ -98,6 +98,16 @@ std::vector<std::array<float, 3>> half_shell_shifts(const domain::Domain& domain
 /// replicated data it returns the cell whoever does.
 std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, const CellOffset& offset);
 
+/// Holds the expected sizes of the lists of a rank (md/memory).
+struct PairCounts {
+  int threads = 1;
+  double slots = 0, cells = 0;  // owned and halo
+  double rows = 0;              // clusters that have others near
+  double cluster_pairs = 0;     // near, masked ones among them
+  double masked_pairs = 0;
+  double slots_near_share = 0;  // near what one thread lists
+};
+
 /// Makes lists of cluster pairs and keeps what they share.
 class PairLister {
  public:

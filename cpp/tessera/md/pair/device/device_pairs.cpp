@@ -218,4 +218,12 @@ std::int64_t DevicePairs::bytes() const {
   return held(rows_, masked_, plain_, clusters_, type_, force_, total_, clash_);
 }
 
+double DevicePairs::planned_bytes(const PairCounts& counts) {
+  constexpr double of_cluster =
+      sizeof(ClusterData) + sizeof(ClusterForces) + cluster_size * (sizeof(std::int32_t) + 3 * sizeof(std::int64_t));
+  const double of_list = counts.rows * sizeof(DeviceRow) + counts.masked_pairs * sizeof(DeviceEntry) +
+                         (counts.cluster_pairs - counts.masked_pairs) * sizeof(PairEntry);
+  return device::GrowingArray<char>::room * (of_cluster * counts.slots / cluster_size + of_list);
+}
+
 }  // namespace tessera::md::pair

@@ -40,8 +40,11 @@ class DevicePairs {
   /// with a clash, which are left to double precision.
   std::vector<Clash> finish(std::span<Accumulator> by_thread);
 
-  /// Returns the bytes that grow with atoms: on the device, and on the host.
+  /// Returns the bytes on the device that grow with atoms.
   std::int64_t bytes() const;
+  /// Returns what bytes() would be of such lists.
+  static double planned_bytes(const PairCounts& counts);
+  /// Returns the bytes on the host.
   std::size_t host_bytes() const { return host_total_.capacity() * sizeof(std::int64_t); }
 
  private:
