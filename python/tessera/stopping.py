@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
@@ -46,6 +47,21 @@ def listen(act: Callable[[int], None]) -> None:
 def ignore() -> None:
     """Ignores the signals from now on: one that comes late shall not interrupt what is left to do."""
     _set(signal.SIG_IGN)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Holds the signals back until the block ends. What is forked in it has them held until `release()`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def release() -> None:
+    """Lets the signals come that were held back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 def _set(handler: Any) -> None:

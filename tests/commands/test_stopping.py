@@ -127,6 +127,21 @@ cli.main()
 """
 
 
+def test_processes_that_have_not_begun_say_nothing() -> None:
+    late = """
+def begin(work, begin=processes._begin):
+    time.sleep(1)
+    begin(work)
+
+processes._begin = begin
+"""
+    code = WORKERS.replace("\ndef build", late + "\ndef build").replace("list(done(range(8)))", "done(range(8))")
+    process = start([sys.executable, "-c", code])
+    assert process.stdout is not None and len(process.stdout.readline().split()) == 2
+    os.killpg(process.pid, signal.SIGUSR1)
+    assert process.communicate(timeout=HANGS)[1] == "tessera: ended by SIGUSR1\n"
+
+
 @pytest.mark.parametrize("number", [*STOP_SIGNALS, signal.SIGKILL])
 def test_processes_of_a_build_end_with_it_and_say_nothing(number: int) -> None:
     """The signals of a terminal, of `timeout` and of Slurm come to all of them, SIGKILL comes to the first alone."""

@@ -42,8 +42,13 @@ def workers(work: Callable[[Item], Found], most: int) -> Iterator[Callable[[Sequ
         yield lambda items: map(work, items)
         return
     with ProcessPoolExecutor(count, get_context("fork"), _begin, (work,)) as pool:
+
+        def do(items: Sequence[Item]) -> Iterator[Found]:
+            with stopping.held():  # processes are forked here, and take signals as this one does until they begin
+                return pool.map(_do, items)
+
         try:
-            yield lambda items: pool.map(_do, items)
+            yield do
         except BrokenProcessPool as error:
             raise InputError("a process of the build was killed, perhaps as there was no memory left") from error
         finally:
@@ -57,6 +62,7 @@ def _begin(work: Callable[[Any], Any]) -> None:
     # for that. They end by themselves where it is killed.
     stopping.ignore()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    stopping.release()
     with suppress(OSError, AttributeError):  # only Linux has it
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
