@@ -55,6 +55,7 @@ bool ClusterSum::on_device(Function&& function) {
   } catch (const RunError& error) {
     device_error_ = error.what();
     device_.reset();
+    has_inner_ = false;  // what the device had summed is lost with it
     return false;
   }
 }
@@ -106,8 +107,10 @@ void ClusterSum::for_pieces(const Pieces& all, Function&& function) {
 
 void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile) {
   if (precision_ == Precision::double_precision) return;
+  const bool is_on_its_way =
+      on_device([&](DevicePairs& pairs) { pairs.start(ListHalf::inner, sums_of(by_thread[0])); });
   has_inner_ = true;
-  if (on_device([&](DevicePairs& pairs) { pairs.start(ListHalf::inner, sums_of(by_thread[0])); })) return meanwhile();
+  if (is_on_its_way) return meanwhile();
   clear();
   run(pieces_of({&list_.inner}), by_thread, meanwhile);
 }

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -99,6 +100,22 @@ class Pairs {
     EXPECT_FALSE(on_device_->sum().is_on_device());
     return found;
   }
+  /// Sums where the first call fails that the driver gets after the inner half has begun.
+  Found device_that_fails_between_halves(StepSums what) {
+    DeviceOfHost::set("");
+    const auto& data = on_host_->data();
+    ClusterSum sum(data, Precision::mixed);
+    sum.use_device(device_.get(), make_lookup_table(data.short_range, settings_, Lookup::none, pair_force_unit));
+    sum.rebuild();
+    sum.update(true);
+    return found_by(what, [&](std::span<Accumulator> accumulators) {
+      sum.add_inner_forces(accumulators, [] {});
+      DeviceOfHost::set("fail_call=1");
+      sum.update(true);
+      EXPECT_FALSE(sum.is_on_device());
+      sum.add_forces(accumulators);
+    });
+  }
   const std::string& error() const { return on_device_->sum().device_error(); }
 
  private:
@@ -109,12 +126,18 @@ class Pairs {
     forces->rebuild();
   }
   Found add(PairForces& forces, StepSums what) {
+    return found_by(what, [&](std::span<Accumulator> accumulators) {
+      forces.update(true);
+      forces.add_forces(accumulators);
+    });
+  }
+  template <class Add>
+  Found found_by(StepSums what, const Add& add) const {
     Found found;
     found.force.resize(3 * index(domain_.n_slots()));
     Accumulator accumulator(found.force, what == StepSums::none ? nullptr : &found.sums);
     accumulator.needs_pair_energies = what == StepSums::energies;
-    forces.update(true);
-    forces.add_forces({&accumulator, 1});
+    add(std::span(&accumulator, 1));
     return found;
   }
 
@@ -270,6 +293,15 @@ TEST(DevicePairs, EveryFailureIsMadeUpFor) {
       expect_same_bits(pairs.device_that_fails(what, 0), engine);  // and the steps after it
     }
   }
+}
+
+// A list that is made after the inner half has begun may end the use of a device.
+TEST(DevicePairs, AFailureBetweenBothHalvesIsMadeUpFor) {
+  TESSERA_NEEDS_HOST_LANES();
+  const auto sample = make_mixture({.seed = 12});
+  Pairs pairs(sample, short_range(LjModifier::cut, Electrostatics::pme));
+  const auto engine = pairs.engine(StepSums::virial);
+  expect_same_bits(pairs.device_that_fails_between_halves(StepSums::virial), engine);
 }
 
 // Of the energy of a row whole multiples of large_energy are summed apart.
