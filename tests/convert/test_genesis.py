@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tessera.convert import convert
-from tessera.convert.genesis_restraints import NoCounterpartError, selection_of
+from tessera.convert.genesis_restraints import selection_of
 from tessera.convert.run_file import check_run_file
 from tessera.errors import InputError
+from tessera.select.grammar import NoCounterpartError
 from tests.convert.converted import changes, check_change, conversion, settings, status
 from tests.forces.test_files import BONDED, coulomb, genesis_log, genesis_table
 from tests.support.runs import Runs

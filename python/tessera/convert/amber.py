@@ -14,6 +14,7 @@ from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
 from tessera.errors import InputError
 from tessera.prepare.text import read_text
+from tessera.select.grammar import NoCounterpartError
 from tessera.system import ALL_PAIRS
 
 TITLE = "AMBER"
@@ -311,7 +312,7 @@ def _restraint(t: Translation, groups: Mapping[str, str]) -> None:
     if not chosen and mask.is_given:
         try:
             chosen = amber_groups.selection_of_mask(mask.text)
-        except amber_groups.NoCounterpartError as error:
+        except NoCounterpartError as error:
             t.refuse(mask, f"{error} has no counterpart: say which atoms, by --group restraintmask=SELECTION")
     if not chosen:
         for value in (on, weight, mask):

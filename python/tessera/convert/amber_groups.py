@@ -8,6 +8,7 @@ import re
 
 from tessera.convert.model import Option
 from tessera.errors import InputError
+from tessera.select.grammar import Grammar, NoCounterpartError
 
 #: lines NAME=FILE after the namelists
 RESTRAINTS = ("disang", "noesy", "shifts", "pcshift", "dipole", "csa")
@@ -15,55 +16,27 @@ _REDIRECTIONS = (*RESTRAINTS, "listin", "listout", "dumpave")
 _LISTED = r"[\w*?=+'\"-]+(?:,[\w*?=+'\"-]+)*"
 
 
-class NoCounterpartError(Exception):
-    """A part of a mask that has no counterpart."""
+class _Masks(Grammar):
+    either, both, negations = ("|",), ("&",), ("!",)
+
+    def term(self, word: str) -> str:
+        if word == "*":
+            return "all"
+        if len(word) > 1 and word[0] in ":@":
+            return _listed(word[1:], ("resid", "resname") if word[0] == ":" else ("bynum", "name"))
+        raise NoCounterpartError(word)
+
+    def belongs_to_the_last(self, word: str) -> bool:  # :1-10@CA is both
+        return word[0] == "@" != word
 
 
 def selection_of_mask(mask: str) -> str:
     """Returns a mask in the language of MDAnalysis. Raises `NoCounterpartError` with the part that has none."""
     words = re.findall(rf"[()!&|]|\*|:{_LISTED}|@{_LISTED}|\S", mask)
-    found, rest = _any_of(words)
+    found, rest = _Masks().parsed(words)
     if rest:
         raise NoCounterpartError("".join(rest)[:40])
     return found
-
-
-def _any_of(words: list[str]) -> tuple[str, list[str]]:
-    """Parses terms with `|` between them. Returns their selection and the words that follow."""
-    found, words = _all_of(words)
-    while words[:1] == ["|"]:
-        other, words = _all_of(words[1:])
-        found = f"({found} or {other})"
-    return found, words
-
-
-def _all_of(words: list[str]) -> tuple[str, list[str]]:
-    found, words = _one(words)
-    while words and (words[0] == "&" or words[0][0] == "@" != words[0]):  # :1-10@CA is both
-        other, words = _one(words[1:] if words[0] == "&" else words)
-        found = f"({found} and {other})"
-    return found, words
-
-
-def _one(words: list[str]) -> tuple[str, list[str]]:
-    if not words:
-        raise NoCounterpartError("its end")
-    first, rest = words[0], words[1:]
-    if first == "!":
-        found, rest = _one(rest)
-        while rest and rest[0][0] == "@" != rest[0]:  # !:1@CA is not (:1@CA)
-            raise NoCounterpartError(f"{first} before residues and atoms: put brackets around them")
-        return f"(not {found})", rest
-    if first == "(":
-        found, rest = _any_of(rest)
-        if rest[:1] != [")"]:
-            raise NoCounterpartError(rest[0] if rest else "a bracket that is not closed")
-        return found, rest[1:]
-    if first == "*":
-        return "all", rest
-    if len(first) > 1 and first[0] in ":@":
-        return _listed(first[1:], ("resid", "resname") if first[0] == ":" else ("bynum", "name")), rest
-    raise NoCounterpartError(first)
 
 
 def _listed(text: str, words: tuple[str, str]) -> str:

@@ -11,8 +11,8 @@ from pathlib import Path
 from tessera.convert.model import Option, Setting, Translation, Value
 from tessera.errors import InputError
 from tessera.prepare.text import read_text
+from tessera.select.grammar import Grammar, NoCounterpartError
 
-_OR, _AND, _NOT = ("or", "|"), ("and", "&"), ("not", "!")
 _WHOLE = {
     "hydrogen": "name H*", "hydrogenatom": "name H*", "heavy": "not name H*", "heavyatom": "not name H*",
     "backbone": "name N CA C O", "backboneatom": "name N CA C O", "all": "all", "*": "all",
@@ -30,57 +30,28 @@ _LOCAL = {"bond": ("distance", 2), "angl": ("angle", 3), "dihe": ("dihedral", 4)
 _MOST_ROWS = 20_000
 
 
-class NoCounterpartError(Exception):
-    """A word of a selection that has no counterpart."""
+class _Selections(Grammar):
+    either, both, negations = ("or", "|"), ("and", "&"), ("not", "!")
+
+    def term(self, word: str) -> str:
+        if word.lower() in _WHOLE:
+            found = _WHOLE[word.lower()]
+            return f"({found})" if found.startswith("not") else found
+        name, separator, argument = word.partition(":")
+        if separator and name.lower() in _NAMES and re.fullmatch(r"[\w*'+-]+", argument):
+            return f"{_NAMES[name.lower()]} {argument}"
+        if separator and name.lower() in _NUMBERS and (match := re.fullmatch(r"(\d+)(?:-(\d+))?", argument)):
+            return f"{_NUMBERS[name.lower()]} {match[1]}:{match[2] or match[1]}"
+        raise NoCounterpartError(word)
 
 
 def selection_of(text: str) -> str:
     """Returns a selection in the language of MDAnalysis. Raises `NoCounterpartError` with the word that has none."""
     words = re.findall(r"[()&|!]|[^\s()&|!]+", re.sub(r":\s+", ":", text))
-    found, rest = _any_of(words)
+    found, rest = _Selections().parsed(words)
     if rest:
         raise NoCounterpartError(rest[0])
     return found
-
-
-def _any_of(words: list[str]) -> tuple[str, list[str]]:
-    """Parses terms with `or` between them. Returns their selection and the words that follow."""
-    found, words = _all_of(words)
-    while words and words[0].lower() in _OR:
-        other, words = _all_of(words[1:])
-        found = f"({found} or {other})"
-    return found, words
-
-
-def _all_of(words: list[str]) -> tuple[str, list[str]]:
-    found, words = _one(words)
-    while words and words[0].lower() in _AND:
-        other, words = _one(words[1:])
-        found = f"({found} and {other})"
-    return found, words
-
-
-def _one(words: list[str]) -> tuple[str, list[str]]:
-    if not words:
-        raise NoCounterpartError("its end")
-    first, rest = words[0], words[1:]
-    if first.lower() in _NOT:
-        found, rest = _one(rest)
-        return f"(not {found})", rest
-    if first == "(":
-        found, rest = _any_of(rest)
-        if rest[:1] != [")"]:
-            raise NoCounterpartError(rest[0] if rest else "a bracket that is not closed")
-        return found, rest[1:]
-    if first.lower() in _WHOLE:
-        found = _WHOLE[first.lower()]
-        return f"({found})" if found.startswith("not") else found, rest
-    word, separator, argument = first.partition(":")
-    if separator and word.lower() in _NAMES and re.fullmatch(r"[\w*'+-]+", argument):
-        return f"{_NAMES[word.lower()]} {argument}", rest
-    if separator and word.lower() in _NUMBERS and (match := re.fullmatch(r"(\d+)(?:-(\d+))?", argument)):
-        return f"{_NUMBERS[word.lower()]} {match[1]}:{match[2] or match[1]}", rest
-    raise NoCounterpartError(first)
 
 
 def translate(t: Translation, places: Value | None, coordinates: str) -> None:
