@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tessera.convert import amber_baths, amber_groups, amber_rst
-from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
+from tessera.convert.shared import set_grid, set_order
 from tessera.errors import InputError
 from tessera.prepare.text import read_text
 from tessera.select.grammar import NoCounterpartError

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from tessera.convert import genesis_restraints
-from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Stage, Translation, Value
+from tessera.convert.shared import set_grid, set_order
 from tessera.errors import InputError
 
 TITLE = "GENESIS"

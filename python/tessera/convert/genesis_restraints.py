@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from tessera.convert.model import Option, Setting, Translation, Value
-from tessera.errors import InputError
+from tessera.convert.shared import MOST_ROWS, bonded_restraints
 from tessera.prepare.text import read_text
 from tessera.select.grammar import Grammar, NoCounterpartError
 
@@ -27,7 +27,6 @@ _NUMBERS = {
     "resno": "resid", "residueno": "resid",
 }  # fmt: skip
 _LOCAL = {"bond": ("distance", 2), "angl": ("angle", 3), "dihe": ("dihedral", 4)}
-_MOST_ROWS = 20_000
 
 
 class _Selections(Grammar):
@@ -82,7 +81,7 @@ def _of_functions(t: Translation, places: Value | None, coordinates: str) -> boo
             t.refuse(value, "restraints whose forces count in the pressure are not supported")
     functions = t.value("restraints.nfunctions")
     count, held = functions.count(), False
-    if absent := [number for number in range(1, min(count, _MOST_ROWS) + 1) if number not in options]:
+    if absent := [number for number in range(1, min(count, MOST_ROWS) + 1) if number not in options]:
         t.refuse(functions, f"function {absent[0]} is not given")
     for number, found in sorted(options.items()):
         if not 1 <= number <= count:
@@ -161,25 +160,10 @@ def _local(t: Translation, value: Value) -> None:
     if not path.is_file():
         t.refuse(value, "restraints are in this file: put it beside, or remove the line")
         return
-    rows = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        words = line.split("#", 1)[0].split()
-        if not words:
-            continue
-        where = f"{path.name}:{number}"
-        kind, n_atoms = _LOCAL.get(words[0][:4].lower(), ("", 0))
-        atoms, numbers = words[1 : 1 + n_atoms], words[1 + n_atoms :]
-        if not kind or len(numbers) != 2 or not all(word.isdigit() and int(word) > 0 for word in atoms):
-            raise InputError(f"{where}: expected BOND, ANGLE or DIHEDRAL, atoms, a constant and a value")
-        k, target = Value(where, " ".join(numbers), None, t.program).numbers(2)
-        if k < 0:
-            raise InputError(f"{where}: expected a constant of at least 0, found {k:g}")
-        if k:
-            groups = [f"index {int(word) - 1}" for word in atoms]
-            row = {"kind": kind, "groups": groups, "k": k, "target": target}
-            rows.append({key: Setting(one, "") for key, one in row.items()})
-    if len(rows) > _MOST_ROWS:
-        raise InputError(f"{path.name}: more than {_MOST_ROWS} restraints")
+    rows = bonded_restraints(
+        path.name, read_text(path), t.program, lambda word: _LOCAL.get(word[:4], ("", 0)), 1,
+        words="BOND, ANGLE or DIHEDRAL", what="restraints",
+    )  # fmt: skip
     if rows:
         comment = t.follow("restraint", value)
         rows[0]["kind"] = Setting(rows[0]["kind"].value, comment)

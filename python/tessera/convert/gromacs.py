@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tessera.constants import KJ, NM
 from tessera.convert import gromacs_baths, gromacs_restraints
-from tessera.convert.mesh import set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
+from tessera.convert.shared import set_order
 from tessera.prepare.gromacs import mdp
 from tessera.prepare.gromacs.mdp_options import KNOWN, is_known, plain
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tessera.convert import namd_baths, namd_restraints, namd_script
-from tessera.convert.mesh import set_grid, set_order
 from tessera.convert.model import Changed, Option, Setting, Stage, Translation, Value
+from tessera.convert.shared import set_grid, set_order
 
 TITLE = "NAMD"
 MANUAL = "NAMD user's guide, 3.0"

@@ -15,6 +15,7 @@ import numpy as np
 
 from tessera.convert import namd_script
 from tessera.convert.model import Setting, Translation, Value
+from tessera.convert.shared import MOST_ROWS, bonded_restraints
 from tessera.errors import InputError
 from tessera.prepare.numbering import selection_of
 
@@ -25,7 +26,6 @@ OPTIONS = {
 }  # fmt: skip
 _COLUMNS = {"x": (30, 38), "y": (38, 46), "z": (46, 54), "o": (54, 60), "b": (60, 66)}  # of a PDB
 _EXTRA = {"bond": ("distance", 2), "angle": ("angle", 3), "dihedral": ("dihedral", 4), "improper": ("dihedral", 4)}
-_MOST_ROWS = 20_000
 
 
 def translate(t: Translation) -> None:
@@ -92,8 +92,8 @@ def _constants(file: Value, text: str, begin: int, end: int) -> Mapping[float, l
             raise InputError(f"{where}: expected a constant of at least 0, found {k:g}")
         if k:
             held[k].append(n)
-    if len(held) > _MOST_ROWS:
-        raise InputError(f"{file.text}: more than {_MOST_ROWS} different constants")
+    if len(held) > MOST_ROWS:
+        raise InputError(f"{file.text}: more than {MOST_ROWS} different constants")
     return held
 
 
@@ -106,7 +106,10 @@ def _extra_bonds(t: Translation, on: Value) -> None:
         if text is None:
             t.refuse(file, "extra bonds are in this file: put it beside, or write [[restraint]]")
             continue
-        rows = _extra_rows(file, text)
+        rows = bonded_restraints(
+            file.text, text, "NAMD", lambda word: _EXTRA.get(word, ("", 0)), 0,
+            words="bond, angle, dihedral or improper", what="extra bonds",
+        )  # fmt: skip
         if rows:
             rows[0]["kind"] = Setting(rows[0]["kind"].value, t.follow("restraint", file))
         else:
@@ -114,28 +117,6 @@ def _extra_bonds(t: Translation, on: Value) -> None:
         t.tables += [("restraint", row) for row in rows]
     if files:
         t.agree(on)
-
-
-def _extra_rows(file: Value, text: str) -> list[dict[str, Setting]]:
-    rows = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#", 1)[0].split()
-        if not words:
-            continue
-        where = f"{file.text}:{number}"
-        kind, n = _EXTRA.get(words[0].lower(), ("", 0))
-        atoms, numbers = words[1 : 1 + n], words[1 + n :]
-        if not kind or len(numbers) != 2 or not all(word.isdigit() for word in atoms):
-            raise InputError(f"{where}: expected bond, angle, dihedral or improper, atoms, a constant and a value")
-        k, target = Value(where, " ".join(numbers), None, "NAMD").numbers(2)
-        if k < 0:
-            raise InputError(f"{where}: expected a constant of at least 0, found {k:g}")
-        if k:
-            row = {"kind": kind, "groups": [f"index {int(word)}" for word in atoms], "k": k, "target": target}
-            rows.append({key: Setting(one, "") for key, one in row.items()})
-    if len(rows) > _MOST_ROWS:
-        raise InputError(f"{file.text}: more than {_MOST_ROWS} extra bonds")
-    return rows
 
 
 def _variables(t: Translation, on: Value) -> None:
