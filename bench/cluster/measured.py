@@ -120,7 +120,8 @@ def keep(folder: Path, timings: Sequence[Timing]) -> None:
         path = file_of(folder, timing.spec, timing.shuffle, timing.mpi)
         path.parent.mkdir(parents=True, exist_ok=True)
         others = [one for one in _read(path) if one.operation != timing.operation]
-        path.write_text(json.dumps([asdict(one) for one in [*others, timing]], indent=1) + "\n")
+        rows = ",\n".join(json.dumps(asdict(one)) for one in [*others, timing])
+        path.write_text(f"[\n{rows}\n]\n")
 
 
 def _read(path: Path) -> list[Timing]:

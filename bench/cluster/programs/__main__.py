@@ -206,7 +206,7 @@ def programs(
                         if mpi in program.mpis and program.name not in missing:
                             one = measure(common, job, program, map_file, rounds)
                             path = PIECES / f"{name}.{program.name.replace(' ', '-')}.{mpi}.json"
-                            path.write_text(json.dumps(asdict(one), indent=1) + "\n")
+                            path.write_text(json.dumps(asdict(one)) + "\n")
     timings = kept(PIECES)
     if not timings:
         raise click.ClickException(f"nothing was measured yet in {PIECES}")

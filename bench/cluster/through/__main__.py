@@ -55,7 +55,7 @@ def keep(timing: Timing) -> None:
     PIECES.mkdir(parents=True, exist_ok=True)
     order = "job" if timing.shuffle is None else f"shuffle{timing.shuffle}"
     path = PIECES / f"{timing.network}.{order}.{timing.library}.json"
-    path.write_text(json.dumps(asdict(timing), indent=1) + "\n")
+    path.write_text(json.dumps(asdict(timing)) + "\n")
 
 
 def kept(folder: Path) -> list[Timing]:
