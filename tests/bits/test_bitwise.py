@@ -4,7 +4,6 @@ restarts."""
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +14,7 @@ import pytest
 
 from tests.bits.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
 from tests.support.maps import map_of_plans
-from tests.support.programs import ENGINES, FAKE_DRIVER, FLAVOURS, RANKS
+from tests.support.programs import ENGINES, FLAVOURS, RANKS, with_device
 from tests.support.runs import Outcome, Runs, Settings, with_set
 from tests.support.samples import sample
 
@@ -209,13 +208,7 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Returns how engines are started that find a GPU: a driver of tests, which runs kernels on the host
-    (cpp/tessera/device/fake_driver.cpp), and code for it beside the engines."""
-    folder = tmp_path_factory.mktemp("device")
-    for engine in ENGINES.glob("tessera-md-*"):
-        shutil.copy(engine, folder)
-    (folder / "tessera-md.fatbin").write_text("80")
-    return {"engines": folder, "env": {"LD_LIBRARY_PATH": str(FAKE_DRIVER)}}
+    return with_device(tmp_path_factory.mktemp("device"))
 
 
 @pytest.mark.mpi

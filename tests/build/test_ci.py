@@ -3,6 +3,7 @@
 import importlib.machinery
 import importlib.util
 import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,7 +18,7 @@ def script(path: str) -> ModuleType:
     loader = importlib.machinery.SourceFileLoader(Path(path).name, str(ROOT / path))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[loader.name] = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 

@@ -1,0 +1,70 @@
+"""scripts/device_check compares runs on a GPU with those on processors, and says what differs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.test_ci import script
+from tests.support.programs import ROOT, with_device
+from tests.support.samples import sample
+
+device_check = script("scripts/device_check")
+SETTINGS = "[interactions]\ncutoff = 9.0\nswitch = 8.0\n"
+STEPS = 20
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return with_device(tmp_path_factory.mktemp("device"))
+
+
+def checked(
+    folder: Path, device: dict[str, Any], status: int, driver: str = "seed=1", more: tuple[str, ...] = (), **case: Any
+) -> str:
+    """Returns what the check of one case says, which ends with a status."""
+    archive = folder / "pack.tar.gz"
+    cases = [
+        device_check.Case(**{"name": "a peptide", "system": "peptide", "settings": SETTINGS, "steps": STEPS, **case})
+    ]
+    device_check.pack(archive, cases, {"peptide": sample("peptide")}, device["engines"])
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "device_check"), str(archive), *more],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", **device["env"], "TESSERA_FAKE_DRIVER": driver},
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_runs_on_a_device_are_compared(device: dict[str, Any], tmp_path: Path) -> None:
+    figures = tmp_path / "found.json"
+    said = checked(tmp_path, device, 0, is_split=True, more=("-o", str(figures)))
+    assert "1 of 1 as expected" in said and "there is no compute-sanitizer" in said
+    (row,) = json.loads(figures.read_text())["cases"]
+    assert (row["device"], row["wrong"], row["written_down"]) == ("Fake 0", [], False)
+    assert row["hash"][:16] in said and row["device_megabytes"] > 0
+    said = checked(tmp_path, device, 1, is_split=True, hash="0" * 64)
+    assert said.count(f"{row['hash']}, expected {'0' * 64}") == 4 and "0 of 1 as expected" in said
+
+
+def test_a_run_that_leaves_the_device_is_wrong(device: dict[str, Any], tmp_path: Path) -> None:
+    said = checked(tmp_path, device, 1, driver="fail_call=300")
+    assert "the run left the GPU: " in said and "goes on by the CPU" in said
+    assert "the NVIDIA driver finds no GPU" in checked(tmp_path, device, 1, driver="devices=0")
+    assert "WRONG a peptide: a peptide by gpu, to step 20: no time is left" in checked(
+        tmp_path, device, 1, more=("--within", "0")
+    )
+
+
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(device_check.Failure, match="is no archive of --pack"):
+        device_check.check_all(tmp_path / "none", 1.0, None)
+    with pytest.raises(device_check.Failure, match=r"has no tessera-\*.fatbin: build with"):
+        device_check.pack(tmp_path / "a.tar.gz", [], {}, tmp_path)
