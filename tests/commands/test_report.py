@@ -257,6 +257,19 @@ def test_works_are_those_of_the_bibliography_and_of_the_run() -> None:
     assert [work.doi for _, work in WORKS if f"[doi:{work.doi}]" not in bibliography] == []
     found = works([{"dynamics": {"ensemble": "nve", "thermostat": "bussi", "constraints": "none"}}])
     assert [work.what for work in found] == []
+    assert [work.what for work in works([{"dynamics": {"mesh_every": "often"}}])] == []
+    assert [work.what for work in works([{"dynamics": {"mesh_every": 2}}])] == ["several time steps"]
+
+
+def test_means_that_are_no_numbers_are_left_out(folder: Path, tmp_path: Path) -> None:
+    """As those of a run that blew up are."""
+    shutil.copytree(folder / "keep", tmp_path / "keep")
+    found = json.loads((tmp_path / "keep" / "report.json").read_text())
+    found["averages"]["temperature"].update(mean=None, fluctuation=None)
+    (tmp_path / "keep" / "report.json").write_text(json.dumps(found))
+    said("report", tmp_path / "keep", "--quick")
+    texts = Page((tmp_path / "keep" / "report.html").read_text()).texts
+    assert "potential" in texts and "temperature" not in texts
 
 
 def test_what_holds_no_run_is_refused(tmp_path: Path) -> None:

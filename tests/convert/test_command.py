@@ -68,6 +68,8 @@ def test_nothing_is_written_where_an_option_is_refused(tmp_path: Path) -> None:
     told = refused(tmp_path / "bad.mdp", "-o", tmp_path / "run.toml", "--lenient")
     assert "bad.mdp:33: electric-field-x = 1 0 0 0: an electric field is not supported" in told
     assert not (tmp_path / "run.toml").exists()
+    (tmp_path / "long.mdp").write_text(test_gromacs.changed("electric-field-x", "1 " * 50_000))
+    assert len(refused(tmp_path / "long.mdp")) < 2000
 
 
 def test_foreign_text_is_harmless(tmp_path: Path) -> None:
@@ -107,6 +109,9 @@ def test_settings_beside_a_prepared_system(tmp_path: Path) -> None:
     bad = [*words, "--settings", tmp_path / "bad.mdin", "-o", out]
     done = CliRunner().invoke(cli, [*map(str, bad)])
     assert "ibelly = 1" in f"{done.output}{done.exception}" and not out.exists()
+    (tmp_path / "bad.mdin").write_text(test_amber.changed("ibelly", f"'{'x' * 100_000}'"))
+    done = CliRunner().invoke(cli, [*map(str, bad)])
+    assert "ibelly = " in f"{done.output}{done.exception}" and len(f"{done.output}{done.exception}") < 2000
     assert "a.toml is a run by these settings" in said(*words, "--settings", tmp_path / "md.mdin", "-o", out)
     assert tomllib.loads((tmp_path / "a.toml").read_text())["input"] == {"system": "a.tsr"}
 
