@@ -104,6 +104,23 @@ def test_the_nonlinear_field_of_a_sphere_is_that_of_fewer_charges(lattice: Latti
     assert effective > 0.8 * linear  # a smaller one: both are negative
 
 
+def test_charges_begin_where_the_field_asks_for_them() -> None:
+    """Of a field whose charges are at some of the places: there they get their values, and no other place is taken."""
+    random = np.random.default_rng(2)
+    places = spread(random.normal(size=(4000, 3)) * 6, 60)
+    own = random.choice(60, 9, replace=False)
+    charges = random.normal(size=9) * 5
+    directions = random.normal(size=(800, 3))
+    points = 30 * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    sample = fit.Sample(points, fields(points, places[own], INVERSE) @ charges, np.ones(len(points)))
+    found = fit.chosen(places, 12, sample, INVERSE)
+    assert len(np.unique(found.position, axis=0)) == 12
+    evenly = fit.chosen(spread(places, 12), 12, sample, INVERSE)
+    assert fit.residual(found, sample, INVERSE) < 0.5 * fit.residual(evenly, sample, INVERSE)
+    every = fit.chosen(places, 60, sample, INVERSE)
+    assert fit.residual(every, sample, INVERSE) <= fit.residual(found, sample, INVERSE) < 0.05
+
+
 def test_charges_that_move_fit_better() -> None:
     """Of a field whose charges are elsewhere; they don't go where they may not."""
     random = np.random.default_rng(0)
@@ -111,7 +128,7 @@ def test_charges_that_move_fit_better() -> None:
     directions = random.normal(size=(800, 3))
     points = 26 * directions / np.linalg.norm(directions, axis=1, keepdims=True)
     sample = fit.Sample(points, fields(points, sites, INVERSE) @ charges, np.ones(len(points)))
-    start = fit.valued(spread(random.normal(size=(200, 3)) * 4, 12), sample, INVERSE)
+    start = fit.chosen(spread(random.normal(size=(200, 3)) * 4, 12), 12, sample, INVERSE)
     moved = fit.moved(start, sample, INVERSE, lambda place: np.linalg.norm(place, axis=1) < 16)
     assert fit.residual(moved, sample, INVERSE) < 0.5 * fit.residual(start, sample, INVERSE)
     stayed = fit.moved(start, sample, INVERSE, lambda place: np.zeros(len(place), bool))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve, solve_triangular
 
 from tessera.build.charges.debye import fields, slopes
 from tessera.system.model import FloatArray
@@ -64,8 +65,26 @@ def _pieces(count: int) -> list[slice]:
     return [slice(begin, begin + _AT_ONCE) for begin in range(0, count, _AT_ONCE)]
 
 
-def valued(position: FloatArray, sample: Sample, inverse: float) -> Charges:
-    """Returns the best charges at these places (n,3) Å."""
+def chosen(places: FloatArray, count: int, sample: Sample, inverse: float) -> Charges:
+    """Returns this many charges at some of these places (n,3) Å: always at the one whose field is most like what
+    the others have left, after which all get their best values (Pati, Rezaiifar and Krishnaprasad 1993)."""
+    square, right = _normal(places, sample, inverse)
+    length = np.sqrt(np.diag(square))
+    rows: list[int] = []
+    charge = np.zeros(0)
+    factor = np.zeros((count, count))  # of Cholesky, to which each charge adds a row
+    for n in range(count):
+        like = np.abs(right - square[:, rows] @ charge) / length
+        like[rows] = -1.0
+        rows.append(new := int(np.argmax(like)))
+        own = solve_triangular(factor[:n, :n], square[rows[:-1], new], lower=True)
+        factor[n, :n], factor[n, n] = own, np.sqrt(square[new, new] - own @ own)
+        charge = cho_solve((factor[: n + 1, : n + 1], True), right[rows])
+    return Charges(places[rows], charge)
+
+
+def _normal(position: FloatArray, sample: Sample, inverse: float) -> tuple[FloatArray, FloatArray]:
+    """Returns the matrix (n,n) and the right side (n,) of the equations of the best charges at places (n,3) Å."""
     n = len(position)
     square, right = np.zeros((n, n)), np.zeros(n)
     for rows in _pieces(len(sample.points)):
@@ -73,8 +92,8 @@ def valued(position: FloatArray, sample: Sample, inverse: float) -> Charges:
         own = (root[..., None] * fields(sample.points[rows], position, inverse)).reshape(-1, n)
         square += own.T @ own
         right += own.T @ (root * sample.field[rows]).reshape(-1)
-    price = _RIDGE * np.linalg.eigvalsh(square)[-1]
-    return Charges(position, np.linalg.solve(square + price * np.eye(n), right))
+    square[range(n), range(n)] += _RIDGE * np.linalg.eigvalsh(square)[-1]
+    return square, right
 
 
 def moved(

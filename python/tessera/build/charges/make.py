@@ -14,17 +14,19 @@ import numpy as np
 from tessera.build.charges import apbs
 from tessera.build.charges.core import Core
 from tessera.build.charges.debye import PERMITTIVITY, TEMPERATURE, kappa
-from tessera.build.charges.fit import Charges, Sample, moved, residual, valued
+from tessera.build.charges.fit import Charges, Sample, chosen, moved, residual
 from tessera.build.charges.surface import Lattice, heights, spread
 from tessera.build.memory import check_memory
 from tessera.system.model import FloatArray, IdArray
 
 NEAREST = 5.0  # Å off the surface, where the field is to be right
 _DEPTHS, _THICKEST = 2.0, 60.0  # Debye lengths and Å from there to where it is, too
-_START, _HIGHEST = -3.0, -1.0  # Å off the surface where charges begin, and where they may go
+#: Å off the surface where charges may begin, and at how many times as many places as there are charges
+_STARTS = ((-2.0, 5), (-5.0, 2), (-9.0, 2))
+_HIGHEST = -1.0  # Å off the surface where charges may go
 _SPACING = 1.3  # Å between points of the lattice
-_FITTED, _CHECKED = 15_000, 20_000  # points
-_FEWER = 4  # the part of the fitted points with which charges begin to move
+_FITTED, _CHECKED = 20_000, 20_000  # points
+_PLACING, _FEWER = 2, 4  # the parts of the fitted points by which charges get places, and begin to move
 _ROUGH, _FINE = 0.02, 0.005  # the relative gains of steps at which they stop
 _NEAR = 5.0  # Å: half of the points that are fitted are no further than this behind the nearest
 _EDGE = 3  # points from a face of the lattice that are not used
@@ -125,8 +127,8 @@ def fitted(
     lattice, inverse = potential.lattice, kappa(salt)
     height = heights(core.position, core.radius, lattice)
     fit, check = _samples(potential, height, salt, np.random.default_rng(seed))
-    shell = np.abs(height - _START) < lattice.spacing.max() / 2
-    start = valued(spread(lattice.places(np.argwhere(shell)), count), fit, inverse)
+    report("placing charges")
+    start = chosen(_places(lattice, height, count), count, fit.part(_PLACING), inverse)
 
     def may_be(position: FloatArray) -> np.ndarray:
         return np.asarray(height[tuple(lattice.nearest(position).T)] <= _HIGHEST)
@@ -135,6 +137,15 @@ def fitted(
     rough = moved(start, fit.part(_FEWER), inverse, may_be, _ROUGH, report)
     found = moved(rough, fit, inverse, may_be, _FINE, report)
     return found, residual(found, check, inverse)
+
+
+def _places(lattice: Lattice, height: FloatArray, count: int) -> FloatArray:
+    """Returns places (n,3) Å where charges may begin: about evenly in layers below the surface."""
+    found = []
+    for depth, times in _STARTS:
+        layer = lattice.places(np.argwhere(np.abs(height - depth) < lattice.spacing.max() / 2))
+        found.append(spread(layer, min(times * count, len(layer))))
+    return np.concatenate(found)
 
 
 def _samples(
