@@ -20,7 +20,7 @@ from tessera.build.clashes.report import clashes_of
 from tessera.system import read
 
 MOST_ATOMS = 5_000_000
-WARMING = 1000  # steps in a heat bath, in which heat goes into what was minimised
+WARMING = 500  # steps in a heat bath, in which heat goes into what was minimised
 
 
 def missed(found: Mapping[str, Any]) -> list[str]:
@@ -42,9 +42,9 @@ def missed(found: Mapping[str, Any]) -> list[str]:
 
 @script(check="a promise is not kept", steps=1000, steps_help="Steps of 2 fs at constant energy.")
 @click.option("--nucleosomes", default=12, show_default=True, type=click.IntRange(1))
-@click.option("--radius", default=180.0, show_default=True, help="Å: of the sphere in which the fibre is generated.")
+@click.option("--radius", default=205.0, show_default=True, help="Å: of the sphere in which the fibre is generated.")
 @click.option("--padding", default=10.0, show_default=True, help="Å: of water around it.")
-@click.option("--seed", default=6, show_default=True, help="Of the fibre, which decides how many atoms the box has.")
+@click.option("--seed", default=3, show_default=True, help="Of the fibre, which decides how many atoms the box has.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
 def array(common: Common, nucleosomes: int, radius: float, padding: float, seed: int, layout: str, steps: int) -> None:
     """Measure `tessera build fiber`, `build solvate`, `minimize` and a run at constant energy of an array of
@@ -118,7 +118,7 @@ def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.La
 
     What was minimised takes up heat for a picosecond or two. Meanwhile the total energy, of which a time step of 2 fs
     changes about a third of a percent of the kinetic energy, follows the temperature, and a drift would not be told
-    from that.
+    from that. Friction and noise warm all motions alike, which a bath that scales velocities leaves to the forces.
     """
     common: engine.Settings = {
         "dynamics": {
@@ -131,7 +131,13 @@ def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.La
         "output": {"trajectory": "none", "energy_every": 10},
     }
     bath: engine.Settings = {
-        "dynamics": {"steps": WARMING, "velocities": "generate", "ensemble": "nvt", "thermostat": "bussi", "tau_t": 0.1}
+        "dynamics": {
+            "steps": WARMING,
+            "velocities": "generate",
+            "ensemble": "nvt",
+            "thermostat": "langevin",
+            "tau_t": 0.1,
+        }
     }
     warm = engine.run(system, engine.merge(common, bath), folder / "warm", layout)
     goes_on: engine.Settings = {"input": {"start": str(warm.folder)}, "dynamics": {"steps": steps}}

@@ -106,9 +106,18 @@ def write_sequence(path: Path, nucleosomes: int) -> None:
               help="The FASTA file of the table's DNA; without it the letters are random.")  # fmt: skip
 @click.option("--nucleosomes", default=NUCLEOSOMES, show_default=True, type=click.IntRange(1),
               help="How many, where no table is given.")  # fmt: skip
+@click.option(
+    "--tails",
+    type=click.Choice(["crystal", "beads"]),
+    default="crystal",
+    show_default=True,
+    help="Where tails of histones are: as in the octamer, or along beads of the fibre that is generated.",
+)
 @click.option("--step", "chosen", multiple=True, type=click.Choice([*COMMANDS, "none"]),
               help="A step to measure; repeatable; what others took is kept in --work [all].")  # fmt: skip
-def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes: int, chosen: tuple[str, ...]) -> None:
+def locus(
+    common: Common, table: Path | None, sequence: Path | None, nucleosomes: int, tails: str, chosen: tuple[str, ...]
+) -> None:
     """Measure `tessera build fiber --generate` and `tessera build fiber` of the GATA4 locus without water, check and
     minimise what is made, and put that into water and salt with `tessera build solvate`: in the box of Jung et al.
     (2019), a billion atoms.
@@ -120,6 +129,7 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
       python -m bench.build locus --check --docs
       python -m bench.build locus --table gata4.csv --sequence gata4.fa --step build
       python -m bench.build locus --nucleosomes 12 --json
+      python -m bench.build locus --tails beads --step generate --step build
     """
     figure = common.figure("locus", "The locus of GATA4", nucleosomes=nucleosomes)
     octamer, toppar = nucleosome_of(common), toppar_of(common)
@@ -133,11 +143,12 @@ def locus(common: Common, table: Path | None, sequence: Path | None, nucleosomes
     table = table or folder / "locus.csv"
     built, minimized, wet = (folder / name for name in ("locus.tsr", "minimized.tsr", "wet.tsr"))
     dry = minimized if not chosen or "minimize" in chosen or minimized.exists() else built
+    along = ["--tails", table.resolve().with_suffix(".tails.csv")] if tails == "beads" else []
     box = ["--box", *BOX] if nucleosomes == NUCLEOSOMES else []
     steps = {
-        "generate": [nucleosomes, "--tails", "crystal", "--sequence", sequence.resolve(), "--seed", 1, "-o", table],
-        "build": [table.resolve(), "--sequence", sequence.resolve(), "--octamer", octamer, "--seed", 1, "-o", built,
-                  "--toppar", *toppar],
+        "generate": [nucleosomes, "--tails", tails, "--sequence", sequence.resolve(), "--seed", 1, "-o", table],
+        "build": [table.resolve(), *along, "--sequence", sequence.resolve(), "--octamer", octamer, "--seed", 1,
+                  "-o", built, "--toppar", *toppar],
         "minimize": [built, "-o", minimized, "--set", "interactions.electrostatics=shift", "-t", "auto",
                      "--max-force", f"{MAX_FORCE:g}"],
         "solvate": [dry, *box, "--salt", SALT, "--memory", GIGABYTES["solvate"], "--seed", 1, "-o", wet,
