@@ -74,7 +74,7 @@ class Simulation {
   /// Returns the GPU that pairs are summed on, if any.
   const device::Device* device() const { return device_ ? &device_->device() : nullptr; }
   /// Returns why this rank's GPU is not used any more; empty where nothing has failed.
-  const std::string& device_error() const { return engine_->forces().pairs().sum().device_error(); }
+  std::string device_error() const { return device_ ? device_->error() : std::string(); }
   const comm::Communicator& comm() const { return comm_; }
   const ThreadPool& threads() const { return threads_; }
   /// Finds the strongest force on an atom, among those of all ranks.

@@ -191,11 +191,18 @@ class DeviceInUse {
 
   const Device& device() const { return device_; }
   const Kernels& kernels() const { return kernels_; }
+  /// Says why the device is not to be used any more, also by what is made later.
+  void give_up(const std::string& why) {
+    if (error_.empty()) error_ = why;
+  }
+  /// Returns why it is not used any more; empty while it is.
+  const std::string& error() const { return error_; }
 
  private:
   Driver driver_;
   Device device_;
   Kernels kernels_;
+  std::string error_;
 };
 
 }  // namespace tessera::device

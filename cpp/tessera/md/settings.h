@@ -35,7 +35,7 @@ struct EngineSettings {
   std::int64_t search_every = 40;  // steps
   double list_steps = 4;           // about how many steps a pair list lasts; results do not depend on it
   pair::Precision precision = pair::Precision::mixed;
-  const device::DeviceInUse* device = nullptr;  // which sums pairs; nullptr: processors do
+  device::DeviceInUse* device = nullptr;  // which sums pairs; nullptr: processors do
   ForceGroups force_groups;
   constraint::ConstraintMode constraints = constraint::ConstraintMode::h_bonds;
   double constraint_tolerance = 1e-10;

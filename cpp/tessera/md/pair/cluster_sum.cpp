@@ -35,12 +35,13 @@ ClusterSum::ClusterSum(const PairData& data, Precision precision)
 
 ClusterSum::~ClusterSum() = default;
 
-void ClusterSum::use_device(const device::DeviceInUse& device, const LookupTable& lookup) {
-  if (precision_ == Precision::double_precision) return;
+void ClusterSum::use_device(device::DeviceInUse& device, const LookupTable& lookup) {
+  if (precision_ == Precision::double_precision || !device.error().empty()) return;
+  in_use_ = &device;
   try {
     device_ = std::make_unique<DevicePairs>(data_, lookup, device);
   } catch (const RunError& error) {
-    device_error_ = error.what();
+    device.give_up(error.what());
   }
 }
 
@@ -53,7 +54,7 @@ bool ClusterSum::on_device(Function&& function) {
     function(*device_);
     return true;
   } catch (const RunError& error) {
-    device_error_ = error.what();
+    in_use_->give_up(error.what());
     device_.reset();
     has_inner_ = false;  // what the device had summed is lost with it
     return false;

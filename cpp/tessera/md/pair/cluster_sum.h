@@ -35,13 +35,12 @@ class ClusterSum {
   ClusterSum(const PairData& data, Precision precision);
   ~ClusterSum();
 
-  /// Sums on a device from now on, unless in double precision, with the same bits. Once the device fails, processors
-  /// sum what it should have and all that follows, and device_error() says why.
-  void use_device(const device::DeviceInUse& device, const LookupTable& lookup);
+  /// Sums on a device from now on, unless in double precision or where it has been given up, with the same bits. Once
+  /// the device fails, it is given up, and processors sum what it should have and all that follows.
+  void use_device(device::DeviceInUse& device, const LookupTable& lookup);
   bool is_on_device() const { return device_ != nullptr; }
   /// Returns the bytes that are held on the device.
   std::int64_t device_bytes() const;
-  const std::string& device_error() const { return device_error_; }
 
   /// Follows atoms that have been sorted into cells again; an update(true) comes next.
   void rebuild();
@@ -96,7 +95,7 @@ class ClusterSum {
   std::vector<std::vector<Clash>> clashes_;        // by thread
   bool has_inner_ = false;                         // whether add_inner_forces() has added since
   std::unique_ptr<DevicePairs> device_;
-  std::string device_error_;
+  device::DeviceInUse* in_use_ = nullptr;
 };
 
 /// Holds the bytes of a ClusterSum, and the slots that a thread beyond the first adds to through its accumulator.

@@ -12,7 +12,7 @@
 namespace tessera::md::pair {
 
 PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
-                       Precision precision, ThreadPool& threads, const device::DeviceInUse* device)
+                       Precision precision, ThreadPool& threads, device::DeviceInUse* device)
     : data_{domain, threads, settings}, list_settings_(list), sum_(data_, precision) {
   const auto rule = domain.system().force_field.lj_rule == model::LjRule::geometric ? KernelRule::geometric
                                                                                     : KernelRule::lorentz_berthelot;

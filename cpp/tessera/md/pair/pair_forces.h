@@ -38,7 +38,7 @@ class PairForces {
  public:
   /// Sums pairs on a device, if there is one; in double precision it is not used.
   PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list, Precision precision,
-             ThreadPool& threads, const device::DeviceInUse* device = nullptr);
+             ThreadPool& threads, device::DeviceInUse* device = nullptr);
 
   PairForces(const PairForces&) = delete;  // the sum keeps a reference to the data
   PairForces& operator=(const PairForces&) = delete;
