@@ -13,6 +13,7 @@
 #include "tessera/app/start/coordinates.h"
 #include "tessera/app/start/start.h"
 #include "tessera/base/simd/instruction_set.h"
+#include "tessera/comm/job.h"
 #include "tessera/comm/on_root.h"
 #include "tessera/io/checksum.h"
 #include "tessera/md/blow_up.h"
