@@ -14,7 +14,7 @@ import pytest
 
 from tests.bits.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
 from tests.support.maps import map_of_plans
-from tests.support.programs import ENGINES, FLAVOURS, RANKS, with_device
+from tests.support.programs import ENGINES, FLAVOURS, RANKS
 from tests.support.runs import Outcome, Runs, Settings, with_set
 from tests.support.samples import sample
 
@@ -204,11 +204,6 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
         assert (found.report["ranks"], found.report["threads"]) == (ranks, threads)
     assert found.hash == expected.hash
     assert (found.folder / "energy.csv").read_text() == (expected.folder / "energy.csv").read_text()
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return with_device(tmp_path_factory.mktemp("device"))
 
 
 @pytest.mark.mpi

@@ -11,17 +11,12 @@ from typing import Any
 import pytest
 
 from tests.build.test_ci import script
-from tests.support.programs import ROOT, with_device
+from tests.support.programs import ROOT
 from tests.support.samples import sample
 
 device_check = script("scripts/device_check")
 SETTINGS = "[interactions]\ncutoff = 9.0\nswitch = 8.0\n"
 STEPS = 20
-
-
-@pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return with_device(tmp_path_factory.mktemp("device"))
 
 
 def checked(
@@ -61,6 +56,13 @@ def test_a_run_that_leaves_the_device_is_wrong(device: dict[str, Any], tmp_path:
     assert "WRONG a peptide: a peptide by gpu, to step 20: no time is left" in checked(
         tmp_path, device, 1, more=("--within", "0")
     )
+
+
+def test_standard_systems_are_made(tmp_path: Path) -> None:
+    """As far as they come with Tessera; the next one's inputs are asked for."""
+    with pytest.raises(device_check.Failure, match="ApoA1 does not come with Tessera"):
+        device_check.standard_systems(None, tmp_path)
+    assert [path.name for path in tmp_path.rglob("*.tsr")] == ["dhfr.tsr"]
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_nonlinear_field_of_a_sphere_is_that_of_fewer_charges(lattice: Latti
 
 
 def test_charges_begin_where_the_field_asks_for_them() -> None:
-    """Of a field whose charges are at some of the places: there they get their values, and no other place is taken."""
+    """Of a field whose charges are at some of the places, chosen ones have more than as many that are spread evenly."""
     random = np.random.default_rng(2)
     places = spread(random.normal(size=(4000, 3)) * 6, 60)
     own = random.choice(60, 9, replace=False)

@@ -4,7 +4,6 @@ limit."""
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,15 +33,6 @@ OPEN_MPI = 'case "$1" in --version) echo "mpirun (Open MPI) 4.1.4";; *) echo "op
 MPICH = 'case "$1" in --version) echo "HYDRA build details: Version 5.0";; *) echo "mpich $*";; esac'
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def with_device(folder: Path) -> dict[str, Any]:
-    """Returns how engines are started that find a GPU: a driver of tests, which runs kernels on the host
-    (cpp/tessera/device/fake_driver.cpp), and code for it beside engines that are copied into a folder."""
-    for engine in ENGINES.glob("tessera-md-*"):
-        shutil.copy(engine, folder)
-    (folder / "tessera-md.fatbin").write_text("80")
-    return {"engines": folder, "env": {"LD_LIBRARY_PATH": str(FAKE_DRIVER)}}
 
 
 def script(path: Path, text: str) -> Path:
