@@ -43,16 +43,21 @@ void Feed::after_step(Simulation& simulation) {
   if (is_due(step, every_) || is_due(step, output_.imd_every)) agree(simulation);
 }
 
+void Feed::finish(Simulation&) { print_notes(); }
+
 /// Lets the root tell whether a client wants the next frame, and how many steps apart they are.
 void Feed::agree(const Simulation& simulation) {
   std::array<std::int64_t, 2> told = {};
-  if (server_) {
-    told = {server_->wants_frame(), server_->every()};
-    for (const auto& text : server_->take_notes()) comm::print_note("tessera-md", text);
-  }
+  if (server_) told = {server_->wants_frame(), server_->every()};
+  print_notes();
   simulation.comm().broadcast(std::as_writable_bytes(std::span(told)), 0);
   is_watched_ = told[0] != 0;
   every_ = told[1] > 0 ? told[1] : output_.imd_every;
+}
+
+void Feed::print_notes() {
+  if (!server_) return;
+  for (const auto& text : server_->take_notes()) comm::print_note("tessera-md", text);
 }
 
 }  // namespace tessera::app::imd

@@ -25,9 +25,12 @@ class Feed final : public Observer {
   void start(Simulation& simulation) override;
   bool needs_energies(std::int64_t step) const override { return is_watched_ && is_due(step, every_); }
   void after_step(Simulation& simulation) override;
+  /// Tells what clients did since the last frame that was due.
+  void finish(Simulation& simulation) override;
 
  private:
   void agree(const Simulation& simulation);
+  void print_notes();
 
   const OutputConfig& output_;
   std::int64_t every_;
