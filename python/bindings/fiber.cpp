@@ -16,6 +16,7 @@
 
 #include "core.h"
 #include "tessera/base/error.h"
+#include "tessera/fiber/knots/simplified.h"
 #include "tessera/fiber/monte_carlo.h"
 
 namespace nb = nanobind;
@@ -135,9 +136,25 @@ bool grow(fiber::MonteCarlo& sampled, const Indices& ends, const std::optional<T
   return sampled.grow(last, places);
 }
 
+Numbers simplified(const Table<3>& points, std::size_t few) {
+  std::vector<double> values;
+  {
+    const nb::gil_scoped_release release;
+    std::vector<Vec3> curve;
+    for (std::size_t i = 0; i < points.shape(0); ++i) curve.push_back({points(i, 0), points(i, 1), points(i, 2)});
+    for (const Vec3& p : fiber::knots::simplified(curve, few)) values.insert(values.end(), {p.x, p.y, p.z});
+  }
+  const std::size_t count = values.size() / 3;
+  return array_of(std::move(values), {count, 3});
+}
+
 }  // namespace
 
 void register_fiber(nb::module_& module) {
+  module.def(
+      "simplified_curve", &simplified, "points"_a, "few"_a,
+      "Returns a closed curve of the same knot (m,3) as that through points (n,3), with fewer corners: fewer than "
+      "`few`, or as many as can't go.");
   nb::class_<fiber::MonteCarlo>(
       module, "FiberChain",
       "A chain of rigid nodes that elastic steps join, and its sampling by Monte Carlo. Lengths "

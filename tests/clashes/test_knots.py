@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tessera._core import simplified_curve
 from tessera.build.clashes.files import read_structure
-from tessera.build.clashes.knots import backbones, determinant, determinant_of_open, knots_of, simplified
+from tessera.build.clashes.knots import backbones, determinant, determinant_of_open, knots_of
 from tessera.build.clashes.molecules import Molecules
 from tessera.system.model import FloatArray
 
@@ -52,7 +53,7 @@ def test_a_knot_is_the_same_from_all_sides(seed: int) -> None:
     turn = np.linalg.qr(random.normal(size=(3, 3)))[0]
     points = np.roll(figure_of_eight(), int(random.integers(160)), axis=0) @ turn + random.uniform(-9, 9, 3)
     assert determinant(points + random.normal(scale=0.02, size=points.shape)) == 5
-    assert len(simplified(points)) < 40
+    assert len(simplified_curve(points, 30)) < 40
 
 
 def test_a_knot_in_a_protein_is_named(tmp_path: Path) -> None:

@@ -7,24 +7,21 @@ a knot little is left.
 
 from __future__ import annotations
 
-import itertools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csgraph
-from scipy.spatial import cKDTree
 
+from tessera._core import simplified_curve
 from tessera.build.clashes.molecules import ROLE, Molecules
-from tessera.build.clashes.rings import crossed
+from tessera.launch import usable_cores
 from tessera.system.model import FloatArray, IdArray
 
 _BACKBONE = (("N", "CA", "C"), ("P", "O5'", "C5'", "C4'", "C3'", "O3'"))
 _LEAST_ATOMS = 12  # of a backbone that can have a knot
 _DIRECTIONS = 9  # in which the ends of a chain are drawn out; what most of them say counts
-_MOST_ROUNDS = 400
 _FEW = 30  # corners whose crossings are counted sooner than their number is lowered
-_PAIRS = 30_000  # of corners and lines that are looked at all; with more, a tree finds those that are near
 _FAR = 20.0  # how far ends are drawn out, in radii of the chain
 
 
@@ -38,13 +35,17 @@ class Knot:
 
 def knots_of(molecules: Molecules) -> list[Knot]:
     """Returns the backbones of proteins and nucleic acids that have knots."""
-    found = []
-    for atoms, is_circle in backbones(molecules):
+
+    def number(backbone: tuple[IdArray, bool]) -> int:
+        atoms, is_circle = backbone
         points = _in_one_piece(molecules, atoms)
-        number = determinant(points) if is_circle else determinant_of_open(points)
-        if number != 1:
-            found.append(Knot((int(atoms[0]), int(atoms[-1])), number))
-    return found
+        return determinant(points) if is_circle else determinant_of_open(points)
+
+    found = sorted(backbones(molecules), key=lambda backbone: -len(backbone[0]))
+    with ThreadPoolExecutor(usable_cores()) as threads:  # what takes long is no Python
+        numbers = threads.map(number, found)
+        knots = [Knot((int(atoms[0]), int(atoms[-1])), n) for (atoms, _), n in zip(found, numbers) if n != 1]
+    return sorted(knots, key=lambda knot: knot.ends)
 
 
 def backbones(molecules: Molecules) -> list[tuple[IdArray, bool]]:
@@ -105,7 +106,7 @@ def _sphere(count: int) -> FloatArray:
 
 def determinant(points: FloatArray) -> int:
     """Returns |Δ(−1)| of the closed curve through points (n,3)."""
-    points = simplified(points)
+    points = simplified_curve(np.ascontiguousarray(points, np.float64), _FEW)
     if len(points) < 6:  # the sticks of the shortest knot
         return 1
     return _of_crossings(points @ _ROTATION)
@@ -113,66 +114,6 @@ def determinant(points: FloatArray) -> int:
 
 #: a rotation by which no two lines of a regular shape seem to meet in a point
 _ROTATION = np.linalg.qr(np.array([[1.0, 0.31, 0.77], [-0.42, 1.0, 0.53], [0.19, -0.83, 1.0]]))[0]
-
-
-def simplified(points: FloatArray) -> FloatArray:
-    """Returns a closed curve of the same knot with fewer corners. Every second corner goes at once where the triangle
-    that it makes is free of the lines of the curve before and after; short ones go first."""
-    longest, idle = 4 * float(np.median(np.linalg.norm(np.diff(points, axis=0), axis=1))), 0
-    widest = 2 * float(np.linalg.norm(np.ptp(points, axis=0)))
-    for turn in range(_MOST_ROUNDS):
-        if len(points) < _FEW or (idle >= 2 and longest > widest):
-            break
-        if idle >= 2:
-            longest, idle = 4 * longest, 0
-        kept = _kept(points, np.arange(1 + turn % 2, len(points) - 1, 2), longest)
-        idle = idle + 1 if kept.all() else 0
-        points = np.roll(points[kept], turn % 3, axis=0)
-    return points
-
-
-def _kept(points: FloatArray, corner: IdArray, longest: float) -> NDArray[np.bool_]:
-    """Returns which points stay (n,) if these corners may go where the line that replaces two is short enough."""
-    n = len(points)
-    before, after = points[corner - 1], points[(corner + 1) % n]
-    sides = np.stack([points[corner] - before, after - points[corner], after - before])
-    corner = corner[np.linalg.norm(sides, axis=2).max(axis=0) < longest]
-    kept = np.ones(n, bool)
-    if not len(corner):
-        return kept
-    triangle = np.stack([points[corner - 1], points[corner], points[(corner + 1) % n]], axis=1)
-    # the lines of the curve, and those that may replace two of them: number of the point before, and after
-    start = np.concatenate([np.arange(n), corner - 1])
-    end = np.concatenate([(np.arange(n) + 1) % n, (corner + 1) % n])
-    which, line = _near(triangle, points[start], points[end])
-    own = np.stack([corner - 1, corner, (corner + 1) % n])[:, which]
-    touches = (start[line] == own).any(axis=0) | (end[line] == own).any(axis=0)
-    which, line = which[~touches], line[~touches]
-    blocked = crossed(points[start[line]], points[end[line]], triangle[which]) != 0
-    is_free = np.ones(len(corner), bool)
-    is_free[which[blocked]] = False
-    kept[corner[is_free]] = False
-    return kept
-
-
-def _near(triangle: FloatArray, start: FloatArray, end: FloatArray) -> tuple[IdArray, IdArray]:
-    """Returns pairs of triangles and lines that may meet."""
-    if len(triangle) * len(start) < _PAIRS:
-        which, lines = np.indices((len(triangle), len(start))).reshape(2, -1)
-        return which, lines
-    middle, half = (start + end) / 2, np.linalg.norm(end - start, axis=1) / 2
-    centre = triangle.mean(axis=1)
-    reach = np.linalg.norm(triangle - centre[:, None], axis=2).max(axis=1)
-    found: list[tuple[IdArray, IdArray]] = []
-    # few lines are long: each length has a tree of its own
-    rank = np.floor(np.log2(np.maximum(half, 1e-9))).astype(np.int64)
-    for size in np.unique(rank):
-        some = np.flatnonzero(rank == size)
-        near = cKDTree(middle[some]).query_ball_point(centre, reach + 2.0 ** (size + 1), workers=-1)
-        count = np.fromiter(map(len, near), np.int64, len(near))
-        rows = np.fromiter(itertools.chain.from_iterable(near), np.int64, int(count.sum()))
-        found.append((np.repeat(np.arange(len(centre)), count), some[rows]))
-    return np.concatenate([pair[0] for pair in found]), np.concatenate([pair[1] for pair in found])
 
 
 def _of_crossings(points: FloatArray) -> int:
