@@ -105,6 +105,68 @@ def test_tails_that_keep_dna_from_closing_turn_away() -> None:
     assert tails.turn(fibre, {8, 9}, 0) == 0  # of the globular part
 
 
+def test_tails_turn_bond_by_bond_where_no_pose_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of DNA that goes through them; they keep their own room."""
+    monkeypatch.setattr(poses, "_POSES", 1)  # the template's
+    proteins = tail(8)
+    moves = [Frames(np.array([far, 0.0, 0.0]), np.eye(3)) for far in (0.0, 300.0)]
+    fibre = np.concatenate([move.placed(proteins.position) for move in moves])
+    own, n = slice(0, 8 * len(NAMES)), len(fibre)
+    fibre = np.concatenate([fibre, [[at, 0.4, 8.0] for at in np.arange(-12.0, 12.0)]])
+    before = fibre.copy()
+    assert Tails(proteins, np.zeros((0, 3)), moves).turn(fibre, {2}, 0) == 1
+    assert cKDTree(before[n:]).query(before[own])[0].min() < 1.0
+    assert cKDTree(fibre[n:]).query(fibre[own])[0].min() >= poses._OWN_ROOM
+    assert (fibre[own.stop :] == before[own.stop :]).all()
+    residue = np.arange(own.stop) // len(NAMES)
+    apart = np.linalg.norm(fibre[own][:, None] - fibre[own], axis=-1)[abs(residue[:, None] - residue) > 1]
+    assert apart.min() >= poses._OWN_ROOM - poses._NEARER
+
+
+class Threaded(Settler):
+    """Nucleosomes of one tail each, and atoms beside them, each a residue; all are near each other."""
+
+    def __init__(self, proteins: Proteins, moves: list[Frames], beside: np.ndarray) -> None:
+        self.position = np.concatenate([*(move.placed(proteins.position) for move in moves), beside])
+        n = len(moves) * len(proteins.position)
+        residue = np.concatenate([np.arange(n) // len(NAMES), n + 2 * np.arange(len(beside))])
+        is_heavy = np.array([not name.startswith("H") for name in NAMES] * (n // len(NAMES)) + [True] * len(beside))
+        self._tails, self._is_heavy = Tails(proteins, np.zeros((0, 3)), moves), [is_heavy]
+        every = np.arange(len(self.position))
+        self._cutter = cast(
+            Any,
+            SimpleNamespace(
+                atoms_of=lambda near: every[near], residues_of=lambda near: residue[near],
+                spread=lambda values, near: values[0][near],
+            ),
+        )  # fmt: skip
+
+    def _near(self, points: np.ndarray, own: np.ndarray, reach: float) -> np.ndarray:
+        return np.arange(len(self.position))
+
+    def _spheres(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((0, 3)), np.zeros(0)
+
+
+def test_tails_that_go_through_others_turn_away() -> None:
+    """What is left of them is counted: a tail that is walled in stays."""
+    proteins = tail(8)
+    moves = [Frames(np.array([far, 0.0, 0.0]), np.eye(3)) for far in (0.0, 300.0)]
+    through = np.array([[at, 0.4, 8.0] for at in np.arange(-12.0, 12.0)])
+    free = Threaded(proteins, moves, through + np.array([40.0, 0.0, 0.0]))
+    before = free.position.copy()
+    assert free._clear() == (0, 0) and (free.position == before).all()
+    met = Threaded(proteins, moves, through)
+    own = met._tails.atoms()
+    assert own.shape == (2, 7 * len(NAMES))
+    assert [bool(met._through(rows)) for rows in own] == [True, False]
+    assert met._clear() == (1, 0)
+    assert [bool(met._through(rows)) for rows in own] == [False, False]
+    grid = np.arange(-32.0, 32.0, 1.4)
+    wall = np.array(np.meshgrid(grid, grid, np.arange(-12.0, 60.0, 1.4))).reshape(3, -1).T
+    assert Threaded(proteins, moves, wall)._clear() == (5, 1)
+
+
 class Turning(Settler):
     """A window whose tail turns by 1 Å each time, and of which `outcomes` say what comes of it."""
 

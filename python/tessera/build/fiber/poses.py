@@ -149,6 +149,11 @@ class Tails:
             found.append(replace(tail, poses=poses[aim.order(poses)[:_KEPT]]))
         return found
 
+    def atoms(self) -> IdArray:
+        """Returns which atoms of a fibre that begins with its proteins are in the tails of each nucleosome, (n,k)."""
+        rows = np.concatenate([np.zeros(0, np.int64), *(np.r_[tail.atoms] for tail in self._tails)])
+        return np.arange(len(self._moves))[:, None] * len(self._proteins.position) + rows
+
     def turn(self, position: FloatArray, residues: Iterable[int], attempt: int) -> int:
         """Turns the tails with these residues out of the way of whatever is at `position` (n,3) Å, where a fibre begins
         with its proteins: into the best of poses that are new in each attempt. Returns how many there were."""
@@ -162,15 +167,34 @@ class Tails:
         return len(found)
 
     def _turn(self, position: FloatArray, at: int, tail: _Tail, random: np.random.Generator) -> None:
-        first = at * len(self._proteins.position)
+        first, move = at * len(self._proteins.position), self._moves[at]
         own = slice(first + tail.atoms.start, first + tail.atoms.stop)
-        poses = self._moves[at].placed(self._poses(tail, random).reshape(-1, 3)).reshape(-1, *position[own].shape)
-        low, high = (ufunc.reduce(poses, axis=(0, 1)) for ufunc in (np.minimum, np.maximum))
-        is_near = ((position > low - _CLOSE) & (position < high + _CLOSE)).all(axis=1)
+        poses = self._poses(tail, random)
+        placed = move.placed(poses.reshape(-1, 3))
+        is_near = ((position > placed.min(axis=0) - _CLOSE) & (position < placed.max(axis=0) + _CLOSE)).all(axis=1)
         is_near[own] = False
-        distance, _ = cKDTree(position[is_near]).query(poses, distance_upper_bound=_CLOSE)
-        # Poses touch their own nucleosome less than anything that goes through a ring.
-        position[own] = poses[np.lexsort([(distance < reach).sum(axis=1) for reach in (_CLOSE, _OWN_ROOM)])[0]]
+        others = cKDTree((position[is_near] - move.origin) @ move.rotation)
+        best = poses[np.lexsort(_meetings(poses, others)[::-1])[0]]
+        position[own] = move.placed(self._freed(best, tail, others, random))
+
+    def _freed(self, pose: FloatArray, tail: _Tail, others: cKDTree, random: np.random.Generator) -> FloatArray:
+        """Returns a pose (m,3) Å that turns bond by bond as long as it meets others more than the template's meets its
+        own nucleosome, and never more than before."""
+        beside = self._beside(tail)
+        room = _Room(tail.poses[0], self._residue[tail.atoms], beside)
+        turns = [turn.behind(tail.atoms.start) for own in tail.turns for turn in own]
+        least = tuple(_meetings(tail.poses[:1], beside)[:, 0])
+        met = tuple(_meetings(pose[None], others)[:, 0])
+        for _ in range(_TRIES):
+            if met <= least:
+                break
+            turn = turns[random.integers(len(turns))]
+            places = pose.copy()
+            _rotate(places, turn, float(np.radians(random.normal(0.0, _SPREAD / 2))))
+            after = tuple(_meetings(places[None], others)[:, 0])
+            if after <= met and room.has(places, turn.moved):
+                pose, met = places, after
+        return pose
 
     def _found(self, random: np.random.Generator) -> Iterator[_Tail]:
         """Yields the tails at both ends of chains, each with its poses."""
@@ -390,6 +414,13 @@ def _along(
                     places = turned
                     break
         yield places
+
+
+def _meetings(poses: FloatArray, others: cKDTree) -> IdArray:
+    """Returns how many atoms of poses (k,m,3) Å are where others are, and how many have no room beside them, (2,k).
+    Poses touch their own nucleosome less than anything that goes through a ring."""
+    distance, _ = others.query(poses, distance_upper_bound=_CLOSE)
+    return np.stack([(distance < reach).sum(axis=1) for reach in (_OWN_ROOM, _CLOSE)])
 
 
 def _near_pairs(places: FloatArray, residue: IdArray) -> tuple[IdArray, FloatArray]:

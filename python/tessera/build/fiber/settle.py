@@ -38,8 +38,9 @@ _WIDTH = 12.0  # Å: that of a residue
 _APART, _EVERY = 2 * (13 + _REACH + _WIDTH) + BESIDE + _WIDTH + 5 * 3.4, 5
 _NEAR = 3.0  # Å between heavy atoms: a side chain that is nearer to a new base moves
 _TOUCH = 1.5  # Å between any atoms of two residues, of which both move: less than in hydrogen bonds
+_THROUGH = 1.5  # Å between heavy atoms: what goes through a ring is nearer to one of its atoms, and no pose leaves that
 _IN_THE_WAY = 3.0  # Å from atoms that can't be closed
-_ATTEMPTS = 5  # at a window, with other poses of the tails that are in the way
+_ATTEMPTS = 5  # with other poses of the tails that are in the way
 _BACKBONE = (*BACKBONE, "HN", "HA", "OT1", "OT2")
 _HINT = "linkers and nucleosomes leave no room there: move the nucleosomes, or give linkers another length"
 
@@ -178,6 +179,8 @@ class Settler:
             report(f"turning tails: window {window + 1:,}")
             found[window], tails = self._settle_anew(window, found[window])
             turned += tails
+        report("looking for tails that go through others")
+        away, left = self._clear()
         bond, angle = (max(getattr(one, name) for one in found.values()) for name in ("bond", "angle"))
         moved = set[int]().union(*(one.moved for one in found.values()))
         notes = [f"bonds are within {bond:.1f} % and angles within {angle:.1f}° of equilibrium"]
@@ -185,7 +188,42 @@ class Settler:
             notes.append(f"{len(moved):,} residue(s) of proteins left the DNA no room and were moved")
         if turned:
             notes.append(f"{turned:,} tail(s) of proteins that kept DNA from closing were turned away")
+        if away:
+            notes.append(f"{away:,} tail(s) of proteins that went through others or DNA were turned away")
+        if left:
+            notes.append(f"{left:,} nucleosome(s) have tails that found no room: try tessera clashes --fix --tails")
         return notes
+
+    def _clear(self) -> tuple[int, int]:
+        """Turns tails away that are where something else is, as none of their poses had room, and returns how many, and
+        how many nucleosomes have others still."""
+        turned, tails = 0, self._tails.atoms()
+        for attempt in range(_ATTEMPTS + 1):
+            self._centre, self._radius = self._spheres()
+            found = [meeting for meeting in map(self._through, tails) if meeting] if tails.size else []
+            count = 0 if attempt == _ATTEMPTS else self._tails.turn(self.position, set().union(*found), attempt)
+            if not count:
+                break
+            turned += count
+        return turned, len(found)
+
+    def _through(self, own: IdArray) -> set[int]:
+        """Returns the residues of these atoms of tails that are where residues are that do not follow in their
+        chain."""
+        cutter = self._cutter
+        near = self._near(self.position[own], np.zeros(0, np.int64), _THROUGH)
+        atoms, residue = cutter.atoms_of(near), cutter.residues_of(near)
+        is_heavy_atom = cutter.spread(self._is_heavy, near)
+        tree = cKDTree(self.position[own])
+        is_met = np.isfinite(tree.query(self.position[atoms], distance_upper_bound=_THROUGH)[0])
+        atoms, residue, is_heavy_atom = atoms[is_met], residue[is_met], is_heavy_atom[is_met]
+        is_own = np.isin(atoms, own)
+        place = self.position[atoms]
+        pairs = cKDTree(place).query_pairs(_THROUGH, output_type="ndarray").reshape(-1, 2)
+        pairs = pairs[is_own[pairs].any(axis=1) & (abs(np.diff(residue[pairs], axis=1)[:, 0]) > 1)]
+        apart = np.linalg.norm(place[pairs[:, 0]] - place[pairs[:, 1]], axis=1)
+        pairs = pairs[(apart < NEAREST) | is_heavy_atom[pairs].all(axis=1)]
+        return set(residue[pairs[is_own[pairs]]].tolist())
 
     def _settle_anew(self, window: int, before: _Settled) -> tuple[_Settled, int]:
         """Lets a window settle after tails that were in the way have turned, and returns how many have. What clashes
