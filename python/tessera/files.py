@@ -4,6 +4,7 @@ are replaced."""
 from __future__ import annotations
 
 import errno
+import fcntl
 import itertools
 import os
 import re
@@ -129,6 +130,33 @@ def write_text(path: str | Path, text: str) -> None:
     """Replaces the file's content by a text in UTF-8, in the way of `replaced`."""
     with replaced(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def locked(folder: Path, advice: str) -> Iterator[None]:
+    """Holds the lock of a run's folder, as the engine does; nothing where the file system has no locks. Raises
+    `InputError`, with advice, where a run holds it, and `OSError`."""
+    lock = folder / ".lock"
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 400, 0).decode(errors="replace").split("\n")[0]
+            who = f" ({holder})" if holder else ""
+            raise InputError(f"another run writes into {folder}{who}: {advice}") from None
+        except OSError:
+            yield
+            return
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                lock.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def _place_of(path: Path) -> Path:

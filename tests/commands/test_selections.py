@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 
 from tessera import system as systems
 from tessera.errors import InputError
+from tessera.files import locked
 from tessera.select.resolve import ranges_of, resolve
 from tessera.select.run import WORDS
 from tests.support.programs import ENGINES, Run
@@ -100,6 +102,20 @@ def test_a_run_keeps_what_selections_came_to(start: Run, tmp_path: Path) -> None
     )
     assert json.loads((tmp_path / "plain/report.json").read_text())["state_hash"] == found
     assert same.stderr == straight.stderr
+
+
+def test_a_run_that_is_refused_leaves_nothing_beside_the_one_that_writes(start: Run, tmp_path: Path) -> None:
+    """Neither atoms nor references; who asks whether it would start writes elsewhere."""
+    output = tmp_path / "output"
+    output.mkdir()
+    with locked(output, "wait"):
+        held = sorted(path.name for path in output.iterdir())
+        found = start(check=False)
+        assert found.returncode == 2
+        assert "another run writes into" in found.stderr and f"(process {os.getpid()} on " in found.stderr
+        assert held == sorted(path.name for path in output.iterdir()) == [".lock"]
+    assert list(output.iterdir()) == []
+    assert start().returncode == 0
 
 
 @pytest.mark.parametrize("kind", ["dcd", "xtc", "h5md", "history"])

@@ -13,7 +13,7 @@ from typing import Any
 
 from tessera import launch
 from tessera.errors import InputError
-from tessera.files import write_text
+from tessera.files import locked, write_text
 
 #: names of keys that select atoms or name references; where a run file has none of these words, the engine is not asked
 WORDS = re.compile(r"select|groups|fixed|reference")
@@ -58,11 +58,12 @@ def selection_arguments(
         system = read(Path(asked["system"]))
         found = kept | resolve(system, missing)
         place.mkdir(parents=True, exist_ok=True)
-        if missing:
-            write_text(place / NEXT_NAME, file_text(system.n_atoms, found))
-            arguments += ["--selections", str(place / NEXT_NAME)]
-        for path, target in to_write.items():
-            write(with_coordinates(system, path), target)
+        with locked(place, "wait for its end, stop it, or choose another output.folder"):
+            if missing:
+                write_text(place / NEXT_NAME, file_text(system.n_atoms, found))
+                arguments += ["--selections", str(place / NEXT_NAME)]
+            for path, target in to_write.items():
+                write(with_coordinates(system, path), target)
     except InputError as error:
         raise launch.LaunchError(str(error)) from None
     except OSError as error:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
-import socket
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 
 from tessera.checked_file import DamagedFileError, checksum
 from tessera.errors import InputError
-from tessera.files import replaced
+from tessera.files import locked, replaced
 from tessera.traj.find import Found
 from tessera.traj.manifest import NAME, Manifest, Segments, manifest_paths, numbers_of, read_manifest, taken
 from tessera.traj.parts import Descriptors, check_place, holds_all, read_place
@@ -227,7 +225,8 @@ def repair(found: Found, progress: Progress = lambda _: None) -> list[Repaired]:
     Raises `InputError` where a run is writing into the folder, and `OSError`.
     """
     done = []
-    with _locked(found.run):
+    advice = "repair when it has ended; what it has finished can be read now"
+    with nullcontext() if found.run is None else locked(found.run, advice):
         for path in manifest_paths(found.segments):
             try:
                 manifest = read_manifest(path)
@@ -269,34 +268,6 @@ def _kept_name(path: Path) -> Path:
         if not kept.exists():
             return kept
         number += 1
-
-
-@contextmanager
-def _locked(run: Path | None) -> Iterator[None]:
-    """Holds the lock of a run's folder, as the engine does. Raises `InputError` where a run holds it."""
-    if run is None:
-        yield
-        return
-    lock = run / ".lock"
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 400, 0).decode(errors="replace").split("\n")[0]
-            raise InputError(
-                f"a run is writing into {run} ({holder or 'another process'}): repair when it has ended; what it has "
-                "finished can be read now"
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                lock.unlink()
-    finally:
-        os.close(descriptor)
 
 
 def facts_of(repaired: Repaired) -> dict[str, Any]:
