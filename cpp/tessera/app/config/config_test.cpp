@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -169,6 +170,9 @@ TEST(Config, UnknownNamesAreRefusedWithTheNearest) {
 
 TEST(Config, WrongTypesAndRangesAreRefused) {
   expect_says(message_of("[dynamics]\nsteps = \"many\"\n"), "expected an integer at least 0");
+  for (const auto* many : {"9223372036854775807", "1e30", "\"99999999999999999999\""})
+    expect_says(message_of(fmt::format("[dynamics]\nsteps = {}\n", many)),
+                "expected an integer at least 0 and at most 9000000000000000");
   expect_says(message_of("[dynamics]\nsteps = 1.5\n"), "expected an integer");
   expect_says(message_of("[dynamics]\ntimestep = 0\n"), "expected a number more than 0 and at most 100 (fs)");
   expect_says(message_of("[dynamics]\ntimestep = nan\n"), "dynamics.timestep = nan");

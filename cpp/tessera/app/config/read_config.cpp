@@ -186,6 +186,15 @@ std::string found_text(const toml::node& node) {
   return shortened(text.str());
 }
 
+/// Tells whether a count is greater than any; --set leaves one without room in 64 bits a text.
+bool is_beyond_counts(const Key& key, const toml::node& node) {
+  if (key.type != ValueType::integer || key.bounds.maximum != any_count) return false;
+  if (const auto* text = node.as_string())
+    return text->get().size() > 15 && text->get().find_first_not_of("0123456789") == std::string::npos;
+  const auto number = real(node);
+  return number && *number > any_count;
+}
+
 /// Checks a node against its key and stores it in this row of its section.
 void set_key(RunConfig& config, const Key& key, std::size_t row, const toml::node& node, const std::string& folder,
              const std::string& place, Errors& errors) {
@@ -196,6 +205,7 @@ void set_key(RunConfig& config, const Key& key, std::size_t row, const toml::nod
       const std::string nearest = nearest_word(std::get<std::string>(*value), key.allowed);
       if (!nearest.empty()) hint = fmt::format("; did you mean \"{}\"?", nearest);
     }
+    if (is_beyond_counts(key, node)) hint = fmt::format(" and at most {:.0f}", any_count);
     errors.add(place,
                fmt::format("{} = {}, expected {}{}", key.full_name(), found_text(node), describe_expected(key), hint));
     return;
