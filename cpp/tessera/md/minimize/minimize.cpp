@@ -15,6 +15,7 @@
 #include "tessera/md/minimize/constraints.h"
 #include "tessera/md/minimize/lbfgs.h"
 #include "tessera/md/minimize/product_sum.h"
+#include "tessera/md/minimize/stiffness.h"
 #include "tessera/md/vacuum/frame.h"
 
 namespace tessera::md::minimize {
@@ -42,10 +43,14 @@ constexpr int most_trials = 8;
 
 /// What the minimisation keeps of each atom, as doubles side by side; positions are whole numbers. The pairs of L-BFGS
 /// are by component, all x first, so that a processor multiplies several at once.
+///
+/// L-BFGS sees displacements divided by the ease of their group, and gradients times it: 1/√k, with k the curvature of
+/// the energy there. So its space is about as curved in all directions, stiff bonds and soft contacts alike.
 namespace kept {
 constexpr std::size_t position = 0, force = 3, direction = 6, pairs = 9;  // of the lowest energy so far
 constexpr std::size_t n_pairs = 2 * Lbfgs::memory;
-constexpr std::size_t width = pairs + 3 * n_pairs;
+constexpr std::size_t ease = pairs + 3 * n_pairs;
+constexpr std::size_t width = ease + 1;
 }  // namespace kept
 
 /// Returns a kept position in the present box, of which the first box is `scale` times as large: kept ones are fractions
@@ -65,9 +70,9 @@ constexpr std::int64_t ahead = 6;  // groups
 Vec3 get(const double* values) { return {values[0], values[1], values[2]}; }
 void put(double* values, const Vec3& v) { values[0] = v.x, values[1] = v.y, values[2] = v.z; }
 
-/// Returns vector i of an atom's basis, in which that of g is −force.
+/// Returns vector i of an atom's basis in L-BFGS's space, in which that of g is −force.
 Vec3 get_basis(const double* values, std::size_t i) {
-  if (i == Lbfgs::g) return get(values + kept::force);
+  if (i == Lbfgs::g) return values[kept::ease] * get(values + kept::force);
   const double* x = values + kept::pairs + i;
   return {x[0], x[kept::n_pairs], x[2 * kept::n_pairs]};
 }
@@ -127,6 +132,7 @@ class Minimizer {
   void for_groups(Work&& work);
   template <class Displacement>
   double move(Displacement&& displacement);
+  void keep_ease();
   void start();
   void accept(double energy, bool with_pair);
   Strongest project_forces(bool with_pair);
@@ -208,6 +214,22 @@ double Minimizer::move(Displacement&& displacement) {
   return energy;
 }
 
+/// Finds how far each group goes, by its stiffest atom: one factor keeps directions along the constraints.
+void Minimizer::keep_ease() {
+  const auto& system = engine_.system();
+  std::vector<std::vector<double>> stiffness;
+  for (const auto& kind : system.templates)
+    stiffness.push_back(stiffness_of(system.force_field, kind, engine_.topology().n_constraints() > 0));
+  for_groups([&](int, const ConstraintGroup&, Slots slots) {
+    double most = 0;
+    for (const auto slot : slots) {
+      const auto atom = system.find(engine_.state().id[at(slot)]);
+      most = std::max(most, stiffness[at(atom.molecule)][at(atom.local)]);
+    }
+    for (const auto slot : slots) kept_of(slot)[kept::ease] = 1 / std::sqrt(most);
+  });
+}
+
 /// Corrects constrained distances, and computes forces and energy there.
 void Minimizer::start() {
   const double tolerance = engine_.settings().constraint_tolerance;
@@ -274,8 +296,9 @@ Strongest Minimizer::project_forces(bool with_pair) {
       const auto& now = state.position[at(slots[k])];
       double* values = kept_of(slots[k]);
       if (with_pair) {
-        put_basis(values, s, state.box.displacement(place_of(values + kept::position, scale), now));
-        put_basis(values, y, get(values + kept::force) - force[k]);  // the gradient is −force
+        const double ease = values[kept::ease];
+        put_basis(values, s, 1 / ease * state.box.displacement(place_of(values + kept::position, scale), now));
+        put_basis(values, y, ease * (get(values + kept::force) - force[k]));  // the gradient is −force
       }
       keep_place(values + kept::position, now);
       put(values + kept::force, force[k]);
@@ -305,7 +328,7 @@ void Minimizer::add_pair() {
     for (const auto slot : slots) {
       const double* values = kept_of(slot);
       const double *x = values + kept::pairs, *y = x + kept::n_pairs, *z = y + kept::n_pairs;
-      const Vec3 force = get(values + kept::force);
+      const Vec3 force = get_basis(values, Lbfgs::g);
       for (std::size_t r = 0; r < rows.size(); ++r) {
         const Vec3 left = get_basis(values, rows[r]);
         for (std::size_t i = 0; i < kept::n_pairs; ++i)
@@ -340,7 +363,8 @@ double Minimizer::find_direction() {
     for (std::size_t k = 0; k < slots.size(); ++k) {
       place[k] = state.box.displacement(state.position[at(slots[0])], state.position[at(slots[k])]);
       const double* values = kept_of(slots[k]);
-      direction[k] = combine(values, coefficients) - coefficients[Lbfgs::g] * get(values + kept::force);
+      direction[k] =
+          values[kept::ease] * (combine(values, coefficients) - coefficients[Lbfgs::g] * get_basis(values, Lbfgs::g));
     }
     project(group, std::span(place).first(slots.size()), std::span(direction).first(slots.size()));
     double furthest2 = 0;
@@ -430,6 +454,7 @@ void Minimizer::go_back() {
 }
 
 Result Minimizer::run() {
+  keep_ease();
   start();
   while (result_.max_force > settings_.max_force && !has_ended()) {
     if (lbfgs_.size() > 0) {
