@@ -85,6 +85,12 @@ def test_overlaps_are_resolved(of_one_rank: tuple[dict[str, Any], Any], run_engi
     assert found["energy"] < relaxed["energy"] + 0.03 * abs(relaxed["energy"])
 
 
+def test_stiff_atoms_hold_nothing_up(run_engine: Run, tmp_path: Path) -> None:
+    """89 moves; where L-BFGS took all atoms for alike, forces on stiff ones rose and fell, and it took 1,180."""
+    found, _ = minimized(run_engine, sample("peptide"), tmp_path, *SHORT, "--max-force=1", "--steps=200")
+    assert found["converged"]
+
+
 @pytest.mark.parametrize(("ranks", "threads"), [(1, 2), (2, 1), (2, 2), (3, 1)])
 def test_same_bits(
     run_engine: Run, bad: Path, of_one_rank: tuple[dict[str, Any], Any], tmp_path: Path, ranks: int, threads: int
