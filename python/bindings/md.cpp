@@ -119,8 +119,9 @@ class Session {
   /// Starts a simulation. `settings`: a run file's text. `image`: the bytes of a system file; empty where input.system
   /// names one. `selections`: the content of a file with the atoms of each selection; empty where there are none.
   Session(const std::string& settings, const Image& image, const std::string& selections,
-          std::optional<int> fortran_handle, int threads)
-      : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()) {
+          std::optional<int> fortran_handle, int threads, std::string kernels)
+      : comm_(fortran_handle ? comm::Communicator::duplicate_of(*fortran_handle) : comm::Communicator::world()),
+        kernels_(std::move(kernels)) {
     std::string problem;
     app::RunStart start;
     try {
@@ -365,7 +366,7 @@ class Session {
 
   void make_simulation() {
     balancer_.reset();
-    simulation_.emplace(system_, config_, settings_, comm_, *threads_);
+    simulation_.emplace(system_, config_, settings_, comm_, *threads_, kernels_);
     app::follow_map(settings_, comm_);
     if (config_.parallel.balance && comm_.size() > 1) simulation_->attach(balancer_.emplace(*simulation_));
     simulation_->attach(interruption_);
@@ -415,6 +416,7 @@ class Session {
   }
 
   comm::Communicator comm_;
+  std::string kernels_;  // the folder of those for GPUs
   app::RunConfig config_;
   model::System system_;
   Box box_of_system_;  // that of its file
@@ -457,8 +459,8 @@ void register_md(nb::module_& module) {
       .value("direct_force", app::Quantity::direct_force)
       .value("mesh_force", app::Quantity::mesh_force);
   nb::class_<Session>(module, "Simulation")
-      .def(nb::init<const std::string&, const Image&, const std::string&, std::optional<int>, int>(), "settings"_a,
-           "image"_a, "selections"_a, "fortran_handle"_a.none(), "threads"_a, Release())
+      .def(nb::init<const std::string&, const Image&, const std::string&, std::optional<int>, int, std::string>(),
+           "settings"_a, "image"_a, "selections"_a, "fortran_handle"_a.none(), "threads"_a, "kernels"_a, Release())
       .def("step", &Session::step, Release())
       .def("run", &Session::run, Release())
       .def("minimize", &Session::minimize, Release())

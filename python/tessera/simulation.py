@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tessera import flavours
+from tessera import flavours, launch
 from tessera.arguments import NO_NUMBERS, real_values
 from tessera.errors import InputError, RunError
 from tessera.printing import printable
@@ -165,6 +165,7 @@ class Simulation:
                 selections=selections,
                 fortran_handle=flavours.handle_of(module, comm),
                 threads=int(threads),
+                kernels=str(launch.kernel_folder()),
             )
         for note in self._native.notes():
             warnings.warn(printable(note), stacklevel=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from tests.bits.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
 from tests.support.maps import map_of_plans
-from tests.support.programs import ENGINES, FLAVOURS, RANKS
+from tests.support.programs import ENGINES, FLAVOURS, RANKS, Run
 from tests.support.runs import Outcome, Runs, Settings, with_set
 from tests.support.samples import sample
 
@@ -243,9 +244,34 @@ def test_a_device_that_fails(runs: Runs, device: dict[str, Any]) -> None:
     assert stopped.process.stderr.count("Fake 0: cu") == 1 and "checkpoint is written" in stopped.process.stderr
     assert 0 < stopped.report["last_step"] < SHORT["dynamics.steps"]
     assert runs.start(path, "--restart", "--set=parallel.device=cpu").hash == found.hash
+    fails["env"]["TESSERA_FAKE_DRIVER"] = "devices=2,fail_call=300"  # ranks of a host take its devices in turn
+    several = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, **fails)
+    assert [several.process.stderr.count(f"Fake {number}: cu") for number in range(2)] == [2, 1]
     none = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "devices=0"}}
     refused = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, check=False, status=1, **none)
     assert refused.process.stderr.count("the NVIDIA driver finds no GPU") == 1
+
+
+IN_PYTHON = """
+import sys, threading, tessera
+settings = {"dynamics": {"seed": 3}, "parallel": {"device": sys.argv[2]}, "interactions": {"cutoff": 9, "switch": 8}}
+sim = tessera.Simulation(sys.argv[1], settings)
+for _ in range(2):  # as programs with windows do
+    thread = threading.Thread(target=sim.step, args=(5,))
+    thread.start()
+    thread.join()
+print(sim.state_hash)
+"""
+
+
+def test_python_uses_a_device(run_program: Run, device: dict[str, Any]) -> None:
+    """On whatever thread it does a step. What fails there would be told."""
+    env = {**device["env"], "TESSERA_BIN": str(device["engines"])}
+    done = [
+        run_program([sys.executable, "-c", IN_PYTHON, sample("peptide"), chosen], env=env) for chosen in ("cpu", "gpu")
+    ]
+    assert done[0].stdout == done[1].stdout and len(done[0].stdout) > 9
+    assert [one.stderr for one in done] == ["", ""]
 
 
 def test_memory_of_a_device_is_planned(runs: Runs, device: dict[str, Any]) -> None:

@@ -40,20 +40,28 @@ void add_to(io::Checksum& hash, const Box& box) {
   hash.add(std::as_bytes(std::span(values)));
 }
 
+/// Returns how many of the ranks before this one are on its host.
+int turn_on_host(const comm::Communicator& comm) {
+  const auto hosts = comm.all_gather(comm::bytes_of(comm::Communicator::host()));
+  const auto own = hosts.begin() + comm.rank();
+  return static_cast<int>(std::count(hosts.begin(), own, *own));
+}
+
 }  // namespace
 
 Simulation::Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
-                       const comm::Communicator& comm, ThreadPool& threads)
+                       const comm::Communicator& comm, ThreadPool& threads, const std::filesystem::path& kernels)
     : system_(system), config_(config), settings_(settings), comm_(comm), threads_(threads) {
-  if (config_.parallel.device == DeviceChoice::gpu) open_device();
+  if (config_.parallel.device == DeviceChoice::gpu) open_device(kernels);
   auto plan = md::plan_for_ranks(system_, settings_, system_.box, comm_, threads_);
   engine_.emplace(system_, settings_, std::move(plan), comm_, threads_);
 }
 
-void Simulation::open_device() {
+void Simulation::open_device(const std::filesystem::path& kernels) {
+  const int turn = turn_on_host(comm_);
   std::string problem;
   try {
-    device_.emplace();
+    device_.emplace(turn, device::driver_library, kernels);
     settings_.device = &*device_;
   } catch (const RunError& error) {
     problem = fmt::format("parallel.device = \"gpu\": {}", error.what());

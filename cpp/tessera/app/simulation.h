@@ -21,9 +21,11 @@ namespace tessera::app {
 /// All members are collective, but those that are const and return what this rank has. References must outlive it.
 class Simulation {
  public:
-  /// Checks settings against the system (InputError), and opens the GPU of parallel.device (RunError).
+  /// Checks settings against the system (InputError), and opens the GPU of parallel.device (RunError), of which the
+  /// kernels are in a folder.
   Simulation(const model::System& system, const RunConfig& config, const md::EngineSettings& settings,
-             const comm::Communicator& comm, ThreadPool& threads);
+             const comm::Communicator& comm, ThreadPool& threads,
+             const std::filesystem::path& kernels = device::folder_of_program());
 
   /// Begins at step 0 with these rows of coordinates (read_start), and velocities as dynamics.velocities says. Throws
   /// InputError.
@@ -94,7 +96,7 @@ class Simulation {
   void move_cells(md::domain::Decomposition decomposition);
 
  private:
-  void open_device();
+  void open_device(const std::filesystem::path& kernels);
   void tell_device_error();
   void step_engine(bool with_energies);
   void advance(std::int64_t last_step, bool with_energies);

@@ -30,11 +30,10 @@ DeviceFacts facts_of_device(const Driver& driver, int number) {
 Device::Device(const Driver& driver, int number)
     : driver_(driver), facts_(facts_of_device(driver, number)), subject_("the GPU " + facts_.name) {
   abi::Device device = 0;
-  abi::Context context = nullptr;
   call(driver.cuDeviceGet, &device, number);
-  call(driver.cuDevicePrimaryCtxRetain, &context, device);
+  call(driver.cuDevicePrimaryCtxRetain, &context_, device);
   primary_ = {device, driver.cuDevicePrimaryCtxRelease_v2};
-  call(driver.cuCtxSetCurrent, context);
+  make_current();
 }
 
 std::int64_t Device::free_bytes() const {

@@ -1,5 +1,5 @@
-// A GPU in use: its memory, streams, events and kernels. All throw RunError, with one line that names the device, and all
-// are used on the thread that made the Device, which outlives them.
+// A GPU in use: its memory, streams, events and kernels. All throw RunError, with one line that names the device, which
+// outlives them. They are used on the thread that made the Device, or called Device::make_current() last.
 #pragma once
 
 #include <bit>
@@ -35,6 +35,8 @@ class Device {
   const DeviceFacts& facts() const { return facts_; }
   const std::string& subject() const { return subject_; }  // of messages
   std::int64_t free_bytes() const;
+  /// Lets this thread use the device.
+  void make_current() const { call(driver_.cuCtxSetCurrent, context_); }
 
   template <class Function, class... Arguments>
   void call(const Function& function, Arguments... arguments) const {
@@ -45,6 +47,7 @@ class Device {
   const Driver& driver_;
   DeviceFacts facts_;
   std::string subject_;
+  abi::Context context_ = nullptr;
   Owned<abi::Device> primary_;
 };
 
@@ -184,10 +187,11 @@ std::filesystem::path folder_of_program();
 /// A device that a run uses, with the kernels beside the program.
 class DeviceInUse {
  public:
-  /// Opens the first device. Tests give another driver, and another folder of kernels.
-  explicit DeviceInUse(const std::string& driver = driver_library,
+  /// Opens the device whose turn it is: processes of a host, counted from 0, take its devices in turn. Tests give another
+  /// driver, and another folder of kernels.
+  explicit DeviceInUse(int turn, const std::string& driver = driver_library,
                        const std::filesystem::path& kernels = folder_of_program())
-      : driver_(driver), device_(driver_, 0), kernels_(device_, kernels) {}
+      : driver_(driver), device_(driver_, turn % driver_.n_devices()), kernels_(device_, kernels) {}
 
   const Device& device() const { return device_; }
   const Kernels& kernels() const { return kernels_; }

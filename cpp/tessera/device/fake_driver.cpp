@@ -5,6 +5,7 @@
 // kernels (fake_kernels.cpp) have their turns.
 #include "tessera/device/fake_driver.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "tessera/device/abi.h"
@@ -27,6 +29,7 @@ int n_calls = 0, n_held = 0;
 std::map<abi::Address, std::size_t> bytes_at;  // what is allocated, by malloc(), so that the address sanitizer sees it
 abi::Context primary = nullptr;
 int primary_uses = 0;
+thread_local abi::Context current = nullptr;
 
 long setting(const std::string& name, long otherwise) {
   const char* all = std::getenv("TESSERA_FAKE_DRIVER");
@@ -41,10 +44,18 @@ std::size_t free_bytes() {
   return all_bytes() - used;
 }
 
+/// Tells whether a function needs the context of a device on its thread.
+bool needs_context(std::string_view name) {
+  constexpr auto prefixes = std::to_array<std::string_view>({"cuMem", "cuModule", "cuStream", "cuEvent", "cuLaunch"});
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
 /// Notes a call, does what it does unless it is to fail, and returns what it has to return.
 template <class Action>
 abi::Result answer(const char* name, const Action& action) {
   calls += std::string(name) + " ";
+  constexpr int invalid_context = 201;
+  if (!current && needs_context(name)) return static_cast<abi::Result>(invalid_context);
   const long failure = ++n_calls == setting("fail_call", 0) ? 999 : setting(name, abi::success);
   if (failure != abi::success) return static_cast<abi::Result>(failure);
   if constexpr (std::is_void_v<decltype(action())>) {
@@ -147,8 +158,8 @@ abi::Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device) {
 abi::Result cuDevicePrimaryCtxRelease_v2(abi::Device) {
   return --primary_uses == 0 ? take_back(__func__, primary) : answer(__func__, [] {});
 }
-abi::Result cuCtxSetCurrent(abi::Context) {
-  return answer(__func__, [] {});
+abi::Result cuCtxSetCurrent(abi::Context context) {
+  return answer(__func__, [&] { current = context; });
 }
 abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
   return answer(__func__, [&] { *all = all_bytes(), *free = free_bytes(); });

@@ -115,6 +115,12 @@ def engine_folders() -> list[Path]:
     return [*folders, package / "bin", package.parents[1] / "build" / "release" / "bin"]
 
 
+def kernel_folder() -> Path:
+    """Returns the folder of engines that has kernels for GPUs, or where they would be."""
+    folders = engine_folders()
+    return next((folder for folder in folders if any(folder.glob("tessera-*.fatbin"))), folders[-1])
+
+
 def engines(program: str = "tessera-md") -> dict[str, Path]:
     """Returns flavour → path of the engine (or of another program built for each MPI), for those that exist."""
     found: dict[str, Path] = {}

@@ -15,6 +15,11 @@ namespace {
 constexpr int lanes_of_warp = 32, warps_of_block = 4;  // as the kernels are compiled
 constexpr std::size_t n_cell_values = 3 * n_neighbour_cells;
 
+const device::Device& made_current(const device::Device& device) {
+  device.make_current();
+  return device;
+}
+
 template <class T>
 device::DeviceArray<T> on_device(const device::Device& device, std::span<const T> values,
                                  const device::Stream& stream) {
@@ -43,7 +48,7 @@ std::string name_of_pair_kernel(const KernelConstants& k, StepSums sums) {
 DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use)
     : data_(data),
       in_use_(in_use),
-      device_(in_use.device()),
+      device_(made_current(in_use.device())),
       stream_(device_),
       constants_(data.constants.constants),
       table_12a_(on_device(device_, std::span(constants_.table_12a, at(constants_.n_types) * at(constants_.n_types)),
@@ -75,6 +80,7 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
 }
 
 void DevicePairs::set_list(const PairList& list) {
+  device_.make_current();
   stream_.wait();  // the last list may be in use
   const auto n_clusters = data_.clusters.size();
   TESSERA_CHECK(n_clusters < (std::size_t{1} << 27));  // kernels number values of clusters in 32 bits
@@ -98,6 +104,7 @@ void DevicePairs::set_list(const PairList& list) {
 }
 
 void DevicePairs::set_shifts(const PairList& list) {
+  device_.make_current();
   std::vector<std::int64_t> place;
   for (const auto& v : half_shell_vectors(data_.domain))
     for (const double coordinate : {v.x, v.y, v.z}) place.push_back(SingleSumVirial::to_place(coordinate));
@@ -131,6 +138,7 @@ PairArguments DevicePairs::arguments(ListHalf half) const {
 }
 
 void DevicePairs::start(ListHalf half, StepSums sums) {
+  device_.make_current();  // a program in Python may do each step on another thread
   const std::span<const ClusterData> clusters(data_.clusters);
   const auto n_owned = at(data_.domain.n_owned_slots()) / cluster_size;
   if (half == ListHalf::inner) {

@@ -22,8 +22,7 @@ enum class ListHalf { inner, outer };
 /// Returns the name of the kernel of pairs for these settings (kernels.cu). All do the same operations.
 std::string name_of_pair_kernel(const KernelConstants& constants, StepSums sums);
 
-/// The data of a rank must outlive it, as must the device. Its members throw RunError, and are called on the thread
-/// that opened the device.
+/// The data of a rank must outlive it, as must the device. Its members throw RunError.
 class DevicePairs {
  public:
   DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use);

@@ -51,7 +51,7 @@ class DeviceOfHost {
   /// Opens the device, or opens it again: none that was given up.
   void open() {
     set("");
-    in_use_.emplace(TESSERA_FAKE_DRIVER, folder_);
+    in_use_.emplace(0, TESSERA_FAKE_DRIVER, folder_);
   }
   /// Says what fails and in which order warps have their turns, and counts calls from here on.
   static void set(const std::string& settings) {
