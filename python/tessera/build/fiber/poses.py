@@ -43,7 +43,7 @@ _LED, _ROUNDS, _KEPT = 1, 4, 8  # poses that are led along beads, each so many t
 _LARGEST, _BESIDE_AIM = 0.5, 0.15  # radians of a turn at a time, and by how much it misses, so that it goes on
 _PARTS = (1.0, 0.5, 0.25)  # of a turn, until one has room
 _AT_ONCE = 64  # nucleosomes, whose poses are in memory
-_BEYOND = 40.0  # Å from the middle of beads to that of a nucleosome, and from a bead to the end of its tail
+_BEYOND = 40.0  # Å from the middle of beads to that of a nucleosome, from a bead to the end of its tail, and past poses
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,8 @@ class Tails:
         own = slice(first + tail.atoms.start, first + tail.atoms.stop)
         poses = self._poses(tail, random)
         placed = move.placed(poses.reshape(-1, 3))
-        is_near = ((position > placed.min(axis=0) - _CLOSE) & (position < placed.max(axis=0) + _CLOSE)).all(axis=1)
+        # Turned bond by bond, a tail may go beyond all poses.
+        is_near = ((position > placed.min(axis=0) - _BEYOND) & (position < placed.max(axis=0) + _BEYOND)).all(axis=1)
         is_near[own] = False
         others = cKDTree((position[is_near] - move.origin) @ move.rotation)
         best = poses[np.lexsort(_meetings(poses, others)[::-1])[0]]
