@@ -16,6 +16,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 
 #include "tessera/device/abi.h"
@@ -29,7 +30,8 @@ int n_calls = 0, n_held = 0;
 std::map<abi::Address, std::size_t> bytes_at;  // what is allocated, by malloc(), so that the address sanitizer sees it
 abi::Context primary = nullptr;
 int primary_uses = 0;
-thread_local abi::Context current = nullptr;
+/// By thread. A thread_local of a library that is opened later would end the leak sanitizer.
+std::map<std::thread::id, abi::Context> current;
 
 long setting(const std::string& name, long otherwise) {
   const char* all = std::getenv("TESSERA_FAKE_DRIVER");
@@ -55,7 +57,7 @@ template <class Action>
 abi::Result answer(const char* name, const Action& action) {
   calls += std::string(name) + " ";
   constexpr int invalid_context = 201;
-  if (!current && needs_context(name)) return static_cast<abi::Result>(invalid_context);
+  if (!current[std::this_thread::get_id()] && needs_context(name)) return static_cast<abi::Result>(invalid_context);
   const long failure = ++n_calls == setting("fail_call", 0) ? 999 : setting(name, abi::success);
   if (failure != abi::success) return static_cast<abi::Result>(failure);
   if constexpr (std::is_void_v<decltype(action())>) {
@@ -159,7 +161,7 @@ abi::Result cuDevicePrimaryCtxRelease_v2(abi::Device) {
   return --primary_uses == 0 ? take_back(__func__, primary) : answer(__func__, [] {});
 }
 abi::Result cuCtxSetCurrent(abi::Context context) {
-  return answer(__func__, [&] { current = context; });
+  return answer(__func__, [&] { current[std::this_thread::get_id()] = context; });
 }
 abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* all) {
   return answer(__func__, [&] { *all = all_bytes(), *free = free_bytes(); });
