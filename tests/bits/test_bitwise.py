@@ -244,7 +244,7 @@ def test_a_device_that_fails(runs: Runs, device: dict[str, Any]) -> None:
     assert stopped.process.stderr.count("Fake 0: cu") == 1 and "checkpoint is written" in stopped.process.stderr
     assert 0 < stopped.report["last_step"] < SHORT["dynamics.steps"]
     assert runs.start(path, "--restart", "--set=parallel.device=cpu").hash == found.hash
-    fails["env"]["TESSERA_FAKE_DRIVER"] = "devices=2,fail_call=300"  # ranks of a host take its devices in turn
+    fails["env"]["TESSERA_FAKE_DRIVER"] = "devices=2 fail_call=300"  # ranks of a host take its devices in turn
     several = runs.run(sample("peptide"), settings, mpi="mpich", ranks=3, **fails)
     assert [several.process.stderr.count(f"Fake {number}: cu") for number in range(2)] == [2, 1]
     none = {**device, "env": {**device["env"], "TESSERA_FAKE_DRIVER": "devices=0"}}
