@@ -22,6 +22,7 @@ from tessera.system import read
 MOST_ATOMS = 5_000_000
 DRY_FORCE = 20.0  # kcal/mol/Å: to which what was built is minimised before there is water around it
 WARMING = 500  # steps in a heat bath, in which heat goes into what was minimised
+PARTS = ("build", "water", "warm", "run")
 
 
 def missed(found: Mapping[str, Any]) -> list[str]:
@@ -47,7 +48,12 @@ def missed(found: Mapping[str, Any]) -> list[str]:
 @click.option("--padding", default=10.0, show_default=True, help="Å: of water around it.")
 @click.option("--seed", default=3, show_default=True, help="Of the fibre, which decides how many atoms the box has.")
 @click.option("--layout", default="1x2", show_default=True, help="RANKSxTHREADS.")
-def array(common: Common, nucleosomes: int, radius: float, padding: float, seed: int, layout: str, steps: int) -> None:
+@click.option("--step", "chosen", multiple=True, type=click.Choice(PARTS),
+              help="A part to measure; repeatable; what others took is kept in --work [all].")  # fmt: skip
+def array(
+    common: Common, nucleosomes: int, radius: float, padding: float, seed: int, layout: str, steps: int,
+    chosen: tuple[str, ...],
+) -> None:  # fmt: skip
     """Measure `tessera build fiber`, `build solvate`, `minimize` and a run at constant energy of an array of
     nucleosomes in water and salt.
 
@@ -55,6 +61,7 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
     Examples:
       python -m bench.build array --data DATA --check --docs
       python -m bench.build array --data DATA --nucleosomes 2 --steps 500
+      python -m bench.build array --data DATA --step run --check --docs
     """
     figure = common.figure("array", "An array of nucleosomes in water", nucleosomes=nucleosomes)
     octamer, toppar = nucleosome_of(common), toppar_of(common)
@@ -67,48 +74,63 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
     minimizing = ["-t", "auto", "--json", "--max-force"]
     # What was built is strained, and water around it makes each step of a minimisation fourteen times as long: at a
     # greatest force of 100 on its way down, nearly all of the strain would be left for that.
-    commands: list[tuple[str, list[Any]]] = [
-        ("build fiber --generate", [nucleosomes, "--tails", "crystal", "--sequence", sequence,
-                                    "--radius", f"{radius:g}", "--seed", seed, "-o", laid]),
-        ("build fiber", [laid, "--sequence", sequence, "--octamer", octamer, "--seed", seed, "-o", built, "--json",
-                         "--toppar", *toppar]),
-        ("minimize", [built, "-o", dry, "--set", "interactions.electrostatics=shift", *minimizing, f"{DRY_FORCE:g}"]),
-        ("build solvate", [dry, "--turn", "--padding", padding, "--salt", SALT, "--seed", seed, "-o", wet, "--json",
-                           "--toppar", *toppar]),
-        ("minimize", [wet, "-o", minimized, *minimizing, f"{MAX_FORCE:g}"]),
-    ]  # fmt: skip
-    rows: list[list[Any]] = []
-    said: dict[str, Any] = {}
-    for name, words in commands:
-        done = systems.tessera([*name.split(), *map(str, words)], folder)
-        what = f"tessera {name}, in water" if words[0] == wet else f"tessera {name}"
-        rows.append([what, done.wall_seconds, done.peak_bytes / 1e9])
-        common.say(f"{what}: {done.wall_seconds:.4g} s")
-        if "--json" in words:
-            said = json.loads(done.stdout)
-    warm, run = at_constant_energy(minimized, folder, steps, engine.Layout.parse(layout))
-    figure.versions.update(run.versions())
-    for what, part in ((f"{WARMING:,} steps in a heat bath", warm), (f"{steps:,} steps at constant energy", run)):
-        rows.append([f"tessera run, {what}", part.outcome.wall_seconds, part.outcome.peak_bytes / 1e9])
-    drift, error = Series.of(run).drift()
+    commands: dict[str, list[tuple[str, list[Any]]]] = {
+        "build": [
+            ("build fiber --generate", [nucleosomes, "--tails", "crystal", "--sequence", sequence,
+                                        "--radius", f"{radius:g}", "--seed", seed, "-o", laid]),
+            ("build fiber", [laid, "--sequence", sequence, "--octamer", octamer, "--seed", seed, "-o", built, "--json",
+                             "--toppar", *toppar]),
+            ("minimize", [built, "-o", dry, "--set", "interactions.electrostatics=shift", *minimizing,
+                          f"{DRY_FORCE:g}"]),
+        ],
+        "water": [
+            ("build solvate", [dry, "--turn", "--padding", padding, "--salt", SALT, "--seed", seed, "-o", wet, "--json",
+                               "--toppar", *toppar]),
+            ("minimize", [wet, "-o", minimized, *minimizing, f"{MAX_FORCE:g}"]),
+        ],
+    }  # fmt: skip
+    runs = {"warm": f"{WARMING:,} steps in a heat bath", "run": f"{steps:,} steps at constant energy"}
+    for part in PARTS:
+        if chosen and part not in chosen:
+            continue
+        rows: list[list[Any]] = []
+        facts: dict[str, Any] = {}
+        for name, words in commands.get(part, []):
+            done = systems.tessera([*name.split(), *map(str, words)], folder)
+            what = f"tessera {name}, in water" if words[0] == wet else f"tessera {name}"
+            rows.append([what, done.wall_seconds, done.peak_bytes / 1e9])
+            said = json.loads(done.stdout) if "--json" in words else {}
+            facts |= {key: said[key] for key in ("converged", "max_force") if key in said}
+        if part in runs:
+            run = RUNS[part](minimized, folder, steps, engine.Layout.parse(layout))
+            rows.append([f"tessera run, {runs[part]}", run.outcome.wall_seconds, run.outcome.peak_bytes / 1e9])
+            facts = {"ms_per_step": run.report["ms_per_step"], "versions": run.versions()}
+            if part == "run":
+                facts["drift"], facts["error"] = Series.of(run).drift()
+        (folder / f"{part}.json").write_text(json.dumps({"rows": rows, **facts}), encoding="utf-8")
+        for what, seconds, _ in rows:
+            common.say(f"{what}: {seconds:.4g} s")
+    kept = {part: json.loads(path.read_text("utf-8")) for part in PARTS if (path := folder / f"{part}.json").exists()}
+    figure.tables.append(table(["step", "s", "GB of memory"], [row for one in kept.values() for row in one["rows"]]))
+    if lacking := [part for part in PARTS if part not in kept]:
+        figure.failures.append(f"not measured: --step {' --step '.join(lacking)}")
+        figure.finish(common)
+        return
+    figure.versions.update(kept["run"]["versions"])
     found = {
         "atoms": read(wet).n_atoms,
         "clashes": clashes_of(wet).left,
-        "converged": said["converged"],
-        "max_force": said["max_force"],
-        "drift": drift,
-        "error": error,
-        "ms_per_step": run.report["ms_per_step"],
+        **{key: kept["water"][key] for key in ("converged", "max_force")},
+        **{key: kept["run"][key] for key in ("drift", "error", "ms_per_step")},
     }
-    figure.tables.append(table(["step", "s", "GB of memory"], rows))
     facts = {
         "atoms": f"{found['atoms']:,}",
         "of DNA and histones": f"{read(dry).n_atoms:,}",
         "clashes in water": found["clashes"],
         "greatest force, kcal/mol/Å": found["max_force"],
         "ms a step": found["ms_per_step"],
-        "drift at 2 fs, kT/ns/dof": drift,
-        "±": error,
+        "drift at 2 fs, kT/ns/dof": found["drift"],
+        "±": found["error"],
     }
     figure.tables.append(table(list(facts), [list(facts.values())]))
     figure.data = found
@@ -116,23 +138,25 @@ def array(common: Common, nucleosomes: int, radius: float, padding: float, seed:
     figure.finish(common)
 
 
-def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.Layout) -> tuple[engine.Run, engine.Run]:
-    """Warms a system to 300 K, with the interactions that its force field wants, and runs it on at constant energy.
+COMMON: engine.Settings = {
+    "dynamics": {
+        "timestep": 2.0,
+        "temperature": 300.0,
+        "seed": 1,
+        "com_removal_every": 0,
+        "constraints": "h-bonds",
+    },
+    "output": {"trajectory": "none", "energy_every": 10},
+}
+
+
+def warm(system: Path, folder: Path, steps: int, layout: engine.Layout) -> engine.Run:
+    """Warms a system to 300 K, with the interactions that its force field wants.
 
     What was minimised takes up heat for a picosecond or two. Meanwhile the total energy, of which a time step of 2 fs
     changes about a third of a percent of the kinetic energy, follows the temperature, and a drift would not be told
     from that. Friction and noise warm all motions alike, which a bath that scales velocities leaves to the forces.
     """
-    common: engine.Settings = {
-        "dynamics": {
-            "timestep": 2.0,
-            "temperature": 300.0,
-            "seed": 1,
-            "com_removal_every": 0,
-            "constraints": "h-bonds",
-        },
-        "output": {"trajectory": "none", "energy_every": 10},
-    }
     bath: engine.Settings = {
         "dynamics": {
             "steps": WARMING,
@@ -142,6 +166,13 @@ def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.La
             "tau_t": 0.1,
         }
     }
-    warm = engine.run(system, engine.merge(common, bath), folder / "warm", layout)
-    goes_on: engine.Settings = {"input": {"start": str(warm.folder)}, "dynamics": {"steps": steps}}
-    return warm, engine.run(system, engine.merge(common, goes_on), folder / "run", layout)
+    return engine.run(system, engine.merge(COMMON, bath), folder / "warm", layout)
+
+
+def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.Layout) -> engine.Run:
+    """Runs what was warmed at constant energy."""
+    goes_on: engine.Settings = {"input": {"start": str(folder / "warm" / "output")}, "dynamics": {"steps": steps}}
+    return engine.run(system, engine.merge(COMMON, goes_on), folder / "run", layout)
+
+
+RUNS = {"warm": warm, "run": at_constant_energy}
