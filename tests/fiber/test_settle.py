@@ -296,8 +296,8 @@ def test_atoms_are_the_same_in_any_number_of_processes(
     (tmp_path / "fibre.csv").write_text("\n".join(rows))
     letters = np.random.default_rng(2).choice(list("ACGT"), count * 147 + (count - 1) * n)
     (tmp_path / "fibre.fa").write_text(">fibre\n" + "".join(letters))
-    words = ["fiber", str(tmp_path / "fibre.csv"), "--sequence", str(tmp_path / "fibre.fa"), "--json",
-             "--toppar", *map(str, toppar_of(data_folder))]  # fmt: skip
+    words = ["build", "fiber", tmp_path / "fibre.csv", "--sequence", tmp_path / "fibre.fa",
+             "--toppar", *toppar_of(data_folder)]  # fmt: skip
     found = []
     for cores in (1, 2):
         monkeypatch.setattr(processes, "usable_cores", lambda cores=cores: cores)
