@@ -102,7 +102,7 @@ def array(
             said = json.loads(done.stdout) if "--json" in words else {}
             facts |= {key: said[key] for key in ("converged", "max_force") if key in said}
         if part in runs:
-            run = RUNS[part](minimized, folder, steps, engine.Layout.parse(layout))
+            run = engine.run(minimized, settings_of(part, folder, steps), folder / part, engine.Layout.parse(layout))
             rows.append([f"tessera run, {runs[part]}", run.outcome.wall_seconds, run.outcome.peak_bytes / 1e9])
             facts = {"ms_per_step": run.report["ms_per_step"], "versions": run.versions()}
             if part == "run":
@@ -150,8 +150,8 @@ COMMON: engine.Settings = {
 }
 
 
-def warm(system: Path, folder: Path, steps: int, layout: engine.Layout) -> engine.Run:
-    """Warms a system to 300 K, with the interactions that its force field wants.
+def settings_of(part: str, folder: Path, steps: int) -> engine.Settings:
+    """Returns the settings of a run: warm brings what was minimised to 300 K, and run goes on at constant energy.
 
     What was minimised takes up heat for a picosecond or two. Meanwhile the total energy, of which a time step of 2 fs
     changes about a third of a percent of the kinetic energy, follows the temperature, and a drift would not be told
@@ -166,13 +166,5 @@ def warm(system: Path, folder: Path, steps: int, layout: engine.Layout) -> engin
             "tau_t": 0.1,
         }
     }
-    return engine.run(system, engine.merge(COMMON, bath), folder / "warm", layout)
-
-
-def at_constant_energy(system: Path, folder: Path, steps: int, layout: engine.Layout) -> engine.Run:
-    """Runs what was warmed at constant energy."""
     goes_on: engine.Settings = {"input": {"start": str(folder / "warm" / "output")}, "dynamics": {"steps": steps}}
-    return engine.run(system, engine.merge(COMMON, goes_on), folder / "run", layout)
-
-
-RUNS = {"warm": warm, "run": at_constant_energy}
+    return engine.merge(COMMON, bath if part == "warm" else goes_on)

@@ -43,8 +43,6 @@ class Curve {
     left_ = size();
   }
 
-  std::size_t left() const { return left_; }
-
   /// Takes out what can go by lines of this length at most, until fewer than `few` are left or, with the longest lines
   /// there can be, none goes; with shorter ones until few go in a round.
   void take_out(double longest, std::size_t few, bool is_last) {

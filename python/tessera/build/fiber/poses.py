@@ -169,30 +169,32 @@ class Tails:
     def _turn(self, position: FloatArray, at: int, tail: _Tail, random: np.random.Generator) -> None:
         first, move = at * len(self._proteins.position), self._moves[at]
         own = slice(first + tail.atoms.start, first + tail.atoms.stop)
-        poses = self._poses(tail, random)
+        beside = self._beside(tail)
+        poses = self._poses(tail, beside, random)
         placed = move.placed(poses.reshape(-1, 3))
         # Turned bond by bond, a tail may go beyond all poses.
         is_near = ((position > placed.min(axis=0) - _BEYOND) & (position < placed.max(axis=0) + _BEYOND)).all(axis=1)
         is_near[own] = False
         others = cKDTree((position[is_near] - move.origin) @ move.rotation)
-        best = poses[np.lexsort(_meetings(poses, others)[::-1])[0]]
-        position[own] = move.placed(self._freed(best, tail, others, random))
+        best = poses[np.lexsort(_contacts(poses, others)[::-1])[0]]
+        position[own] = move.placed(self._freed(best, tail, beside, others, random))
 
-    def _freed(self, pose: FloatArray, tail: _Tail, others: cKDTree, random: np.random.Generator) -> FloatArray:
+    def _freed(
+        self, pose: FloatArray, tail: _Tail, beside: cKDTree, others: cKDTree, random: np.random.Generator
+    ) -> FloatArray:
         """Returns a pose (m,3) Å that turns bond by bond as long as it meets others more than the template's meets its
         own nucleosome, and never more than before."""
-        beside = self._beside(tail)
         room = _Room(tail.poses[0], self._residue[tail.atoms], beside)
         turns = [turn.behind(tail.atoms.start) for own in tail.turns for turn in own]
-        least = tuple(_meetings(tail.poses[:1], beside)[:, 0])
-        met = tuple(_meetings(pose[None], others)[:, 0])
+        least = tuple(_contacts(tail.poses[:1], beside)[:, 0])
+        met = tuple(_contacts(pose[None], others)[:, 0])
         for _ in range(_TRIES):
             if met <= least:
                 break
             turn = turns[random.integers(len(turns))]
             places = pose.copy()
             _rotate(places, turn, float(np.radians(random.normal(0.0, _SPREAD / 2))))
-            after = tuple(_meetings(places[None], others)[:, 0])
+            after = tuple(_contacts(places[None], others)[:, 0])
             if after <= met and room.has(places, turn.moved):
                 pose, met = places, after
         return pose
@@ -224,12 +226,12 @@ class Tails:
                     list(_turns(own, residue, names)),
                     proteins.position[None, atoms],
                 )
-                yield replace(tail, poses=self._poses(tail, random))
+                yield replace(tail, poses=self._poses(tail, self._beside(tail), random))
 
-    def _poses(self, tail: _Tail, random: np.random.Generator) -> FloatArray:
-        """Returns poses (k,m,3) Å of a tail, the first of them the template's."""
+    def _poses(self, tail: _Tail, beside: cKDTree, random: np.random.Generator) -> FloatArray:
+        """Returns poses (k,m,3) Å of a tail beside the rest of the template, the first of them the template's."""
         turns = [[turn.behind(tail.atoms.start) for turn in own] for own in tail.turns]
-        return _poses(self._proteins.position[tail.atoms], turns, self._residue[tail.atoms], self._beside(tail), random)
+        return _poses(self._proteins.position[tail.atoms], turns, self._residue[tail.atoms], beside, random)
 
     def _beside(self, tail: _Tail) -> cKDTree:
         """Returns the atoms of the template beside a tail."""
@@ -417,7 +419,7 @@ def _along(
         yield places
 
 
-def _meetings(poses: FloatArray, others: cKDTree) -> IdArray:
+def _contacts(poses: FloatArray, others: cKDTree) -> IdArray:
     """Returns how many atoms of poses (k,m,3) Å are where others are, and how many have no room beside them, (2,k).
     Poses touch their own nucleosome less than anything that goes through a ring."""
     distance, _ = others.query(poses, distance_upper_bound=_CLOSE)

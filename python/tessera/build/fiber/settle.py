@@ -213,11 +213,9 @@ class Settler:
         cutter = self._cutter
         near = self._near(self.position[own], np.zeros(0, np.int64), _THROUGH)
         atoms, residue = cutter.atoms_of(near), cutter.residues_of(near)
-        is_heavy_atom = cutter.spread(self._is_heavy, near)
-        tree = cKDTree(self.position[own])
-        is_met = np.isfinite(tree.query(self.position[atoms], distance_upper_bound=_THROUGH)[0])
-        atoms, residue, is_heavy_atom = atoms[is_met], residue[is_met], is_heavy_atom[is_met]
-        is_own = np.isin(atoms, own)
+        is_met = residues_within(self.position[atoms], residue, np.isin(atoms, own), _THROUGH)
+        atoms, residue = atoms[is_met], residue[is_met]
+        is_own, is_heavy_atom = np.isin(atoms, own), cutter.spread(self._is_heavy, near)[is_met]
         place = self.position[atoms]
         pairs = cKDTree(place).query_pairs(_THROUGH, output_type="ndarray").reshape(-1, 2)
         pairs = pairs[is_own[pairs].any(axis=1) & (abs(np.diff(residue[pairs], axis=1)[:, 0]) > 1)]
