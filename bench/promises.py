@@ -40,6 +40,7 @@ from bench.io.segments import PROMISE as SEGMENTS_PROMISE
 from bench.io.setup import GIGABYTES_OF_MEMORY, SECONDS, SHARE_MEGABYTES, SHARE_SECONDS
 from bench.io.trajectory import OPENING, RATIO
 from bench.md.conservation import MOST_DRIFT
+from bench.md.device import MOST_OF_OPENMM
 from bench.md.growth import GREATEST_SPREAD
 from bench.md.largest import GIGABYTES as GIGABYTES_OF_RUN
 from bench.md.memory import LARGE, MOST_BYTES_PER_ATOM
@@ -195,6 +196,16 @@ def of_watching() -> Iterator[Promise]:
         yield each("watching", claim, [value(over_others)], most=MOST_WATCHED)
     else:
         yield Promise("watching", claim, "not measured", f"≤ {MOST_WATCHED:g}", 0, 1)
+
+
+def of_devices() -> Iterator[Promise]:
+    rows = {row[0]: row for row in table_of("device", "ms a step")[1:]} if measured("device") else {}
+    for run, most in MOST_OF_OPENMM.items():
+        claim = f"Time of a step on a GPU over OpenMM's: {run}"
+        if run in rows and (ratio := rows[run][5]) != "–":
+            yield each("device", claim, [value(ratio)], most=most)
+        else:
+            yield Promise("device", claim, "not measured", f"≤ {most:g}", 0, 1)
 
 
 def of_predictions() -> Iterator[Promise]:
@@ -454,8 +465,9 @@ def of_other_programs() -> Iterator[Promise]:
 
 
 def promises() -> list[Promise]:
-    parts = (of_peers, of_transforms, of_collectives, of_steps, of_watching, of_predictions, of_sizes, of_wheel,
-             of_builders, of_converters, of_locus, of_array, of_physics, of_files, of_grids, of_clusters)  # fmt: skip
+    parts = (of_peers, of_transforms, of_collectives, of_steps, of_watching, of_devices, of_predictions, of_sizes,
+             of_wheel, of_builders, of_converters, of_locus, of_array, of_physics, of_files, of_grids,
+             of_clusters)  # fmt: skip
     return [promise for part in parts for promise in part()]
 
 

@@ -130,7 +130,7 @@ class Figure:
             "name": self.name,
             "title": self.title,
             "date": self.started,
-            "machine": {**self.at_start, "load_at_end": load()},
+            "machine": {"load_at_end": load(), **self.at_start},
             "versions": {"commit": commit(), "Python": platform.python_version(), **self.versions},
             "settings": self.settings,
             "data": self.data,

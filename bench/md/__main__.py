@@ -1,7 +1,7 @@
 """`python -m bench.md QUESTION`: what a step costs, by its parts, by what is added to it and by the number of atoms."""
 
 from bench.common.options import questions
-from bench.md import costs, growth, largest, memory, phases, predictions, watching
+from bench.md import costs, device, growth, largest, memory, phases, predictions, watching
 
 main = questions(
     __doc__,
@@ -14,6 +14,7 @@ main = questions(
     memory.memory,
     largest.largest,
     watching.watching,
+    device.device,
     predictions.predictions,
 )
 

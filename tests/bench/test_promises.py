@@ -30,7 +30,7 @@ from bench.io import (
     setup,
     trajectory,
 )
-from bench.md import conservation, costs, growth, largest, memory, predictions, watching
+from bench.md import conservation, costs, device, growth, largest, memory, predictions, watching
 from bench.physics import bilayer, drifts, liquids
 from bench.physics.liquids import Liquid, Mean
 from papers import write_methods
@@ -55,6 +55,14 @@ def written(**rates: float) -> dict[str, Any]:
         for candidate, name in [key.rsplit("_", 1)]
     ]  # fmt: skip
     return {"atoms": 10**6, "runs": [{"ranks": 2, "raw": {"bytes": 1e9, "seconds": [1.0]}, "trials": trials}]}
+
+
+def on_a_gpu(*ratios: float) -> list[dict[str, Any]]:
+    """What scripts/device_check times where Tessera's steps take so many of OpenMM's, in the order of promises."""
+    return [
+        {"run": run, "ms_per_step": {"gpu": [ratio, ratio, 9.0], "cpu": [9.0], "openmm": [1.0]}}
+        for run, ratio in zip(device.MOST_OF_OPENMM, ratios, strict=False)
+    ]
 
 
 MASTER = {**written()["runs"][0], "trials": written()["runs"][0]["trials"][:1]}
@@ -87,6 +95,7 @@ KEPT: dict[str, Callable[[], list[str]]] = {
     "memory": lambda: memory.missed("water1m", 999_999, 590.0) + memory.missed("water24k", 24_000, 900.0),
     "largest": lambda: largest.missed(19e9),
     "watching": lambda: watching.missed({"neither": 100.0, "black box": 103.0, "black box, watched": 103.5}),
+    "device": lambda: device.missed(on_a_gpu(0.97, 0.5, 1.4)),
     "predictions": lambda: predictions.missed({"a": {"time of a step": 1.19, "memory of a rank": 0.86}}),
     "conservation": lambda: conservation.missed("dhfr", -0.009, 0.001),
     "drifts": lambda: drifts.missed("Bussi", -0.011, 0.001) + drifts.missed("leapfrog", 9.0, 1.0),
@@ -146,6 +155,8 @@ BROKEN: list[tuple[str, Callable[[], list[str]], str]] = [
         lambda: watching.missed({"neither": 100.0, "black box": 100.0, "black box, watched": 100.6}),
         "black box, watched: 1.006",
     ),
+    ("device", lambda: device.missed(on_a_gpu(0.99, 0.5, 1.4)), "ApoA1, 12 Å: 0.99"),
+    ("device", lambda: device.missed(on_a_gpu(0.97, 0.5)), "DHFR, 9 Å was not measured"),
     ("predictions", lambda: predictions.missed({"a": {"time of a step": 0.79}}), "a, time of a step: predicted 0.79"),
     (
         "predictions",

@@ -15,6 +15,8 @@ GOOD = """
     fma.rn.f32 %f3, %f1, %f2, %f1;
     div.rn.f32 %f4, %f3, %f1;
     sqrt.rn.f32 %f5, %f4;
+    rcp.approx.ftz.f32 %f5, %f4;
+    rsqrt.approx.ftz.f32 %f5, %f4;
     max.f32 %f6, %f5, %f1;
     setp.lt.f32 %p1, %f6, 0f00000000;
     @%p1 selp.f32 %f7, %f6, %f1, %p1;
@@ -38,6 +40,7 @@ def test_exact_operations_and_sums_of_integers_pass() -> None:
         "add.f32 %f3, %f1, %f2;",  # ptxas may contract it
         "fma.rn.ftz.f32 %f3, %f1, %f2, %f1;",
         "rsqrt.approx.f32 %f3, %f1;",
+        "rsqrt.approx.ftz.f64 %fd3, %fd1;",
         "ex2.approx.ftz.f32 %f3, %f1;",
         "div.full.f32 %f3, %f1, %f2;",
         "mul.rz.f64 %fd3, %fd1, %fd2;",

@@ -38,6 +38,8 @@ constexpr unsigned not_behind_default_stream = 1;  // of cuStreamCreate
   FUNCTION(cuMemGetInfo_v2, std::size_t*, std::size_t*)                                                         \
   FUNCTION(cuMemAlloc_v2, abi::Address*, std::size_t)                                                           \
   FUNCTION(cuMemFree_v2, abi::Address)                                                                          \
+  FUNCTION(cuMemHostAlloc, void**, std::size_t, unsigned)                                                       \
+  FUNCTION(cuMemFreeHost, void*)                                                                                \
   FUNCTION(cuMemcpyHtoDAsync_v2, abi::Address, const void*, std::size_t, abi::Stream)                           \
   FUNCTION(cuMemcpyDtoHAsync_v2, void*, abi::Address, std::size_t, abi::Stream)                                 \
   FUNCTION(cuMemsetD8Async, abi::Address, unsigned char, std::size_t, abi::Stream)                              \

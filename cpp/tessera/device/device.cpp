@@ -74,6 +74,13 @@ Memory::Memory(const Device& device, std::size_t bytes) : bytes_(bytes) {
   handle_ = {address, device.driver().cuMemFree_v2};
 }
 
+HostMemory::HostMemory(const Device& device, std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* memory = nullptr;
+  device.call(device.driver().cuMemHostAlloc, &memory, bytes, 0U);
+  handle_ = {memory, device.driver().cuMemFreeHost};
+}
+
 void Memory::start_copy_from(const void* host, std::size_t bytes, const Stream& stream, std::size_t first) const {
   TESSERA_CHECK(first + bytes <= bytes_);
   const Device& device = stream.device();

@@ -99,6 +99,42 @@ class Memory {
   Owned<abi::Address> handle_;
 };
 
+/// Bytes of the host's memory that stay where they are, so that a device copies them by itself, several times as fast.
+class HostMemory {
+ public:
+  HostMemory(const Device& device, std::size_t bytes);
+
+  void* data() const { return handle_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+  Owned<void*> handle_;
+};
+
+/// Values in such memory, as many as are needed from time to time.
+template <class T>
+class HostArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit HostArray(const Device& device) : memory_(device, 0) {}
+
+  /// Makes room for so many values, which is what get() returns. Those that were there are lost.
+  void resize(const Device& device, std::size_t size) {
+    size_ = size;
+    if (size * sizeof(T) <= memory_.bytes()) return;
+    memory_ = HostMemory(device, 0);
+    memory_ = HostMemory(device, (size + size / 8) * sizeof(T));
+  }
+  std::span<T> get() const { return {static_cast<T*>(memory_.data()), size_}; }
+  std::size_t bytes() const { return memory_.bytes(); }
+
+ private:
+  std::size_t size_ = 0;
+  HostMemory memory_;
+};
+
 /// Values in the device's memory.
 template <class T>
 class DeviceArray {

@@ -72,7 +72,11 @@ class DeviceTest : public testing::Test {
     const Stream stream(device);
     const Event begin(device), end(device);
     const DeviceArray<std::int32_t> numbers(device, 5), nothing(device, 0), cleared(device, 5);
-    std::vector<std::int32_t> host(5), zeros(5, -1);
+    HostArray<std::int32_t> pinned(device);
+    pinned.resize(device, 1);
+    pinned.resize(device, 5);
+    const auto host = pinned.get();
+    std::vector<std::int32_t> zeros(5, -1);
     std::iota(host.begin(), host.end(), 1);
     numbers.start_copy_from(host, stream);
     nothing.start_copy_from({}, stream);
@@ -89,7 +93,7 @@ class DeviceTest : public testing::Test {
     EXPECT_EQ(end.seconds_since(begin), 0.0015);
     EXPECT_EQ(zeros, std::vector<std::int32_t>(5, 0));
     EXPECT_EQ(device.free_bytes(), 1'000'000'000 - 40);
-    return host;
+    return {host.begin(), host.end()};
   }
 
   std::filesystem::path folder_;

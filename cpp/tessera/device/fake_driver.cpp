@@ -181,6 +181,17 @@ abi::Result cuMemFree_v2(abi::Address address) {
   --n_held;
   return answer(__func__, [] {});
 }
+abi::Result cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
+  return answer(__func__, [&] {
+    *memory = std::malloc(bytes);
+    ++n_held;
+  });
+}
+abi::Result cuMemFreeHost(void* memory) {
+  std::free(memory);
+  --n_held;
+  return answer(__func__, [] {});
+}
 abi::Result cuMemcpyHtoDAsync_v2(abi::Address to, const void* from, std::size_t bytes, abi::Stream) {
   return answer(__func__, [&] { std::memcpy(host(to), from, bytes); });
 }

@@ -95,6 +95,8 @@ inline constexpr double energy_limit = 1152921504606846976;
 inline constexpr int exact_virial_bits = 10;
 inline constexpr double exact_virial_unit = energy_unit / (1 << exact_virial_bits);
 
+__extension__ using WideInteger = __int128;
+
 /// Fixed-point energies and virial: W = Σ r⊗F over interactions, components xx yy zz xy xz yz (xy: r_x F_y); for a
 /// pair, r = r_i − r_j and F the force on i. Pressure = (2K + tr W)/3V.
 struct EnergyVirial {
@@ -125,10 +127,13 @@ struct EnergyVirial {
     add_fixed(virial[component], value >> exact_virial_bits);
     add_fixed(virial_remainder[component], value & ((std::int64_t{1} << exact_virial_bits) - 1));
   }
-  /// Returns the energy of a term, kcal/mol.
+  /// Returns the energy of a term, kcal/mol. It is rounded once, however contributions were split: a device splits sums
+  /// of other entries than a processor.
   double operator[](Term term) const {
     const auto t = static_cast<std::size_t>(term);
-    return from_fixed(energy[t], energy_unit) + from_fixed(energy_of_clashes[t], large_energy);
+    constexpr std::int64_t large = std::int64_t{1} << 48;  // energy_unit
+    static_assert(large_energy == energy_unit * large);
+    return static_cast<double>(WideInteger{energy_of_clashes[t]} * large + energy[t]) * energy_unit;
   }
   void merge(const EnergyVirial& other) {
     for (std::size_t i = 0; i < energy.size(); ++i) {

@@ -64,6 +64,10 @@ class Forces {
     if (is_due(ForceSource::bonded)) restraints_.add(group_of(ForceSource::bonded).accumulators);
   }
   void update_pair_list(bool make_list) { pair_.update(make_list); }
+  /// Lets a device begin with pairs, for which add_pairs() waits.
+  void start_pairs() {
+    if (is_due(ForceSource::direct)) pair_.start_forces(group_of(ForceSource::direct).accumulators);
+  }
   void add_pairs() {
     if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
   }

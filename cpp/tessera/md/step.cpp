@@ -70,14 +70,18 @@ void Engine::follow_atoms(StepSums sums, GroupSet due) {
 /// Adds all forces of the groups that are due and not yet added. All ranks list pairs in the same steps, so that none
 /// waits for the lists of others.
 void Engine::add_forces(bool make_list) {
-  auto& forces = layout_->forces;
+  auto& [plan, domain, forces, motion] = *layout_;
+  work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
+  work(Phase::pair, [&] { forces.start_pairs(); });
   work(Phase::bonded, [&] { forces.add_bonded(); });
   if (forces.has_external()) timers_.time(Phase::external, [&] { forces.add_external(); });
   if (forces.has_restraints()) timers_.time(Phase::restraints, [&] { forces.add_restraints(); });
-  work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
-  work(Phase::pair, [&] { forces.add_pairs(); });
-  timers_.time(Phase::halo_forces, [&] { forces.start_return(); });  // and while they travel, the mesh
+  // Forces on halo atoms travel while the mesh is at work. Without a halo a device has that time, too.
+  const bool has_halo = domain.n_owned_cells() < domain.n_cells();
+  if (has_halo) work(Phase::pair, [&] { forces.add_pairs(); });
+  timers_.time(Phase::halo_forces, [&] { forces.start_return(); });
   report_blow_up(forces.add_mesh(timers_));
+  if (!has_halo) work(Phase::pair, [&] { forces.add_pairs(); });
   work(Phase::sum_threads, [&] { forces.sum_threads_of_owned(); });
   timers_.time(Phase::halo_forces, [&] { forces.finish_return(); });
   if (topology_.has_virtual_sites()) work(Phase::virtual_sites, [&] { forces.spread_virtual_sites(); });

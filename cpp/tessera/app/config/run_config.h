@@ -219,7 +219,7 @@ struct ParallelConfig {
   std::int64_t threads = 1;
   std::int64_t pair_search_every = 40;
   double buffer = 2.8;  // Å
-  double list_steps = 4;
+  std::optional<double> list_steps;
   bool balance = true;
   bool reorder = true;
   Precision precision = Precision::mixed;

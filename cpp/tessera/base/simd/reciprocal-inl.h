@@ -1,4 +1,4 @@
-// Computes reciprocals without a division. It is included once for each instruction set.
+// Computes reciprocals without a division, and roots without a check of their range. It is included once for each instruction set.
 #include "tessera/base/simd/highway.h"
 #include "tessera/base/simd/rounding-inl.h"
 
@@ -20,16 +20,29 @@ inline constexpr bool multiplies_for_reciprocals = HWY_ARCH_X86 && HWY_TARGET <=
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> RoundedReciprocal(D d, hwy::HWY_NAMESPACE::Vec<D> x) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const auto one = hn::Set(d, 1.0f);
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
   static_assert(hn::MaxLanes(D()) == 16);
+  const auto one = hn::Set(d, 1.0f);
   const hn::Vec<D> estimate{_mm512_rcp14_ps(x.raw)};
   const auto error = simd::HWY_NAMESPACE::NegMulAdd(x, estimate, one);
   const hn::Vec<D> q{
       _mm512_fmadd_round_ps(estimate.raw, error.raw, estimate.raw, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC)};
   return simd::HWY_NAMESPACE::MulAdd(q, simd::HWY_NAMESPACE::NegMulAdd(x, q, one), q);
+#elif defined(TESSERA_LANE)
+  static_cast<void>(d);
+  return ShortReciprocal(x);
 #else
-  return hn::Div(one, x);
+  return hn::Div(hn::Set(d, 1.0f), x);
+#endif
+}
+
+/// Returns √x of each lane, rounded to the nearest. On a device x has to be of 2⁻¹⁰⁰ to 2¹⁰⁰; of 0 there is no number.
+template <class V>
+HWY_INLINE V RoundedRoot(V x) {
+#ifdef TESSERA_LANE
+  return ShortRoot(x);
+#else
+  return hwy::HWY_NAMESPACE::Sqrt(x);
 #endif
 }
 

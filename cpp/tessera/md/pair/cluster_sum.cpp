@@ -56,14 +56,14 @@ bool ClusterSum::on_device(Function&& function) {
   } catch (const RunError& error) {
     in_use_->give_up(error.what());
     device_.reset();
-    has_inner_ = false;  // what the device had summed is lost with it
+    has_inner_ = has_started_ = false;  // what the device had summed is lost with it
     return false;
   }
 }
 
 void ClusterSum::rebuild() {
   lister_.rebuild(data_.settings.range());
-  has_inner_ = false;
+  has_inner_ = has_started_ = false;
 }
 
 void ClusterSum::update(bool make_list) {
@@ -116,17 +116,23 @@ void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::f
   run(pieces_of({&list_.inner}), by_thread, meanwhile);
 }
 
+void ClusterSum::start_forces(std::span<Accumulator> by_thread) {
+  has_started_ |= on_device([&](DevicePairs& pairs) {
+    const auto sums = sums_of(by_thread[0]);
+    if (!std::exchange(has_inner_, false)) pairs.start(ListHalf::inner, sums);
+    pairs.start(ListHalf::outer, sums);
+  });
+}
+
 void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
   if (precision_ == Precision::double_precision) return add_exact_forces(by_thread);
-  const bool has_inner = std::exchange(has_inner_, false), was_on_device = is_on_device();
+  if (!has_started_) start_forces(by_thread);
   const bool is_summed = on_device([&](DevicePairs& pairs) {
-    const auto sums = sums_of(by_thread[0]);
-    if (!has_inner) pairs.start(ListHalf::inner, sums);
-    pairs.start(ListHalf::outer, sums);
     for (auto& clashes : clashes_) clashes.clear();
     clashes_[0] = pairs.finish(by_thread);
+    has_started_ = false;
   });
-  if (!is_summed) sum_on_host(by_thread, has_inner && !was_on_device);
+  if (!is_summed) sum_on_host(by_thread, std::exchange(has_inner_, false));
   const bool with_energies = by_thread[0].sums_pair_energies();
   const bool any_clash = std::any_of(clashes_.begin(), clashes_.end(), [](const auto& list) { return !list.empty(); });
   if (!any_clash && !with_energies) return;

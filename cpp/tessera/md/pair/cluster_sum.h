@@ -53,6 +53,9 @@ class ClusterSum {
   /// set of such pairs does not depend on the list. In double precision all pairs are left to add_forces(). The calling
   /// thread calls `meanwhile` now and then.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
+  /// Lets a device begin with all pairs within the cut-off that are left; add_forces() then waits for it. Without one it
+  /// does nothing.
+  void start_forces(std::span<Accumulator> by_thread);
   /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off.
   void add_forces(std::span<Accumulator> by_thread);
   /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
@@ -94,6 +97,7 @@ class ClusterSum {
   std::vector<CellForces> cell_forces_;            // by thread
   std::vector<std::vector<Clash>> clashes_;        // by thread
   bool has_inner_ = false;                         // whether add_inner_forces() has added since
+  bool has_started_ = false;                       // whether a device is at work on all that are left
   std::unique_ptr<DevicePairs> device_;
   device::DeviceInUse* in_use_ = nullptr;
 };

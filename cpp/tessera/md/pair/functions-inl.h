@@ -142,7 +142,7 @@ HWY_INLINE Distance<Pack<n>> DistanceOf(const Pack<n>& r2) {
   for (std::size_t i = 0; i < n; ++i) {  // in turns: operations on whole packs would wait in memory
     inverse2.part[i] =
         reciprocals == Reciprocals::divided ? hn::Div(set(1.0f), r2.part[i]) : simd::RoundedReciprocal(D(), r2.part[i]);
-    r.part[i] = hn::Sqrt(r2.part[i]);
+    r.part[i] = reciprocals == Reciprocals::divided ? hn::Sqrt(r2.part[i]) : simd::RoundedRoot(r2.part[i]);
   }
   return {r2, r, Mul(r, inverse2), inverse2};
 }

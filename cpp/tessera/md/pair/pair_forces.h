@@ -60,6 +60,8 @@ class PairForces {
   /// way, if the last list is still valid for owned atoms. This thread calls `meanwhile` now and then. Adds nothing
   /// without a halo.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
+  /// Lets a device begin, so that processors do something else until add_forces().
+  void start_forces(std::span<Accumulator> by_thread) { sum_.start_forces(by_thread); }
   void add_forces(std::span<Accumulator> by_thread) { sum_.add_forces(by_thread); }
 
   const PairData& data() const { return data_; }

@@ -1,10 +1,10 @@
 // Runs kernels of a device: there, or for tests on a host, warp after warp. Include target.h first.
 //
-// A kernel is written as phases between barriers of a block. It says what a block shares, and Run() does what a warp has
-// to do in a phase:
+// A kernel is written as phases between barriers of a block. It says what a block shares and how many blocks a
+// multiprocessor should have room for, which limits registers; Run() does what a warp has to do in a phase:
 //
 //   struct Kernel {
-//     static constexpr int n_phases, warps_of_block;
+//     static constexpr int n_phases, warps_of_block, blocks_at_once;
 //     struct Shared;
 //     struct Arguments;
 //     template <int phase>

@@ -55,6 +55,30 @@ TESSERA_OPERATION hn::Lanes<std::int64_t> ToWideIntegers(const hn::F32& a) {
                          [](float x) HWY_ATTR { return hn::Saturate<std::int64_t>(std::nearbyintf(x)); }, a.raw))};
 }
 
+/// Returns 1/x, with the bits of a division, for x of 2⁻¹⁰⁰ to 2¹⁰⁰. These are the operations to which NVIDIA's compiler
+/// turns a division, on every device, once it has found that a number is in such a range.
+TESSERA_OPERATION hn::F32 ShortReciprocal(const hn::F32& x) {
+#ifdef __CUDA_ARCH__
+  float estimate;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(x.raw));
+  return {__fmaf_rn(estimate, __fmaf_rn(-x.raw, estimate, 1.0f), estimate)};
+#else
+  return {1.0f / x.raw};
+#endif
+}
+
+/// Returns √x likewise, but no number for 0.
+TESSERA_OPERATION hn::F32 ShortRoot(const hn::F32& x) {
+#ifdef __CUDA_ARCH__
+  float estimate;  // of 1/√x
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(estimate) : "f"(x.raw));
+  const float root = __fmul_rn(estimate, x.raw);
+  return {__fmaf_rn(__fmaf_rn(-root, root, x.raw), __fmul_rn(estimate, 0.5f), root)};
+#else
+  return hn::Sqrt(x);
+#endif
+}
+
 /// Sets base[index] of the lanes of a mask, none of which have the same index.
 template <class T>
 TESSERA_OPERATION void Scatter(const hn::Lanes<T>& values, T* base, const Numbers& index, const hn::LanesMask& mask) {

@@ -49,8 +49,8 @@ using PairEntry = std::uint32_t;
 inline constexpr int cell_bits = 6;
 inline constexpr std::int64_t most_clusters = std::int64_t{1} << (32 - cell_bits);  // 268 million atoms a rank
 static_assert(n_neighbour_cells <= 1 << cell_bits);
-inline std::int32_t cluster_of(PairEntry entry) { return static_cast<std::int32_t>(entry >> cell_bits); }
-inline std::size_t cell_of(PairEntry entry) { return entry % (1u << cell_bits); }
+constexpr std::int32_t cluster_of(PairEntry entry) { return static_cast<std::int32_t>(entry >> cell_bits); }
+constexpr std::size_t cell_of(PairEntry entry) { return entry % (1u << cell_bits); }
 
 /// Lists the clusters of the neighbour cells that come near some cluster of a cell, in the order of the cells; each
 /// cluster of the cell searches only these. Boxes are relative to the centre of the cell.

@@ -1,36 +1,88 @@
-// Holds a pair list as kernels of a device read it: that of the engine, whose entries, which decide bits, stay as they
-// are. Within a row those whose parameters come from a table stand first, as a warp computes two entries alike.
+// Holds a pair list as kernels of a device read it. Entries, which decide bits, are those of the engine's list.
+//
+// Those without masks are gathered in tiles: up to eight i-clusters, which are mostly of one cell, share the j-clusters
+// that are near any of them, so that a device reads a j-cluster and adds to its forces once for all of them. Entries with
+// masks, which are few, stay in rows; within a row those whose parameters come from a table stand first, as a warp
+// computes two entries alike.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "tessera/base/threads.h"
+#include "tessera/device/device.h"
+#include "tessera/md/domain/domain.h"
 #include "tessera/md/pair/pair_list.h"
 
 namespace tessera::md::pair {
 
 /// An entry with masks (MaskedEntry): those of pairs that interact in the lower sixteen bits, of excluded ones above.
-struct DeviceEntry {
+struct alignas(8) DeviceEntry {
   PairEntry j;
   std::uint32_t masks;
 };
 
-/// A row's entries with masks end where those of the next row begin, as do its others.
+/// A row's entries with masks end where those of the next row begin.
 struct DeviceRow {
   std::int32_t i_cluster;
-  std::int64_t by_table_begin, masked_begin, plain_begin;
+  std::int64_t by_table_begin, masked_begin;
 };
 
+inline constexpr int clusters_of_tile = 8;
+/// A tile has so many entries at most, which one warp computes: with more, some warps would end later than others.
+inline constexpr int entries_of_tile = 16;
+
+/// A j-cluster with those i-clusters of its tile, bit by bit, to which it is near.
+struct alignas(8) TileEntry {
+  PairEntry j;
+  std::uint32_t i_clusters;
+};
+
+/// A tile's entries end where those of the next tile begin.
+struct DeviceTile {
+  std::int32_t i_cluster[clusters_of_tile];  // where there are fewer, the first one again
+  std::int64_t begin;
+};
+
+/// Refers to a list in memory from which a device copies.
 struct DeviceList {
-  std::vector<DeviceRow> rows;  // one more row marks the end of the last
-  std::vector<DeviceEntry> masked;
-  std::vector<PairEntry> plain;
-  std::int64_t n_inner_rows = 0;  // which come first
+  std::span<const DeviceRow> rows;  // one more row marks the end of the last
+  std::span<const DeviceEntry> masked;
+  std::span<const DeviceTile> tiles;  // one more tile marks the end of the last
+  std::span<const TileEntry> tile_entries;
+  std::int64_t n_inner_rows = 0, n_inner_tiles = 0;  // which come first
 
   std::int64_t n_rows() const { return std::ssize(rows) - 1; }
+  std::int64_t n_tiles() const { return std::ssize(tiles) - 1; }
 };
 
-/// Collects the rows of all parts of a list, first those of its inner parts.
-DeviceList make_device_list(const PairList& list);
+/// Holds a part of a list.
+struct DeviceListPart {
+  std::vector<DeviceRow> rows;
+  std::vector<DeviceEntry> masked;
+  std::vector<DeviceTile> tiles;
+  std::vector<TileEntry> tile_entries;
+};
+
+/// Makes lists for a device, in memory that it keeps.
+class DeviceLister {
+ public:
+  explicit DeviceLister(const device::Device& device)
+      : device_(device), rows_(device), masked_(device), tiles_(device), tile_entries_(device) {}
+
+  /// Collects all parts of a list, first its inner parts. The next list takes the place of this one. Throws RunError.
+  DeviceList make(const PairList& list, const domain::Domain& domain, ThreadPool& threads);
+  std::size_t bytes() const;
+
+ private:
+  const device::Device& device_;
+  std::vector<DeviceListPart> parts_;               // as they come
+  std::vector<std::vector<std::uint32_t>> places_;  // by thread and j-cluster: its last entry, from the tile's first on
+  device::HostArray<DeviceRow> rows_;
+  device::HostArray<DeviceEntry> masked_;
+  device::HostArray<DeviceTile> tiles_;
+  device::HostArray<TileEntry> tile_entries_;
+};
 
 }  // namespace tessera::md::pair

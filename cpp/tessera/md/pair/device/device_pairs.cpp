@@ -57,9 +57,11 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       lookup_force_(on_device(device_, std::span(lookup.force), stream_)),
       lookup_energy_(on_device(device_, std::span(lookup.energy), stream_)),
       lookup_begin_(on_device(device_, std::span(lookup.begin), stream_)),
+      lister_(device_),
       rows_(device_),
       masked_(device_),
-      plain_(device_),
+      tiles_(device_),
+      tile_entries_(device_),
       clusters_(device_),
       type_(device_),
       shifts_(device_, n_cell_values),
@@ -70,7 +72,11 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       energy_(device_, 2),
       virial_(device_, 12),
       clash_(device_),
-      n_clashes_(device_, 1) {
+      n_clashes_(device_, 1),
+      host_clusters_(device_),
+      host_total_(device_),
+      host_sums_(device_) {
+  host_sums_.resize(device_, 1);
   constants_.table_12a = table_12a_.data();
   constants_.table_6b = table_6b_.data();
   constants_.lookup_force = lookup_force_.data();
@@ -84,22 +90,26 @@ void DevicePairs::set_list(const PairList& list) {
   stream_.wait();  // the last list may be in use
   const auto n_clusters = data_.clusters.size();
   TESSERA_CHECK(n_clusters < (std::size_t{1} << 27));  // kernels number values of clusters in 32 bits
-  const auto made = make_device_list(list);
+  const auto made = lister_.make(list, data_.domain, data_.threads);
   n_rows_ = made.n_rows();
   n_inner_rows_ = made.n_inner_rows;
+  n_tiles_ = made.n_tiles();
+  n_inner_tiles_ = made.n_inner_tiles;
   const auto copy = [&]<class T>(device::GrowingArray<T>& array, std::span<const T> values) {
     array.reserve(device_, values.size());
     array.start_copy_from(values, stream_);
   };
-  copy(rows_, std::span(made.rows));
-  copy(masked_, std::span(made.masked));
-  copy(plain_, std::span(made.plain));
+  copy(rows_, made.rows);
+  copy(masked_, made.masked);
+  copy(tiles_, made.tiles);
+  copy(tile_entries_, made.tile_entries);
   copy(type_, std::span(data_.type));
   clusters_.reserve(device_, n_clusters);
   force_.reserve(device_, n_clusters);
   total_.reserve(device_, 3 * cluster_size * n_clusters);
   clash_.reserve(device_, at(most_clashes_));
-  host_total_.resize(3 * cluster_size * n_clusters);
+  host_clusters_.resize(device_, n_clusters);
+  host_total_.resize(device_, 3 * cluster_size * n_clusters);
   set_shifts(list);
 }
 
@@ -127,9 +137,11 @@ PairArguments DevicePairs::arguments(ListHalf half) const {
   return {
       .constants = constants_,
       .rows = rows_.data() + (is_inner ? 0 : n_inner_rows_),
+      .tiles = tiles_.data() + (is_inner ? 0 : n_inner_tiles_),
       .n_rows = static_cast<std::int32_t>(is_inner ? n_inner_rows_ : n_rows_ - n_inner_rows_),
+      .n_tiles = static_cast<std::int32_t>(is_inner ? n_inner_tiles_ : n_tiles_ - n_inner_tiles_),
       .masked = masked_.data(),
-      .plain = plain_.data(),
+      .tile_entries = tile_entries_.data(),
       .shifts = shifts_.data(),
       .clusters = clusters_.data(),
       .type = type_.data(),
@@ -137,9 +149,18 @@ PairArguments DevicePairs::arguments(ListHalf half) const {
   };
 }
 
+/// Begins to copy the coordinates and parameters of clusters.
+void DevicePairs::copy_clusters(std::size_t begin, std::size_t end) {
+  const auto staged = host_clusters_.get().subspan(begin, end - begin);
+  const std::span<const ClusterData> clusters(data_.clusters.data() + begin, staged.size());
+  data_.threads.parallel_for(std::ssize(staged), [&](std::int64_t first, std::int64_t last) {
+    std::copy(clusters.begin() + first, clusters.begin() + last, staged.begin() + first);
+  });
+  clusters_.start_copy_from(staged, stream_, begin);
+}
+
 void DevicePairs::start(ListHalf half, StepSums sums) {
   device_.make_current();  // a program in Python may do each step on another thread
-  const std::span<const ClusterData> clusters(data_.clusters);
   const auto n_owned = at(data_.domain.n_owned_slots()) / cluster_size;
   if (half == ListHalf::inner) {
     sums_ = sums;
@@ -147,16 +168,15 @@ void DevicePairs::start(ListHalf half, StepSums sums) {
     cell_force_.start_clear(stream_);
     energy_.start_clear(stream_);
     n_clashes_.start_clear(stream_);
-    clusters_.start_copy_from(clusters.first(n_owned), stream_);
+    copy_clusters(0, n_owned);
   } else {
-    clusters_.start_copy_from(clusters.subspan(n_owned), stream_, n_owned);
+    copy_clusters(n_owned, data_.clusters.size());
   }
   const auto of_half = arguments(half);
-  launch(name_of_pair_kernel(constants_, sums_), of_half.n_rows, of_half);
+  launch(name_of_pair_kernel(constants_, sums_), std::int64_t{of_half.n_tiles} + of_half.n_rows, of_half);
 }
 
 std::vector<Clash> DevicePairs::finish(std::span<Accumulator> by_thread) {
-  auto clashes = fetch_clashes();
   const bool has_virial = sums_ != StepSums::none;
   const ForceArguments of_atoms{
       .n_clusters = static_cast<std::int32_t>(data_.clusters.size()),
@@ -173,46 +193,46 @@ std::vector<Clash> DevicePairs::finish(std::span<Accumulator> by_thread) {
   // The warp after the last one adds the virial of cells.
   const auto warps = (cluster_size * std::int64_t{of_atoms.n_clusters} + lanes_of_warp - 1) / lanes_of_warp + 1;
   launch(has_virial ? "tessera_pair_forces_virial" : "tessera_pair_forces", warps, of_atoms);
-  std::array<std::int64_t, 12> virial{};
-  std::array<DeviceEnergy, 2> energy{};
-  total_.start_copy_to(host_total_, stream_);
-  if (has_virial) virial_.start_copy_to(virial, stream_);
-  if (sums_ == StepSums::energies) energy_.start_copy_to(energy, stream_);
+  auto& sums = host_sums_.get().front();
+  n_clashes_.start_copy_to({&sums.n_clashes, 1}, stream_);
+  total_.start_copy_to(host_total_.get(), stream_);
+  if (has_virial) virial_.start_copy_to(sums.virial, stream_);
+  if (sums_ == StepSums::energies) energy_.start_copy_to(sums.energy, stream_);
   stream_.wait();
-
-  const auto total = by_thread[0].total;  // of all threads
-  data_.threads.parallel_for(std::ssize(host_total_), [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) add_fixed(total[at(i)], host_total_[at(i)]);
-  });
-  if (!has_virial) return clashes;
-  EnergyVirial sums;
-  std::copy_n(virial.begin(), 6, sums.virial.begin());
-  std::copy_n(virial.begin() + 6, 6, sums.virial_remainder.begin());
-  constexpr Term terms[] = {Term::lj, Term::coulomb_real};
-  for (std::size_t i = 0; i < std::size(terms); ++i) {
-    sums.energy[static_cast<std::size_t>(terms[i])] = energy[i].sum;
-    sums.energy_of_clashes[static_cast<std::size_t>(terms[i])] = energy[i].of_clashes;
-  }
-  by_thread[0].energies->merge(sums);
-  return clashes;
-}
-
-/// Waits for the sums over pairs, and fetches the clashes that were found. Where there was no room for all of them, it
-/// makes room and sums once more.
-std::vector<Clash> DevicePairs::fetch_clashes() {
-  std::int32_t n = 0;
-  n_clashes_.start_copy_to({&n, 1}, stream_);
-  stream_.wait();
-  if (n > most_clashes_) {
-    most_clashes_ = n + n / 4;
+  if (sums.n_clashes > most_clashes_) {  // there was no room for all of them
+    most_clashes_ = sums.n_clashes + sums.n_clashes / 4;
     clash_.reserve(device_, at(most_clashes_));
     start(ListHalf::inner, sums_);
     start(ListHalf::outer, sums_);
-    return fetch_clashes();
+    return finish(by_thread);
   }
+  auto clashes = fetch_clashes(sums.n_clashes);
+
+  const auto total = by_thread[0].total;  // of all threads
+  const auto found = host_total_.get();
+  data_.threads.parallel_for(std::ssize(found), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) add_fixed(total[at(i)], found[at(i)]);
+  });
+  if (!has_virial) return clashes;
+  EnergyVirial added;
+  std::copy_n(sums.virial, 6, added.virial.begin());
+  std::copy_n(sums.virial + 6, 6, added.virial_remainder.begin());
+  constexpr Term terms[] = {Term::lj, Term::coulomb_real};
+  for (std::size_t i = 0; i < std::size(terms) && sums_ == StepSums::energies; ++i) {
+    added.energy[static_cast<std::size_t>(terms[i])] = sums.energy[i].sum;
+    added.energy_of_clashes[static_cast<std::size_t>(terms[i])] = sums.energy[i].of_clashes;
+  }
+  by_thread[0].energies->merge(added);
+  return clashes;
+}
+
+/// Fetches the clashes that were found.
+std::vector<Clash> DevicePairs::fetch_clashes(std::int32_t n) {
   std::vector<DeviceClash> found(at(n));
-  clash_.start_copy_to(found, stream_);
-  stream_.wait();
+  if (n > 0) {
+    clash_.start_copy_to(found, stream_);
+    stream_.wait();
+  }
   std::vector<Clash> clashes;
   for (const auto& [i_cluster, entry] : found)
     clashes.push_back({i_cluster,
@@ -223,14 +243,16 @@ std::vector<Clash> DevicePairs::fetch_clashes() {
 
 std::int64_t DevicePairs::bytes() const {
   const auto held = [](const auto&... arrays) { return static_cast<std::int64_t>((arrays.bytes() + ...)); };
-  return held(rows_, masked_, plain_, clusters_, type_, force_, total_, clash_);
+  return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, force_, total_, clash_);
 }
 
 double DevicePairs::planned_bytes(const PairCounts& counts) {
   constexpr double of_cluster =
       sizeof(ClusterData) + sizeof(ClusterForces) + cluster_size * (sizeof(std::int32_t) + 3 * sizeof(std::int64_t));
+  constexpr double sharing = 4;  // i-clusters of a tile that are near a j-cluster; more with short lists
+  constexpr double of_entry = sizeof(TileEntry) + 1.0 * sizeof(DeviceTile) / entries_of_tile;
   const double of_list = counts.rows * sizeof(DeviceRow) + counts.masked_pairs * sizeof(DeviceEntry) +
-                         (counts.cluster_pairs - counts.masked_pairs) * sizeof(PairEntry);
+                         (counts.cluster_pairs - counts.masked_pairs) / sharing * of_entry;
   return device::GrowingArray<char>::room * (of_cluster * counts.slots / cluster_size + of_list);
 }
 

@@ -44,13 +44,14 @@ class DevicePairs {
   /// Returns what bytes() would be of such lists.
   static double planned_bytes(const PairCounts& counts);
   /// Returns the bytes on the host.
-  std::size_t host_bytes() const { return host_total_.capacity() * sizeof(std::int64_t); }
+  std::size_t host_bytes() const { return lister_.bytes() + host_clusters_.bytes() + host_total_.bytes(); }
 
  private:
   PairArguments arguments(ListHalf half) const;
   template <class Arguments>
   void launch(const std::string& kernel, std::int64_t warps, const Arguments& arguments);
-  std::vector<Clash> fetch_clashes();
+  void copy_clusters(std::size_t begin, std::size_t end);
+  std::vector<Clash> fetch_clashes(std::int32_t n);
 
   const PairData& data_;
   const device::DeviceInUse& in_use_;
@@ -62,10 +63,12 @@ class DevicePairs {
   device::DeviceArray<std::int32_t> lookup_begin_;
 
   // The list, and what belongs to it.
-  std::int64_t n_rows_ = 0, n_inner_rows_ = 0;
+  DeviceLister lister_;
+  std::int64_t n_rows_ = 0, n_inner_rows_ = 0, n_tiles_ = 0, n_inner_tiles_ = 0;
   device::GrowingArray<DeviceRow> rows_;
   device::GrowingArray<DeviceEntry> masked_;
-  device::GrowingArray<PairEntry> plain_;
+  device::GrowingArray<DeviceTile> tiles_;
+  device::GrowingArray<TileEntry> tile_entries_;
   device::GrowingArray<ClusterData> clusters_;
   device::GrowingArray<std::int32_t> type_;
   device::DeviceArray<float> shifts_;             // (neighbour cells,3) Å
@@ -81,7 +84,17 @@ class DevicePairs {
   device::GrowingArray<DeviceClash> clash_;       // most_clashes_
   device::DeviceArray<std::int32_t> n_clashes_;   // (1)
   std::int32_t most_clashes_ = 64;
-  std::vector<std::int64_t> host_total_;  // what the host copies total_ to
+
+  /// What is copied at the end of a step, beside forces.
+  struct HostSums {
+    std::int64_t virial[12];
+    DeviceEnergy energy[2];
+    std::int32_t n_clashes;
+  };
+  // What the device copies from and to, in the host's memory.
+  device::HostArray<ClusterData> host_clusters_;
+  device::HostArray<std::int64_t> host_total_;
+  device::HostArray<HostSums> host_sums_;  // (1)
 };
 
 }  // namespace tessera::md::pair

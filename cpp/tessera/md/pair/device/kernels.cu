@@ -5,16 +5,17 @@
 
 namespace tessera::md::pair::N_LANE {
 
-#define TESSERA_KERNEL(name, ...)                                                                                   \
-  extern "C" __global__ void __launch_bounds__(__VA_ARGS__::warps_of_block* hn::warp_size, 8)                          \
-      name(const __grid_constant__ typename __VA_ARGS__::Arguments arguments) {                                     \
-    simd::RunOnDevice<__VA_ARGS__>(arguments);                                                                      \
+#define TESSERA_KERNEL(name, ...)                                                          \
+  extern "C" __global__ void __launch_bounds__(__VA_ARGS__::warps_of_block* hn::warp_size, \
+                                               __VA_ARGS__::blocks_at_once)                \
+      name(const __grid_constant__ typename __VA_ARGS__::Arguments arguments) {            \
+    simd::RunOnDevice<__VA_ARGS__>(arguments);                                             \
   }
-#define TESSERA_PAIRS(name, ...)                                                                                    \
-  TESSERA_KERNEL(name, PairKernel<__VA_ARGS__, Beside::nothing>)                                                    \
+#define TESSERA_PAIRS(name, ...)                                 \
+  TESSERA_KERNEL(name, PairKernel<__VA_ARGS__, Beside::nothing>) \
   TESSERA_KERNEL(name##_virial, PairKernel<__VA_ARGS__, Beside::virial>)
-#define TESSERA_PAIRS_WITH_ENERGIES(name, ...)                                                                      \
-  TESSERA_PAIRS(name, __VA_ARGS__)                                                                                  \
+#define TESSERA_PAIRS_WITH_ENERGIES(name, ...) \
+  TESSERA_PAIRS(name, __VA_ARGS__)             \
   TESSERA_KERNEL(name##_energies, PairKernel<__VA_ARGS__, Beside::energies>)
 
 // Energies are rare, so that their kernels serve all settings, as those of uncommon ones do.

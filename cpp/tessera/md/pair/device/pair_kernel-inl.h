@@ -1,5 +1,6 @@
-// Sums pairs on a device: a warp takes a row of the list, two entries at a time, a pair of atoms to a lane. Lane 4i + j of
-// a half of the warp is atom i of the i-cluster with atom j of the j-cluster, as in registers of sixteen lanes.
+// Sums pairs on a device: a warp takes two entries of the list at a time, a pair of atoms to a lane. Lane 4i + j of a half
+// of the warp is atom i of the i-cluster with atom j of the j-cluster, as in registers of sixteen lanes. In a tile the two
+// entries have one j-cluster and two neighbouring i-clusters, in a row one i-cluster and two j-clusters.
 //
 // Formulas are those of interaction-inl.h. What is summed across entries are integers, so that their order is free: see
 // the orders inside an entry in cluster_kernel-inl.h, which are the same here.
@@ -36,6 +37,20 @@ struct LanesOfEntry {
   }
 };
 
+/// Sums three values over four lanes, whose numbers differ in `bit` and the one above it. Of the four, lane 0 has the sum
+/// of x, lane 1 that of z and lane 2 that of y, in the order of ClusterForces. Each hands over what it does not sum.
+template <int bit>
+HWY_INLINE VI SumsOfFour(VI x, VI y, VI z) {
+  static_assert(force_offset[0] == 0 && force_offset[2] == 4 && force_offset[1] == 8);
+  const VI lane = simd::LaneNumbers();
+  const M is_even = hn::Eq(hn::And(lane, Integer(bit)), Integer(0));
+  const M is_low = hn::Eq(hn::And(lane, Integer(2 * bit)), Integer(0));
+  const VI of_two = hn::Add(hn::IfThenElse(is_low, x, y), simd::Exchange<2 * bit>(hn::IfThenElse(is_low, y, x)));
+  const VI z_of_two = hn::Add(z, simd::Exchange<2 * bit>(z));
+  return hn::Add(hn::IfThenElse(is_even, of_two, z_of_two),
+                 simd::Exchange<bit>(hn::IfThenElse(is_even, z_of_two, of_two)));
+}
+
 /// Returns a field of ClusterData for one atom of a cluster in each lane.
 HWY_INLINE V FieldOf(const float (ClusterData::*field)[4], const ClusterData* clusters, VI cluster, VI atom) {
   constexpr std::int32_t stride = sizeof(ClusterData) / sizeof(float);
@@ -53,6 +68,12 @@ struct AtomsOfLanes {
         q(FieldOf(&ClusterData::q, clusters, cluster, atom)),
         sigma(FieldOf(&ClusterData::sigma, clusters, cluster, atom)),
         epsilon(FieldOf(&ClusterData::epsilon, clusters, cluster, atom)) {}
+
+  HWY_INLINE void MoveBy(V dx, V dy, V dz) {
+    x = hn::Add(x, dx);
+    y = hn::Add(y, dy);
+    z = hn::Add(z, dz);
+  }
 };
 
 /// Gives the values of two entries to ForceOverDistance().
@@ -138,9 +159,11 @@ class EnergiesOfRow {
 template <class Choice, Beside beside>
 struct PairKernel {
   static constexpr int n_phases = 3, warps_of_block = 4;
+  static constexpr int blocks_at_once = beside == Beside::energies ? 5 : 6;  // more would keep registers in memory
   using Arguments = PairArguments;
   struct Shared {
     EwaldPieces pieces;  // constants that lanes index would be fetched one after the other
+    float shifts[n_neighbour_cells * 3];
     std::int64_t cell_force[n_neighbour_cells * 3];
   };
 
@@ -151,11 +174,16 @@ struct PairKernel {
       ForShare(place, n_pieces, [&](VI at, M is_inside) HWY_ATTR {
         simd::Scatter(hn::GatherIndex(D(), a.constants.ewald_pieces[0], at), shared.pieces[0], at, is_inside);
       });
-      if constexpr (beside != Beside::nothing)
-        ForShare(place, n_neighbour_cells * 3,
-                 [&](VI at, M is_inside) HWY_ATTR { simd::Scatter(hn::Zero(DL()), shared.cell_force, at, is_inside); });
+      ForShare(place, n_neighbour_cells * 3, [&](VI at, M is_inside) HWY_ATTR {
+        simd::Scatter(hn::GatherIndex(D(), a.shifts, at), shared.shifts, at, is_inside);
+        if constexpr (beside != Beside::nothing) simd::Scatter(hn::Zero(DL()), shared.cell_force, at, is_inside);
+      });
     } else if constexpr (phase == 1) {
-      if (place.OfAll() < a.n_rows) RunRow(a, shared, place.OfAll());
+      const std::int32_t number = place.OfAll();
+      if (number < a.n_tiles)
+        RunTile(a, shared, a.tiles[number], a.tiles[number + 1].begin);
+      else if (number - a.n_tiles < a.n_rows)
+        RunRow(a, shared, number - a.n_tiles);
     } else if constexpr (beside != Beside::nothing) {
       ForShare(place, n_neighbour_cells * 3, [&](VI at, M is_inside) HWY_ATTR {
         const VL sum = hn::GatherIndex(DL(), shared.cell_force, at);
@@ -174,124 +202,184 @@ struct PairKernel {
     }
   }
 
-  /// Sums what a row adds to its i-cluster, lane by lane, in pair_force_unit, and its energies.
-  struct RowSums {
+  /// Sums forces on i-atoms, or on j-atoms, lane by lane, in pair_force_unit.
+  struct ForceSums {
     VI x, y, z;
-    EnergiesOfRow energies;
 
-    HWY_INLINE RowSums() { x = y = z = hn::Zero(DI()); }
+    HWY_INLINE ForceSums() { x = y = z = hn::Zero(DI()); }
+    HWY_INLINE void Add(VI fx, VI fy, VI fz) {
+      x = hn::Add(x, fx);
+      y = hn::Add(y, fy);
+      z = hn::Add(z, fz);
+    }
   };
+
+  /// Says in each lane which entry it has, as clashes are listed.
+  struct EntryOfLanes {
+    VI i_cluster;
+    VU j, masks;
+  };
+
+  static HWY_INLINE void RunTile(const Arguments& a, Shared& shared, const DeviceTile& tile, std::int64_t end) {
+    constexpr int n_pairs = clusters_of_tile / 2;
+    const LanesOfEntry lanes_of;
+    const auto cluster_of_pair = [&](int pair) HWY_ATTR {
+      return hn::GatherIndex(DI(), tile.i_cluster + 2 * pair, lanes_of.half);
+    };
+    const auto atoms_of_pair = [&](int pair) HWY_ATTR {
+      return AtomsOfLanes(a.clusters, cluster_of_pair(pair), lanes_of.i_atom);
+    };
+    static_assert(n_pairs == 4);
+    const AtomsOfLanes i[n_pairs] = {atoms_of_pair(0), atoms_of_pair(1), atoms_of_pair(2), atoms_of_pair(3)};
+    ForceSums of_i[n_pairs];
+    EnergiesOfRow energies;
+    for (auto e = tile.begin; e < end; ++e) {
+      const TileEntry entry = a.tile_entries[e];
+      const auto cell = static_cast<std::int32_t>(cell_of(entry.j));
+      const VI cluster = Integer(cluster_of(entry.j));
+      AtomsOfLanes j(a.clusters, cluster, lanes_of.j_atom);
+      j.MoveBy(set(shared.shifts[3 * cell]), set(shared.shifts[3 * cell + 1]), set(shared.shifts[3 * cell + 2]));
+      ForceSums of_j;
+      HWY_UNROLL(4)
+      for (int pair = 0; pair < n_pairs; ++pair) {
+        const std::uint32_t bits = entry.i_clusters >> (2 * pair) & 3;
+        if (bits == 0) continue;
+        const M exists = hn::TestBit(Integer(static_cast<std::int32_t>(bits)), hn::Add(lanes_of.half, Integer(1)));
+        const ValuesOfLanes<false> values{i[pair], j, shared.pieces, {}, {}, {}, {}, {}};
+        AddForces<false>(
+            a, values, lanes_of, exists,
+            [&]() HWY_ATTR {
+              return EntryOfLanes{cluster_of_pair(pair), hn::Set(DU(), entry.j), hn::Set(DU(), 0xFFFF)};
+            },
+            of_i[pair], of_j, energies);
+      }
+      const VI of_half = SumsOfFour<4>(of_j.x, of_j.y, of_j.z);
+      SubtractFromCluster(a, shared, lanes_of, cluster, Integer(cell), hn::Add(of_half, simd::Exchange<16>(of_half)),
+                          hn::Eq(lanes_of.half, Integer(0)));
+    }
+    HWY_UNROLL(4)
+    for (int pair = 0; pair < n_pairs; ++pair)
+      AddToCluster(a, lanes_of, cluster_of_pair(pair), SumsOfFour<1>(of_i[pair].x, of_i[pair].y, of_i[pair].z),
+                   hn::Lt(lanes_of.half, Integer(2)));
+    if constexpr (beside == Beside::energies) energies.AddTo(a.sums.energy, IsFirstOfWarp(lanes_of));
+  }
 
   static HWY_INLINE void RunRow(const Arguments& a, Shared& shared, int number) {
     const DeviceRow& row = a.rows[number];
-    const DeviceRow& next = a.rows[number + 1];
+    const auto end = a.rows[number + 1].by_table_begin;
     const LanesOfEntry lanes_of;
     const AtomsOfLanes i(a.clusters, Integer(row.i_cluster), lanes_of.i_atom);
-    RowSums sums;
+    ForceSums of_i;
+    EnergiesOfRow energies;
     for (auto e = row.by_table_begin; e < row.masked_begin; e += 2)
-      AddEntries<true, true>(a, shared, row.i_cluster, lanes_of, i, e, row.masked_begin, sums);
-    for (auto e = row.masked_begin; e < next.by_table_begin; e += 2)
-      AddEntries<true, false>(a, shared, row.i_cluster, lanes_of, i, e, next.by_table_begin, sums);
-    for (auto e = row.plain_begin; e < next.plain_begin; e += 2)
-      AddEntries<false, false>(a, shared, row.i_cluster, lanes_of, i, e, next.plain_begin, sums);
-
-    // Lanes 0, 1 and 2 of an i-atom each add a component, in the order of ClusterForces.
-    const auto over_j = [](VI sum) HWY_ATTR {
-      sum = hn::Add(sum, simd::Exchange<1>(sum));
-      sum = hn::Add(sum, simd::Exchange<2>(sum));
-      return hn::Add(sum, simd::Exchange<16>(sum));
-    };
-    const VI component = Component(lanes_of.j_atom, over_j(sums.x), over_j(sums.y), over_j(sums.z));
-    const VI at = hn::Add(hn::Add(hn::ShiftLeft<2>(lanes_of.j_atom), lanes_of.i_atom), Integer(row.i_cluster * 16));
-    const M is_in_first = hn::Eq(lanes_of.half, Integer(0));
-    simd::AtomicAdd(component, a.sums.force->value, at, hn::And(is_in_first, hn::Lt(lanes_of.j_atom, Integer(3))));
-    if constexpr (beside == Beside::energies)
-      sums.energies.AddTo(a.sums.energy, hn::And(is_in_first, lanes_of.is_first));
+      AddMasked<true>(a, shared, row.i_cluster, lanes_of, i, e, row.masked_begin, of_i, energies);
+    for (auto e = row.masked_begin; e < end; e += 2)
+      AddMasked<false>(a, shared, row.i_cluster, lanes_of, i, e, end, of_i, energies);
+    const VI of_half = SumsOfFour<1>(of_i.x, of_i.y, of_i.z);
+    AddToCluster(a, lanes_of, Integer(row.i_cluster), hn::Add(of_half, simd::Exchange<16>(of_half)),
+                 hn::Eq(lanes_of.half, Integer(0)));
+    if constexpr (beside == Beside::energies) energies.AddTo(a.sums.energy, IsFirstOfWarp(lanes_of));
   }
 
-  /// Returns x where `number` is 0, z where it is 1, and y elsewhere.
-  static HWY_INLINE VI Component(VI number, VI x, VI y, VI z) {
-    static_assert(force_offset[0] == 0 && force_offset[2] == 4 && force_offset[1] == 8);
-    return hn::IfThenElse(hn::Eq(number, Integer(0)), x, hn::IfThenElse(hn::Eq(number, Integer(1)), z, y));
-  }
-
-  /// Adds entry e of those with masks, or of the others, and the next one if it is before the end. Else both halves of
-  /// the warp compute the same, and the second adds nothing.
-  template <bool masked, bool by_table>
-  static HWY_INLINE void AddEntries(const Arguments& a, Shared& shared, std::int32_t i_cluster,
-                                    const LanesOfEntry& lanes_of, const AtomsOfLanes& i, std::int64_t e,
-                                    std::int64_t end, RowSums& sums) {
-    const KernelConstants& k = a.constants;
+  /// Adds entry e of those with masks, and the next one if it is before the end. Else both halves of the warp compute the
+  /// same, and the second adds nothing.
+  template <bool by_table>
+  static HWY_INLINE void AddMasked(const Arguments& a, Shared& shared, std::int32_t i_cluster,
+                                   const LanesOfEntry& lanes_of, const AtomsOfLanes& i, std::int64_t e,
+                                   std::int64_t end, ForceSums& of_i, EnergiesOfRow& energies) {
     const VI left = Integer(end - e > 1 ? 2 : 1), mine = hn::Min(lanes_of.half, hn::Sub(left, Integer(1)));
     const M exists = hn::Lt(lanes_of.half, left);
-    VU entry, masks = hn::Set(DU(), 0xFFFF);
-    if constexpr (masked) {
-      constexpr std::int32_t stride = sizeof(DeviceEntry) / sizeof(std::uint32_t);
-      const VI at = hn::Mul(mine, Integer(stride));
-      entry = hn::GatherIndex(DU(), &a.masked[e].j, at);
-      masks = hn::GatherIndex(DU(), &a.masked[e].masks, at);
-    } else {
-      entry = hn::GatherIndex(DU(), a.plain + e, mine);
-    }
+    constexpr std::int32_t stride = sizeof(DeviceEntry) / sizeof(std::uint32_t);
+    const VI at = hn::Mul(mine, Integer(stride));
+    const VU entry = hn::GatherIndex(DU(), &a.masked[e].j, at), masks = hn::GatherIndex(DU(), &a.masked[e].masks, at);
     const VI cluster = hn::BitCast(DI(), hn::ShiftRight<cell_bits>(entry));
     const VI cell = hn::And(hn::BitCast(DI(), entry), Integer((1 << cell_bits) - 1));
-    const AtomsOfLanes j(a.clusters, cluster, lanes_of.j_atom);
     const VI shift = hn::Mul(cell, Integer(3));
-    const auto difference = [&](V of_i, V of_j, std::int32_t d) HWY_ATTR -> P {
-      return hn::Sub(of_i, hn::Add(of_j, hn::GatherIndex(D(), a.shifts + d, shift)));
-    };
-    const P x = difference(i.x, j.x, 0), y = difference(i.y, j.y, 1), z = difference(i.z, j.z, 2);
-
-    ValuesOfLanes<by_table> values{i, j, shared.pieces, exists, exists, i.q, i.q, i.q};
-    if constexpr (masked) {
-      const VU bit = hn::Shl(hn::Set(DU(), 1), hn::BitCast(DU(), lanes_of.in_half));
-      values.interact = hn::TestBit(masks, bit);
-      values.excluded = hn::TestBit(masks, hn::ShiftLeft<16>(bit));
-    }
+    AtomsOfLanes j(a.clusters, cluster, lanes_of.j_atom);
+    j.MoveBy(hn::GatherIndex(D(), shared.shifts, shift), hn::GatherIndex(D(), shared.shifts + 1, shift),
+             hn::GatherIndex(D(), shared.shifts + 2, shift));
+    const VU bit = hn::Shl(hn::Set(DU(), 1), hn::BitCast(DU(), lanes_of.in_half));
+    ValuesOfLanes<by_table> values{
+        i, j, shared.pieces, hn::TestBit(masks, bit), hn::TestBit(masks, hn::ShiftLeft<16>(bit)), {}, {}, {}};
     if constexpr (by_table)
       values.template LookUpTypes<Choice::lookup>(
-          k, hn::GatherIndex(DI(), a.type, hn::Add(Integer(4 * i_cluster), lanes_of.i_atom)),
+          a.constants, hn::GatherIndex(DI(), a.type, hn::Add(Integer(cluster_size * i_cluster), lanes_of.i_atom)),
           hn::GatherIndex(DI(), a.type, hn::Add(hn::ShiftLeft<2>(cluster), lanes_of.j_atom)));
-    P force_over_r = ForceOverDistance<Choice, masked, Reciprocals::divided, beside == Beside::energies>(
-        k, values, SquareOfDistance<masked>(x, y, z), sums.energies);
+    ForceSums of_j;
+    AddForces<true>(
+        a, values, lanes_of, exists,
+        [&]() HWY_ATTR {
+          return EntryOfLanes{Integer(i_cluster), entry, masks};
+        },
+        of_i, of_j, energies);
+    SubtractFromCluster(a, shared, lanes_of, cluster, cell, SumsOfFour<4>(of_j.x, of_j.y, of_j.z), exists);
+  }
 
+  /// Adds the forces of the entries that exist, one in each half, to the sums of both their clusters.
+  template <bool masked, bool by_table, class EntryOf>
+  static HWY_INLINE void AddForces(const Arguments& a, const ValuesOfLanes<by_table>& values,
+                                   const LanesOfEntry& lanes_of, M exists, const EntryOf& entry_of, ForceSums& of_i,
+                                   ForceSums& of_j, EnergiesOfRow& energies) {
+    const P x = hn::Sub(values.i.x, values.j.x), y = hn::Sub(values.i.y, values.j.y),
+            z = hn::Sub(values.i.z, values.j.z);
+    constexpr auto reciprocals = masked ? Reciprocals::divided : Reciprocals::multiplied;
+    V force_over_r = ForceOverDistance<Choice, masked, reciprocals, beside == Beside::energies>(
+                         a.constants, values, SquareOfDistance<masked>(x, y, z), energies)
+                         .part[0];
     // An entry in which two atoms are so close that integers might overflow is left out.
-    const M reaches = hn::Not(hn::Lt(hn::Abs(force_over_r.part[0]), set(clash_force_over_r)));
-    const M clashes = simd::AnyOfHalf(reaches), counts = hn::AndNot(clashes, exists);
-    NoteClashes(a.sums, hn::And(hn::And(clashes, exists), lanes_of.is_first), i_cluster, entry, masks);
-    force_over_r.part[0] = hn::IfThenElseZero(counts, force_over_r.part[0]);
-    if constexpr (beside == Beside::energies) sums.energies.AddPending(counts);
-
+    const M reaches = hn::AndNot(hn::Lt(hn::Abs(force_over_r), set(clash_force_over_r)), exists);
+    M counts = exists;
+    if (HWY_UNLIKELY(!hn::AllFalse(D(), reaches))) {
+      const M clashes = simd::AnyOfHalf(reaches);
+      NoteClashes(a.sums, hn::And(clashes, lanes_of.is_first), entry_of());
+      counts = hn::AndNot(clashes, exists);
+    }
+    force_over_r = hn::IfThenElseZero(counts, force_over_r);
+    if constexpr (beside == Beside::energies) energies.AddPending(counts);
     // Forces are rounded before they are summed, so that action and reaction are equal.
-    const VI fx = simd::ToIntegers(Mul(force_over_r, x).part[0]), fy = simd::ToIntegers(Mul(force_over_r, y).part[0]),
-             fz = simd::ToIntegers(Mul(force_over_r, z).part[0]);
-    sums.x = hn::Add(sums.x, fx);
-    sums.y = hn::Add(sums.y, fy);
-    sums.z = hn::Add(sums.z, fz);
-    // Three of the four i-atoms' lanes each add a component for their j-atom.
-    const VI sum = Component(lanes_of.i_atom, SumBlocks(&fx), SumBlocks(&fy), SumBlocks(&fz));
-    const VI reaction = hn::Sub(Integer(0), sum);
-    const M adds = hn::And(counts, hn::Lt(lanes_of.i_atom, Integer(3)));
-    simd::AtomicAdd(reaction, a.sums.force->value, hn::Add(hn::Mul(cluster, Integer(16)), lanes_of.in_half), adds);
+    const VI fx = simd::ToIntegers(hn::Mul(force_over_r, x.part[0])),
+             fy = simd::ToIntegers(hn::Mul(force_over_r, y.part[0])),
+             fz = simd::ToIntegers(hn::Mul(force_over_r, z.part[0]));
+    of_i.Add(fx, fy, fz);
+    of_j.Add(fx, fy, fz);
+  }
+
+  static HWY_INLINE M IsFirstOfWarp(const LanesOfEntry& lanes_of) {
+    return hn::And(hn::Eq(lanes_of.half, Integer(0)), lanes_of.is_first);
+  }
+
+  /// Adds sums over j-atoms (SumsOfFour) to an i-cluster.
+  static HWY_INLINE void AddToCluster(const Arguments& a, const LanesOfEntry& lanes_of, VI cluster, VI sums, M adds) {
+    const VI at = hn::Add(hn::ShiftLeft<4>(cluster), hn::Add(hn::ShiftLeft<2>(lanes_of.j_atom), lanes_of.i_atom));
+    simd::AtomicAdd(sums, a.sums.force->value, at, hn::And(adds, hn::Lt(lanes_of.j_atom, Integer(3))));
+  }
+
+  /// Subtracts sums over i-atoms (SumsOfFour) from a j-cluster, and from what its cell sums for the virial.
+  static HWY_INLINE void SubtractFromCluster(const Arguments& a, Shared& shared, const LanesOfEntry& lanes_of,
+                                             VI cluster, VI cell, VI sums, M exists) {
+    const VI reaction = hn::Sub(Integer(0), sums);
+    const M adds = hn::And(exists, hn::Lt(lanes_of.i_atom, Integer(3)));
+    simd::AtomicAdd(reaction, a.sums.force->value, hn::Add(hn::ShiftLeft<4>(cluster), lanes_of.in_half), adds);
     if constexpr (beside != Beside::nothing) {
       VL of_cell = hn::PromoteTo(DL(), reaction);
       of_cell = hn::Add(of_cell, simd::Exchange<1>(of_cell));
       of_cell = hn::Add(of_cell, simd::Exchange<2>(of_cell));
-      const VI at = hn::Add(shift, Component(lanes_of.i_atom, Integer(0), Integer(1), Integer(2)));
+      // Lanes of i-atoms 0, 1 and 2 have x, z and y.
+      const VI component =
+          hn::Or(hn::ShiftLeft<1>(hn::And(lanes_of.i_atom, Integer(1))), hn::ShiftRight<1>(lanes_of.i_atom));
+      const VI at = hn::Add(hn::Mul(cell, Integer(3)), component);
       simd::AtomicAdd(of_cell, shared.cell_force, at, hn::And(adds, hn::Eq(lanes_of.j_atom, Integer(0))));
     }
   }
 
-  static HWY_INLINE void NoteClashes(const DeviceSums& sums, M found, std::int32_t i_cluster, VU entry, VU masks) {
-    if (HWY_UNLIKELY(!hn::AllFalse(D(), found))) {
-      const VI number = simd::TakeNumbers(sums.n_clashes, found);
-      const M fits = hn::And(found, hn::Lt(number, Integer(sums.most_clashes)));
-      constexpr std::int32_t stride = sizeof(DeviceClash) / sizeof(std::uint32_t);
-      const VI at = hn::Mul(number, Integer(stride));
-      simd::Scatter(Integer(i_cluster), &sums.clash->i_cluster, at, fits);
-      simd::Scatter(entry, &sums.clash->entry.j, at, fits);
-      simd::Scatter(masks, &sums.clash->entry.masks, at, fits);
-    }
+  static HWY_INLINE void NoteClashes(const DeviceSums& sums, M found, const EntryOfLanes& entry) {
+    const VI number = simd::TakeNumbers(sums.n_clashes, found);
+    const M fits = hn::And(found, hn::Lt(number, Integer(sums.most_clashes)));
+    constexpr std::int32_t stride = sizeof(DeviceClash) / sizeof(std::uint32_t);
+    const VI at = hn::Mul(number, Integer(stride));
+    simd::Scatter(entry.i_cluster, &sums.clash->i_cluster, at, fits);
+    simd::Scatter(entry.j, &sums.clash->entry.j, at, fits);
+    simd::Scatter(entry.masks, &sums.clash->entry.masks, at, fits);
   }
 };
 
@@ -299,7 +387,7 @@ struct PairKernel {
 /// the last one adds the virial of cells.
 template <bool with_virial>
 struct ForceKernel {
-  static constexpr int n_phases = 1, warps_of_block = 4;
+  static constexpr int n_phases = 1, warps_of_block = 4, blocks_at_once = 8;
   using Arguments = ForceArguments;
   struct Shared {};
 

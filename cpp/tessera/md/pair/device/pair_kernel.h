@@ -34,9 +34,10 @@ struct DeviceSums {
 struct PairArguments {
   KernelConstants constants;
   const DeviceRow* rows;
-  std::int32_t n_rows;
+  const DeviceTile* tiles;
+  std::int32_t n_rows, n_tiles;
   const DeviceEntry* masked;
-  const PairEntry* plain;
+  const TileEntry* tile_entries;
   const float* shifts;  // (neighbour cells,3) Å, PairList::shifts
   const ClusterData* clusters;
   const std::int32_t* type;  // by slot
