@@ -21,7 +21,10 @@ TEST(Stiffness, IsThatOfTheBondsOfAnAtom) {
   model::ForceField field;
   field.parameters[model::bond] = {{340, 1.1}, {300, 1.5}};
   field.parameters[model::bond_quartic] = {{2, 1.5}};
-  const double others = stiffness_of(field, {.type = {0}, .group = {0}}, false)[0];
+  model::Template alone;
+  alone.type = {0};
+  alone.group = {0};
+  const double others = stiffness_of(field, alone, false)[0];
   EXPECT_GT(others, 0);
   const double quartic = 8 * 2 * 1.5 * 1.5;
   EXPECT_EQ(stiffness_of(field, unit(), false),

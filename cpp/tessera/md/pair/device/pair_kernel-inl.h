@@ -110,11 +110,11 @@ struct ValuesOfLanes {
   }
 };
 
-/// Sums the energies of a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol; all lanes of a half
+/// Sums the energies of a tile or a row. Each entry's contribution is rounded to a multiple of 2⁻²⁴ kcal/mol; all lanes of a half
 /// hold one of its two parts.
-class EnergiesOfRow {
+class EnergiesOfWarp {
  public:
-  HWY_INLINE EnergiesOfRow() {
+  HWY_INLINE EnergiesOfWarp() {
     for (auto& one : sum_) one = hn::Zero(DL());
   }
 
@@ -126,7 +126,7 @@ class EnergiesOfRow {
   HWY_INLINE void AddPending(M counts) {
     for (int i = 0; i < 2; ++i) sum_[i] = hn::Add(sum_[i], hn::IfThenElseZero(counts, pending_[i]));
   }
-  /// Adds the row's energies as EnergyVirial::add() does: multiples of large_energy apart.
+  /// Adds the energies as EnergyVirial::add() does: multiples of large_energy apart.
   HWY_INLINE void AddTo(DeviceEnergy* energy, M is_first_of_warp) const {
     constexpr int bits = 44;  // large_energy in multiples of 2⁻²⁴
     static_assert(large_energy == std::int64_t{1} << (bits - 24) && energy_unit == 0x1p-28);
@@ -232,7 +232,7 @@ struct PairKernel {
     static_assert(n_pairs == 4);
     const AtomsOfLanes i[n_pairs] = {atoms_of_pair(0), atoms_of_pair(1), atoms_of_pair(2), atoms_of_pair(3)};
     ForceSums of_i[n_pairs];
-    EnergiesOfRow energies;
+    EnergiesOfWarp energies;
     for (auto e = tile.begin; e < end; ++e) {
       const TileEntry entry = a.tile_entries[e];
       const auto cell = static_cast<std::int32_t>(cell_of(entry.j));
@@ -270,7 +270,7 @@ struct PairKernel {
     const LanesOfEntry lanes_of;
     const AtomsOfLanes i(a.clusters, Integer(row.i_cluster), lanes_of.i_atom);
     ForceSums of_i;
-    EnergiesOfRow energies;
+    EnergiesOfWarp energies;
     for (auto e = row.by_table_begin; e < row.masked_begin; e += 2)
       AddMasked<true>(a, shared, row.i_cluster, lanes_of, i, e, row.masked_begin, of_i, energies);
     for (auto e = row.masked_begin; e < end; e += 2)
@@ -286,7 +286,7 @@ struct PairKernel {
   template <bool by_table>
   static HWY_INLINE void AddMasked(const Arguments& a, Shared& shared, std::int32_t i_cluster,
                                    const LanesOfEntry& lanes_of, const AtomsOfLanes& i, std::int64_t e,
-                                   std::int64_t end, ForceSums& of_i, EnergiesOfRow& energies) {
+                                   std::int64_t end, ForceSums& of_i, EnergiesOfWarp& energies) {
     const VI left = Integer(end - e > 1 ? 2 : 1), mine = hn::Min(lanes_of.half, hn::Sub(left, Integer(1)));
     const M exists = hn::Lt(lanes_of.half, left);
     constexpr std::int32_t stride = sizeof(DeviceEntry) / sizeof(std::uint32_t);
@@ -319,7 +319,7 @@ struct PairKernel {
   template <bool masked, bool by_table, class EntryOf>
   static HWY_INLINE void AddForces(const Arguments& a, const ValuesOfLanes<by_table>& values,
                                    const LanesOfEntry& lanes_of, M exists, const EntryOf& entry_of, ForceSums& of_i,
-                                   ForceSums& of_j, EnergiesOfRow& energies) {
+                                   ForceSums& of_j, EnergiesOfWarp& energies) {
     const P x = hn::Sub(values.i.x, values.j.x), y = hn::Sub(values.i.y, values.j.y),
             z = hn::Sub(values.i.z, values.j.z);
     constexpr auto reciprocals = masked ? Reciprocals::divided : Reciprocals::multiplied;
