@@ -87,7 +87,7 @@ def test_the_settings_in_effect_give_the_same_run(runs: Runs, tmp_path: Path, na
     text = (found.folder / "settings.toml").read_text()
     # "auto" remains only where the result does not depend on the value, or where the run has already found it.
     left = {line.split(" = ")[0] for line in text.splitlines() if line.endswith('"auto"')}
-    assert left <= {"scheme", "exchange", "method", "velocities", "progress", "device"}
+    assert left <= {"scheme", "exchange", "method", "velocities", "progress", "device", "list_steps"}
     again = runs.start(found.folder / "settings.toml", "--set", f"output.folder={tmp_path / 'again'}")
     report = json.loads((tmp_path / "again" / "report.json").read_text())
     assert report["state_hash"] == found.hash
