@@ -35,6 +35,7 @@ def device(common: Common, figures: Path) -> None:
     """
     found: dict[str, Any] = json.loads(figures.read_text())
     figure = common.figure("device", "Steps on a GPU", {"commit": found["commit"]})
+    figure.started = found["date"]
     machine = found["machine"]
     figure.at_start = {
         **machine,
@@ -55,8 +56,10 @@ def device(common: Common, figures: Path) -> None:
     figure.failures += [f"{row['case']}: {wrong}" for row in found["cases"] for wrong in row["wrong"]]
     figure.tables.append(times(found["speed"]))
     figure.failures += missed(found["speed"])
+    written = sum(row["written_down"] for row in cases)
     figure.notes.append(
-        f"Hashes are of AVX2, found before and written into `scripts/device_check`; {found['sanitizer']}. Times are "
+        f"{written} of {len(cases)} hashes are of AVX2, found before and written into `scripts/device_check`; "
+        f"{found['sanitizer']}. Times are "
         "medians of runs in turn, at constant temperature (Langevin) and 2 fs; OpenMM computes in mixed precision. "
         "Tessera sums pairs on the GPU, and processors do all else; the kernel of pairs is timed by NVIDIA's ncu."
     )

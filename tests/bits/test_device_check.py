@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,52 @@ def test_a_run_that_leaves_the_device_is_wrong(device: dict[str, Any], tmp_path:
     assert "WRONG a peptide: a peptide by gpu, to step 20: no time is left" in checked(
         tmp_path, device, 1, more=("--within", "0")
     )
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    """Writes a program of a shell into a folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture(name="machine")
+def _machine(device: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs what an archive holds, with programs of a folder `tools` first."""
+    archive, peer = tmp_path / "pack.tar.xz", tmp_path / "peer"
+    peer.mkdir()
+    device_check.pack(archive, [], {"peptide": sample("peptide")}, device["engines"], {TIMED: peer})
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path / "on_machine")
+    (tmp_path / "on_machine" / device_check.PEER).write_text("print('{\"seconds\": 0.5}')\n")
+    for name, value in {**device["env"], "TESSERA_FAKE_DRIVER": "seed=1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(device_check, "WATCHED_STEPS", 2)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:/usr/bin:/bin")
+    return device_check.Machine(tmp_path / "on_machine", 60.0)
+
+
+TIMED = device_check.Timed("peptide", "peptide", SETTINGS, "peer", steps=2, peer_steps=1000)
+
+
+def test_steps_are_timed_beside_openmm_and_the_kernel_by_ncu(machine: Any, tmp_path: Path) -> None:
+    program(tmp_path / "tools", "ncu", "printf '  Duration  us  60.5\\n  Duration  ms  1.25\\n'\nshift 8\nexec \"$@\"")
+    row = device_check.timed(machine, TIMED)
+    assert {who: len(times) for who, times in row["ms_per_step"].items()} == {"gpu": 2, "cpu": 2, "openmm": 2}
+    assert row["ms_per_step"]["openmm"] == [0.5, 0.5] and row["pair_kernel_ms"] == pytest.approx([0.0605, 1.25])
+    assert "OpenMM 0.5000; kernel of pairs 0.6552" in device_check.line_of_times(row)
+
+
+def test_what_a_tool_of_the_sanitizer_finds_is_told(machine: Any, tmp_path: Path) -> None:
+    """A race that racecheck finds is one of a run whose other checks are fine."""
+    tool = 'tool=$2\nshift 4\n"$@" || exit\ntest $tool != {} || {{ echo a race; exit 9; }}'
+    program(tmp_path / "tools", "compute-sanitizer", tool.format("racecheck"))
+    with pytest.raises(device_check.Failure, match=r"(?s)status 9: .*a race"):
+        device_check.watched(machine, TIMED)
+    program(tmp_path / "tools", "compute-sanitizer", tool.format("another"))
+    for output in ("memcheck", "racecheck"):
+        shutil.rmtree(machine.folder / output)
+    assert "racecheck, initcheck, synccheck) finds nothing" in device_check.watched(machine, TIMED)
 
 
 def test_standard_systems_are_made(tmp_path: Path) -> None:
