@@ -144,7 +144,7 @@ function(tessera_unit_tests)
   target_link_libraries(fake_driver PRIVATE tessera_base)
   set_target_properties(fake_driver PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test
                                                PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1)
-  foreach(name device md)
+  foreach(name device fft md)
     target_compile_definitions(${name}_test PRIVATE TESSERA_FAKE_DRIVER="$<TARGET_FILE:fake_driver>")
     add_dependencies(${name}_test fake_driver)
   endforeach()

@@ -173,11 +173,12 @@ SECOND_SAMPLES = {
 }  # fmt: skip
 
 
-#: rows whose pairs, boxes or lists a GPU is told of in ways of their own
+#: rows whose pairs, meshes, boxes or lists a GPU is told of in ways of their own; a mesh is that of one rank
 ON_DEVICE = {
     "monte_carlo", "respa", "lj_pme", "double", "ions", "ions of nine types", "ions that part in a vacuum",
     "replicated data", "octahedron anisotropic", "between two searches, at one, and after one",
 }  # fmt: skip
+WITH_MESH = {"monte_carlo", "lj_pme", "respa", "octahedron anisotropic"}
 
 
 @pytest.mark.mpi
@@ -213,7 +214,7 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
     [pytest.param(name, marks=() if name in ON_DEVICE else pytest.mark.slow(part="bits")) for name in TABLE],
 )
 def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], device: dict[str, Any], name: str) -> None:
-    """Pairs that a GPU sums change no bit, and a checkpoint does not tell what has left it."""
+    """Pairs and meshes by a GPU change no bit, and a checkpoint does not tell what has left it."""
     row, turn = TABLE[name], list(TABLE).index(name)
     path = begin(runs, row)
     for leg, last in enumerate((*row.restarts, row.settings["dynamics.steps"])):
@@ -221,10 +222,15 @@ def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], dev
         chosen = "cpu" if leg % 2 else "gpu"
         words = [*(["--restart"] if leg else []), f"--set=dynamics.steps={last}", f"--set=parallel.device={chosen}"]
         env = {**device["env"], "TESSERA_FAKE_DRIVER": f"seed={1 + turn % 3}"}
-        sizes = {"mpi": mpi, "ranks": min(ranks, row.most_ranks, 3), "threads": threads}
+        ranks = 1 if name in WITH_MESH else min(ranks, row.most_ranks, 3)
+        sizes = {"mpi": mpi, "ranks": ranks, "threads": threads}
         found = runs.start(path, *words, **sizes, **device | {"env": env})
         is_used = chosen == "gpu" and row.settings.get("parallel.precision") != "double"
-        assert found.report["results"]["device"] == ("Fake 0" if is_used else "cpu")
+        results = found.report["results"]
+        assert results["device"] == ("Fake 0" if is_used else "cpu")
+        # All meshes of the table are even along x.
+        has_mesh = is_used and ranks == 1 and results["pme_grid"][0] > 0
+        assert results["mesh_device"] == ("Fake 0" if has_mesh else "cpu")
     assert found.hash == alone(name).hash
     assert (found.folder / "energy.csv").read_text() == (alone(name).folder / "energy.csv").read_text()
 

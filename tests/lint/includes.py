@@ -13,7 +13,7 @@ MAY_USE = {  # the libraries that each may include, besides itself
     "comm": "collectives machine base",
     "drop_in": "comm collectives machine base",
     "programs": "app pair_schemes md io comm collectives machine base",
-    "fft": "comm collectives machine base",
+    "fft": "comm collectives machine device base",
     "grid": "fft comm machine base",
     "io": "comm machine base",
     "model": "base",

@@ -168,24 +168,25 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
                      {"simd", instruction_set()}};
   report.machine = machine::describe_this_host();
   report.settings = to_json(in_effect(config, settings));
-  report.results = {
-      {"temperature_K", engine.energies().temperature},
-      {"total_kcal_mol", engine.energies().total()},
-      {"drift_kT_ns_dof", averages.drift()},
-      {"degrees_of_freedom", engine.degrees_of_freedom()},
-      {"pair_searches", engine.n_searches()},
-      {"pair_lists", engine.n_pair_lists()},
-      {"pair_scheme", md::pair::scheme_name(settings.precision)},
-      {"device", engine.forces().pairs().sum().is_on_device() ? simulation.device()->facts().name : "cpu"},
-      {"pairs_evaluated", comm::all_reduce_sum(comm, engine.forces().pairs().sum().n_evaluated())},
-      {"pair_list_bytes",
-       comm::all_reduce_sum(comm, static_cast<std::int64_t>(engine.forces().pairs().sum().list_bytes()))},
-      {"device_bytes", comm::all_reduce_max(comm, engine.forces().pairs().sum().device_bytes())},
-      {"buffer", engine.plan().cells.buffer},
-      {"cells", engine.domain().grid().n},
-      {"pme_cutoff", settings.pair.range()},
-      {"pme_grid", settings.pme_grid},
-      {"pme_alpha", settings.pair.alpha}};
+  const auto where = [&](bool is_on_device) { return is_on_device ? simulation.device()->facts().name : "cpu"; };
+  report.results = {{"temperature_K", engine.energies().temperature},
+                    {"total_kcal_mol", engine.energies().total()},
+                    {"drift_kT_ns_dof", averages.drift()},
+                    {"degrees_of_freedom", engine.degrees_of_freedom()},
+                    {"pair_searches", engine.n_searches()},
+                    {"pair_lists", engine.n_pair_lists()},
+                    {"pair_scheme", md::pair::scheme_name(settings.precision)},
+                    {"device", where(engine.forces().pairs().sum().is_on_device())},
+                    {"mesh_device", where(engine.forces().mesh().is_on_device())},
+                    {"pairs_evaluated", comm::all_reduce_sum(comm, engine.forces().pairs().sum().n_evaluated())},
+                    {"pair_list_bytes",
+                     comm::all_reduce_sum(comm, static_cast<std::int64_t>(engine.forces().pairs().sum().list_bytes()))},
+                    {"device_bytes", comm::all_reduce_max(comm, engine.forces().device_bytes())},
+                    {"buffer", engine.plan().cells.buffer},
+                    {"cells", engine.domain().grid().n},
+                    {"pme_cutoff", settings.pair.range()},
+                    {"pme_grid", settings.pme_grid},
+                    {"pme_alpha", settings.pair.alpha}};
   return report;
 }
 

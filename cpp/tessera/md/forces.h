@@ -68,6 +68,10 @@ class Forces {
   void start_pairs() {
     if (is_due(ForceSource::direct)) pair_.start_forces(group_of(ForceSource::direct).accumulators);
   }
+  /// Lets a device begin with the mesh, if one computes it.
+  void start_mesh() {
+    if (is_due(ForceSource::mesh)) mesh_.start(group_of(ForceSource::mesh).accumulators.front().energies != nullptr);
+  }
   void add_pairs() {
     if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
   }
@@ -118,7 +122,10 @@ class Forces {
   void put_back(Kept kept);
 
   const pair::PairForces& pairs() const { return pair_; }
+  const pme::Mesh& mesh() const { return mesh_; }
   std::vector<MemoryUse> memory() const;
+  /// Returns the bytes that are held on a device.
+  std::int64_t device_bytes() const { return pair_.sum().device_bytes() + mesh_.device_bytes(); }
 
  private:
   struct Group {

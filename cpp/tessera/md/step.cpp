@@ -73,6 +73,7 @@ void Engine::add_forces(bool make_list) {
   auto& [plan, domain, forces, motion] = *layout_;
   work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
   work(Phase::pair, [&] { forces.start_pairs(); });
+  work(Phase::pme_spread, [&] { forces.start_mesh(); });
   work(Phase::bonded, [&] { forces.add_bonded(); });
   if (forces.has_external()) timers_.time(Phase::external, [&] { forces.add_external(); });
   if (forces.has_restraints()) timers_.time(Phase::restraints, [&] { forces.add_restraints(); });

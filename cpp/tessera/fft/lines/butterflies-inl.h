@@ -1,12 +1,20 @@
-// Contains the transforms of a few points in registers; radix.cpp includes it once for each instruction set. Complex
-// numbers are split into vectors of real and imaginary parts, so that a multiplication by i is free and no lanes are
-// permuted between the first and the last pass.
+// Contains the transforms of a few points in registers; radix.cpp includes it once for each instruction set, and kernels
+// of devices once for lanes. Complex numbers are split into vectors of real and imaginary parts, so that a multiplication
+// by i is free and no lanes are permuted between the first and the last pass.
+#include <array>
+#include <cstdint>
+
 #include "tessera/base/simd/rounding-inl.h"
 #include "tessera/base/simd/stage-inl.h"
+#include "tessera/fft/lines/circle.h"
 
 // Arrays of vectors stay in registers only if their loops are unrolled early.
 #undef TESSERA_UNROLL
+#ifdef __CUDACC__
+#define TESSERA_UNROLL _Pragma("unroll")
+#else
 #define TESSERA_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::fft {
@@ -16,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = tessera::simd::HWY_NAMESPACE;
 
 template <class Real>
-using D = hn::CappedTag<Real, lanes<Real>>;
+using D = hn::CappedTag<Real, 64 / sizeof(Real)>;  // no more than the lines of a bundle
 
 template <class Real>
 struct Complexes {
@@ -36,6 +44,20 @@ template <class Real>
 HWY_INLINE Complexes<Real> turn(const Complexes<Real>& a, hn::Vec<D<Real>> c, hn::Vec<D<Real>> s) {
   return {simd::MulSub(a.re, c, hn::Mul(a.im, s)), simd::MulAdd(a.im, c, hn::Mul(a.re, s))};
 }
+
+/// Returns the cosine of 2π e/n, with e and n known to the compiler. Devices have no variables of a host.
+template <class Real, int n>
+HWY_INLINE Real cosine_of(int e) {
+  constexpr std::array<Real, n> values = Circle<n>::template cosine<Real>;
+  return values[static_cast<std::size_t>(e)];
+}
+/// Returns the sine likewise.
+template <class Real, int n>
+HWY_INLINE Real sine_of(int e) {
+  constexpr std::array<Real, n> values = Circle<n>::template sine<Real>;
+  return values[static_cast<std::size_t>(e)];
+}
+
 /// Returns a exp(−2πi e/n), with e and n known to the compiler.
 template <class Real, int n>
 HWY_INLINE Complexes<Real> turn_by(const Complexes<Real>& a, int e) {
@@ -43,11 +65,11 @@ HWY_INLINE Complexes<Real> turn_by(const Complexes<Real>& a, int e) {
   if (e == 0) return a;
   if (4 * e == n) return {a.im, hn::Neg(a.re)};
   if (8 * e == n || 8 * e == 3 * n) {
-    const auto half = hn::Set(d, Circle<n>::template cosine<Real>[n / 8]);
+    const auto half = hn::Set(d, cosine_of<Real, n>(n / 8));
     const auto sum = hn::Mul(hn::Add(a.re, a.im), half), difference = hn::Mul(hn::Sub(a.im, a.re), half);
     return 8 * e == n ? Complexes<Real>{sum, difference} : Complexes<Real>{difference, hn::Neg(sum)};
   }
-  return turn<Real>(a, hn::Set(d, Circle<n>::template cosine<Real>[e]), hn::Set(d, -Circle<n>::template sine<Real>[e]));
+  return turn<Real>(a, hn::Set(d, cosine_of<Real, n>(e)), hn::Set(d, -sine_of<Real, n>(e)));
 }
 
 // Transforms r points in registers, in place. All loop bounds are constants, so the loops are unrolled completely.
@@ -99,8 +121,7 @@ struct OddButterfly {
       TESSERA_UNROLL
       for (int j = 0; j < half; ++j) {
         const int e = (j + 1) * k % r;
-        const auto c = hn::Set(d, Circle<r>::template cosine<Real>[e]);
-        const auto s = hn::Set(d, Circle<r>::template sine<Real>[e]);
+        const auto c = hn::Set(d, cosine_of<Real, r>(e)), s = hn::Set(d, sine_of<Real, r>(e));
         even = {simd::MulAdd(sum[j].re, c, even.re), simd::MulAdd(sum[j].im, c, even.im)};
         if (j == 0)
           odd = {hn::Mul(difference[j].re, s), hn::Mul(difference[j].im, s)};
@@ -157,6 +178,45 @@ template <class Real>
 struct Butterfly<Real, 12> : ProductButterfly<Real, 3, 4> {};
 template <class Real>
 struct Butterfly<Real, 16> : ProductButterfly<Real, 4, 4> {};
+
+/// Transforms r points that load(i) returns: what a pass does with them. The results other than the first are turned by
+/// turned(x, i) before store(x, i) takes them.
+template <class Real, int r, class Load, class Turned, class Store>
+HWY_INLINE void transform_points(const Load& load, const Turned& turned, const Store& store) {
+  Complexes<Real> x[r];
+  TESSERA_UNROLL
+  for (int i = 0; i < r; ++i) x[i] = load(i);
+  Butterfly<Real, r>::run(x);
+  TESSERA_UNROLL
+  for (int i = 0; i < r; ++i) store(i > 0 ? turned(x[i], i) : x[i], i);
+}
+
+// Lines of an even number n of real points are transformed as n/2 complex ones, "halves".
+
+template <class Real>
+struct TwoPoints {
+  Complexes<Real> low, high;  // k and n/2 − k
+};
+
+/// Returns the waves k and n/2 − k of real points from the transform of their halves there; (c, s) is exp(−2πi k/n).
+template <class Real>
+HWY_INLINE TwoPoints<Real> waves_of_halves(const Complexes<Real>& a, const Complexes<Real>& b, hn::Vec<D<Real>> c,
+                                           hn::Vec<D<Real>> s) {
+  const auto half = hn::Set(D<Real>(), static_cast<Real>(0.5));
+  const Complexes<Real> even{hn::Mul(half, hn::Add(a.re, b.re)), hn::Mul(half, hn::Sub(a.im, b.im))};
+  const Complexes<Real> odd{hn::Mul(half, hn::Add(a.im, b.im)), hn::Mul(half, hn::Sub(b.re, a.re))};
+  const auto turned = turn<Real>(odd, c, s), high = even - turned;
+  return {even + turned, {high.re, hn::Neg(high.im)}};
+}
+
+/// Inverts waves_of_halves() except for a factor of 2; (c, s) is exp(2πi k/n).
+template <class Real>
+HWY_INLINE TwoPoints<Real> halves_of_waves(const Complexes<Real>& a, const Complexes<Real>& b, hn::Vec<D<Real>> c,
+                                           hn::Vec<D<Real>> s) {
+  const Complexes<Real> even{hn::Add(a.re, b.re), hn::Sub(a.im, b.im)};
+  const auto odd = turn<Real>({hn::Sub(a.re, b.re), hn::Add(a.im, b.im)}, c, s);
+  return {{hn::Sub(even.re, odd.im), hn::Add(even.im, odd.re)}, {hn::Add(even.re, odd.im), hn::Sub(odd.re, even.im)}};
+}
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::fft
 HWY_AFTER_NAMESPACE();

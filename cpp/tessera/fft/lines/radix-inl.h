@@ -12,18 +12,15 @@ void run_radix(const RadixPass& pass, const Real* turns, const From& from, const
     for (std::int64_t p = 0; p < m; ++p) {
       const Real* w = turns + pass.first_turn + 2 * (r - 1) * p;
       for (std::int64_t q = 0; q < s; ++q) {
-        Complexes<Real> x[r];
-        TESSERA_UNROLL
-        for (int i = 0; i < r; ++i) {
-          x[i] = from.load(q + s * (p + m * i), v);
+        const auto load = [&](int i) HWY_ATTR {
           from.prefetch(q + s * (p + m * i), v);
-        }
-        Butterfly<Real, r>::run(x);
-        TESSERA_UNROLL
-        for (int i = 0; i < r; ++i) {
-          if (!is_last && i > 0) x[i] = turn<Real>(x[i], hn::Set(d, w[2 * i - 2]), hn::Set(d, w[2 * i - 1]));
-          to.store(x[i], q + s * (r * p + i), v);
-        }
+          return from.load(q + s * (p + m * i), v);
+        };
+        const auto turned = [&](const Complexes<Real>& x, int i) HWY_ATTR {
+          return is_last ? x : turn<Real>(x, hn::Set(d, w[2 * i - 2]), hn::Set(d, w[2 * i - 1]));
+        };
+        transform_points<Real, r>(
+            load, turned, [&](const Complexes<Real>& x, int i) HWY_ATTR { to.store(x, q + s * (r * p + i), v); });
       }
     }
 }
@@ -108,7 +105,6 @@ template <class Real>
 void from_halves(const LinePlan<Real>& plan, const SplitPoints<Real>& from, Real* const* out, Real scale) {
   const D<Real> d;
   const std::int64_t h = plan.n / 2;
-  const auto half = hn::Set(d, static_cast<Real>(0.5));
   for (std::int64_t v = 0; v < lanes<Real>; v += static_cast<std::int64_t>(hn::Lanes(d))) {
     const auto store = [&](const Complexes<Real>& x, std::int64_t k) HWY_ATTR {
       const auto by = hn::Set(d, scale);
@@ -118,14 +114,11 @@ void from_halves(const LinePlan<Real>& plan, const SplitPoints<Real>& from, Real
     store({hn::Add(first.re, first.im), hn::Zero(d)}, 0);
     store({hn::Sub(first.re, first.im), hn::Zero(d)}, h);
     for (std::int64_t k = 1; 2 * k <= h; ++k) {
-      const auto a = from.load(k, v), b = from.load(h - k, v);
-      const Complexes<Real> even{hn::Mul(half, hn::Add(a.re, b.re)), hn::Mul(half, hn::Sub(a.im, b.im))};
-      const Complexes<Real> odd{hn::Mul(half, hn::Add(a.im, b.im)), hn::Mul(half, hn::Sub(b.re, a.re))};
       const Real* w = plan.halves.data() + 2 * k;
-      const auto turned = turn<Real>(odd, hn::Set(d, w[0]), hn::Set(d, w[1]));
-      const auto low = even + turned, high = even - turned;
-      store(low, k);
-      store({high.re, hn::Neg(high.im)}, h - k);
+      const auto waves =
+          waves_of_halves<Real>(from.load(k, v), from.load(h - k, v), hn::Set(d, w[0]), hn::Set(d, w[1]));
+      store(waves.low, k);
+      store(waves.high, h - k);
     }
   }
 }
@@ -145,13 +138,10 @@ void to_halves(const LinePlan<Real>& plan, const Real* const* in, const SplitPoi
     const auto first = load(0, v).re, last = load(h, v).re;
     to.store({hn::Add(first, last), hn::Sub(first, last)}, 0, v);
     for (std::int64_t k = 1; 2 * k <= h; ++k) {
-      const auto a = load(k, v), b = load(h - k, v);
-      const Complexes<Real> even{hn::Add(a.re, b.re), hn::Sub(a.im, b.im)};
-      const Complexes<Real> turned{hn::Sub(a.re, b.re), hn::Add(a.im, b.im)};
       const Real* w = plan.halves.data() + 2 * k;
-      const auto odd = turn<Real>(turned, hn::Set(d, w[0]), hn::Set(d, -w[1]));
-      to.store({hn::Sub(even.re, odd.im), hn::Add(even.im, odd.re)}, k, v);
-      to.store({hn::Add(even.re, odd.im), hn::Sub(odd.re, even.im)}, h - k, v);
+      const auto halves = halves_of_waves<Real>(load(k, v), load(h - k, v), hn::Set(d, w[0]), hn::Set(d, -w[1]));
+      to.store(halves.low, k, v);
+      to.store(halves.high, h - k, v);
     }
   }
 }

@@ -4,29 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/accumulator.h"
+#include "tessera/md/lane_sums/fixed_force-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::lane_sums {
 namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-namespace simd = tessera::simd::HWY_NAMESPACE;
-
-using D = hn::CappedTag<double, 8>;
-using V = hn::Vec<D>;
-using DL = hn::RebindToSigned<D>;
-using VL = hn::Vec<DL>;
-
-/// Computes to_fixed_force() of fixed_point.h.
-HWY_INLINE VL FixedForce(V value) {
-  const D d;
-  const V scaled = hn::Mul(value, hn::Set(d, 1 / force_unit)), limit = hn::Set(d, force_limit / force_unit);
-  // Values that are not less than the limit include NaN.
-  const V bounded = hn::Max(hn::IfThenElse(hn::Lt(scaled, limit), scaled, limit), hn::Neg(limit));
-  return simd::ToIntegers(bounded);
-}
 
 /// Adds x, y and z of forces on atoms that follow each other, one atom per lane, to `force`, (lanes,3).
 template <class Tag>

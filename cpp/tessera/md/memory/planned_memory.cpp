@@ -181,7 +181,8 @@ std::int64_t planned_device_bytes(const SystemContents& system, const EngineSett
   const auto cell = mean_cell(system, plan.cells.grid);
   const auto counts = count_on_rank(cell, plan.bricks, rank);
   const auto pairs = count_pairs(system, settings, plan, cell, counts, plan.bricks.brick(rank), 1);
-  return rounded(pair::DevicePairs::planned_bytes(pairs));
+  return rounded(pair::DevicePairs::planned_bytes(pairs)) +
+         pme::planned_mesh_bytes_on_device(settings, plan.mesh, counts.slots);
 }
 
 std::int64_t total_bytes(const std::vector<MemoryUse>& uses) {

@@ -15,7 +15,7 @@ namespace tessera::md {
 std::vector<MemoryUse> planned_memory(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
                                       int rank, int threads);
 
-/// Predicts what ClusterSum::device_bytes() of a rank would be with a GPU.
+/// Predicts what Forces::device_bytes() of a rank would be with a GPU.
 std::int64_t planned_device_bytes(const SystemContents& system, const EngineSettings& settings, const Plan& plan,
                                   int rank);
 

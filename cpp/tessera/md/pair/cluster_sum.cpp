@@ -51,14 +51,16 @@ template <class Function>
 bool ClusterSum::on_device(Function&& function) {
   if (device_ == nullptr) return false;
   try {
-    function(*device_);
-    return true;
+    if (in_use_->error().empty()) {  // nothing else has failed there
+      function(*device_);
+      return true;
+    }
   } catch (const RunError& error) {
     in_use_->give_up(error.what());
-    device_.reset();
-    has_inner_ = has_started_ = false;  // what the device had summed is lost with it
-    return false;
   }
+  device_.reset();
+  has_inner_ = has_started_ = false;  // what the device had summed is lost with it
+  return false;
 }
 
 void ClusterSum::rebuild() {

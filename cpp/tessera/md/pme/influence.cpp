@@ -178,14 +178,34 @@ void Influence<Real>::apply(std::span<std::complex<Real>> spectrum, EnergyVirial
       std::complex<Real>* values = spectrum.data() + line * n_z;
       const Real* influence = table_.data() + line * n_z;
       if (energies != nullptr)
-        add_line_energy(values, influence, {box_.lower[0] + line / n_y, box_.lower[1] + line % n_y, 0},
-                        by_thread[static_cast<std::size_t>(thread)]);
+        add_line_energy(values, influence, first_of_line(line), by_thread[static_cast<std::size_t>(thread)]);
       for (std::int64_t z = 0; z < n_z; ++z)
         values[z] = {values[z].real() * influence[z], values[z].imag() * influence[z]};
     }
   });
   if (energies != nullptr)
     for (const auto& share : by_thread) energies->merge(share);
+}
+
+template <class Real>
+void Influence<Real>::add_energies(std::span<const std::complex<Real>> spectrum, EnergyVirial& energies) const {
+  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == box_.size());
+  const std::int64_t n_z = box_.extent(2), lines = box_.extent(0) * box_.extent(1);
+  std::vector<EnergyVirial> by_thread(static_cast<std::size_t>(threads_.size()));
+  threads_.run([&](int thread) {
+    const std::int64_t end = lines * (thread + 1) / threads_.size();
+    for (std::int64_t line = lines * thread / threads_.size(); line < end; ++line)
+      add_line_energy(spectrum.data() + line * n_z, table_.data() + line * n_z, first_of_line(line),
+                      by_thread[static_cast<std::size_t>(thread)]);
+  });
+  for (const auto& share : by_thread) energies.merge(share);
+}
+
+/// Returns the first point of a line along z.
+template <class Real>
+Index3 Influence<Real>::first_of_line(std::int64_t line) const {
+  const std::int64_t n_y = box_.extent(1);
+  return {box_.lower[0] + line / n_y, box_.lower[1] + line % n_y, 0};
 }
 
 template <class Real>

@@ -68,12 +68,17 @@ class Influence {
 
   /// Multiplies F(m) by G(m), and adds this rank's share of energy and virial if `energies` is not null.
   void apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies);
+  /// Adds energy and virial alone.
+  void add_energies(std::span<const std::complex<Real>> spectrum, EnergyVirial& energies) const;
 
+  /// Returns G by spectrum point.
+  std::span<const Real> table() const { return table_; }
   std::size_t bytes() const { return table_.capacity() * sizeof(Real); }
 
  private:
   void set_coulomb(bool is_separable);
   void set_dispersion(const DispersionTable& dispersion);
+  Index3 first_of_line(std::int64_t line) const;
   void add_line_energy(const std::complex<Real>* values, const Real* influence, const Index3& first,
                        EnergyVirial& energies) const;
 

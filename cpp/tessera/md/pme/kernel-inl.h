@@ -3,6 +3,7 @@
 
 #include "tessera/base/simd/rounding-inl.h"
 #include "tessera/md/lane_sums/lane_sums-inl.h"
+#include "tessera/md/pme/spline-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pme {
@@ -11,17 +12,11 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace simd = tessera::simd::HWY_NAMESPACE;
 
-using D = hn::CappedTag<float, 16>;
-using V = hn::Vec<D>;
-using DI = hn::RebindToSigned<D>;
-using DU = hn::RebindToUnsigned<D>;
 using D4 = hn::FixedTag<float, 4>;
 using V4 = hn::Vec<D4>;
 using DI4 = hn::RebindToSigned<D4>;
 
 constexpr std::size_t lanes = hn::MaxLanes(D());
-
-HWY_INLINE V set(float value) { return hn::Set(D(), value); }
 
 // An atom's row along z takes as few vectors as possible: eight floats are one vector from AVX2 on.
 template <int order>
@@ -40,30 +35,6 @@ HWY_INLINE hn::Vec<Tag> RowWeights(Tag tag, const float* fours, std::size_t apar
   }
 }
 
-/// Computes the same as fill_spline() of spline.h, with fused multiply-adds.
-template <int order>
-HWY_INLINE void FillSpline(V w, V* weight, V* slope) {
-  weight[0] = hn::Sub(set(1.0f), w);
-  weight[1] = w;
-#pragma GCC unroll 8
-  for (int p = 3; p <= order; ++p) {
-    if (p == order) {
-      slope[0] = hn::Neg(weight[0]);
-#pragma GCC unroll 8
-      for (int j = 1; j < p - 1; ++j) slope[j] = hn::Sub(weight[j - 1], weight[j]);
-      slope[p - 1] = weight[p - 2];
-    }
-    const V scale = set(1.0f / static_cast<float>(p - 1));
-    weight[p - 1] = hn::Mul(hn::Mul(scale, w), weight[p - 2]);
-#pragma GCC unroll 8
-    for (int j = p - 2; j > 0; --j) {
-      const V left = hn::Mul(hn::Add(w, set(static_cast<float>(p - 1 - j))), weight[j - 1]);
-      weight[j] = hn::Mul(scale, simd::MulAdd(hn::Sub(set(static_cast<float>(j + 1)), w), weight[j], left));
-    }
-    weight[0] = hn::Mul(hn::Mul(scale, hn::Sub(set(1.0f), w)), weight[0]);
-  }
-}
-
 /// Computes the splines of several atoms, one atom per lane.
 template <int order, bool with_slopes>
 struct Block {
@@ -75,22 +46,13 @@ struct Block {
   alignas(64) float slope[3][parts][4 * lanes];
 
   HWY_INLINE void prepare(const MeshWindow& window) {
-    const DU du;
     const DI di;
     for (std::size_t d = 0; d < 3; ++d) {
-      // fraction·n is computed in two halves, because 32 × 32 → 64 bits is slow across lanes; n < 2¹⁶.
-      const auto n = hn::Set(du, static_cast<std::uint32_t>(window.grid[d]));
-      const auto f = hn::Xor(hn::BitCast(du, hn::Load(di, fraction[d])), hn::Set(du, 0x80000000u));
-      const auto low_bits = hn::Set(du, 0xffffu);
-      const auto low = hn::Mul(hn::And(f, low_bits), n);
-      const auto high = hn::Add(hn::Mul(hn::ShiftRight<16>(f), n), hn::ShiftRight<16>(low));
-      const auto rest = hn::Or(hn::ShiftLeft<16>(high), hn::And(low, low_bits));
-      auto at = hn::Add(hn::ShiftRight<16>(high), hn::Set(du, static_cast<std::uint32_t>(window.offset[d])));
-      at = hn::Min(at, hn::Sub(at, n));  // at − n wraps to a large number where at < n
-      hn::Store(hn::BitCast(di, at), di, first[d]);
-      const V w = hn::Mul(hn::ConvertTo(D(), hn::BitCast(di, hn::ShiftRight<8>(rest))), set(1.0f / 16777216.0f));
+      const auto place = Locate(hn::Load(di, fraction[d]), static_cast<std::uint32_t>(window.grid[d]),
+                                static_cast<std::uint32_t>(window.offset[d]));
+      hn::Store(place.first, di, first[d]);
       V weights[8], slopes[8];
-      FillSpline<order>(w, weights, slopes);
+      FillSpline<order>(place.rest, weights, slopes);
       if constexpr (order == 6) weights[6] = weights[7] = slopes[6] = slopes[7] = hn::Zero(D());
 #pragma GCC unroll 2
       for (int part = 0; part < parts; ++part) {

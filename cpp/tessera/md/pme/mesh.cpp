@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/device/device.h"
 #include "tessera/fft/transform.h"
+#include "tessera/md/pme/device/device_mesh.h"
 #include "tessera/md/pme/pme.h"
 
 namespace tessera::md::pme {
@@ -17,8 +20,12 @@ namespace {
 template <class Real>
 struct Potentials {
   struct Part {
+    static constexpr bool is_for_devices = std::is_same_v<Real, float>;
+
     Pme<Real> pme;
-    std::vector<Real> charge;  // by slot, e; of dispersion: in units of the greatest
+    std::vector<Real> charge;            // by slot, e; of dispersion: in units of the greatest
+    std::unique_ptr<DeviceMesh> device;  // which computes it, if any does
+    bool has_started = false;            // whether the device is at work
   };
   Part coulomb;
   std::optional<Part> dispersion;
@@ -42,6 +49,8 @@ fft::TransformOptions transform_options(const PmePlan& plan) {
 
 struct Mesh::Implementation {
   const domain::Domain& domain;
+  ThreadPool& threads;
+  device::DeviceInUse* in_use;  // nullptr: no device is used
   std::vector<double> of_type;  // what dispersion has in place of a charge, by Lennard-Jones type
   std::variant<std::monostate, Potentials<float>, Potentials<double>> potentials;
 
@@ -55,11 +64,45 @@ struct Mesh::Implementation {
   void visit_parts(Function&& function) {
     visit([&](auto& both) { both.visit(function); });
   }
+
+  /// Calls a function with the device that computes a part. Returns whether it did all that it should. Whatever the
+  /// device failed at can be done by processors, which go on then.
+  template <class Part, class Function>
+  bool on_device(Part& part, Function&& function) {
+    if constexpr (Part::is_for_devices) {
+      if (part.device == nullptr) return false;
+      try {
+        if (in_use->error().empty()) {
+          function(*part.device);
+          return true;
+        }
+      } catch (const RunError& error) {
+        in_use->give_up(error.what());
+      }
+      part.device.reset();
+      part.has_started = false;
+    }
+    return false;
+  }
+  /// Lets a device compute a part from now on.
+  template <class Part>
+  void use_device(Part& part, const PmePlan& plan) {
+    if constexpr (Part::is_for_devices) {
+      if (in_use == nullptr || !in_use->error().empty()) return;
+      try {
+        part.device = std::make_unique<DeviceMesh>(plan, *in_use, threads);
+        part.device->set_box(part.pme.influence(), part.pme.gradient_to_force());
+      } catch (const RunError& error) {
+        in_use->give_up(error.what());
+        part.device.reset();
+      }
+    }
+  }
 };
 
 Mesh::Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, const domain::Domain& domain,
            const comm::Communicator& comm, ThreadPool& threads)
-    : implementation_(new Implementation{domain, {}, {}}) {
+    : implementation_(new Implementation{domain, threads, settings.device, {}, {}}) {
   if (!plan) return;
   const auto options = transform_options(*plan);
   const auto& box = domain.state().box;
@@ -70,12 +113,15 @@ Mesh::Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, c
   for (auto& c : of_type) c /= unit;
   const auto make = [&]<class Real>(Real) {
     auto& made = implementation_->potentials.emplace<Potentials<Real>>(
-        Potentials<Real>{{Pme<Real>(*plan, box, settings.pair.coulomb_constant, comm, threads, options), {}}, {}});
-    if (settings.pair.lj != pair::LjModifier::pme) return;
-    auto of_dispersion = *plan;
-    of_dispersion.settings.alpha = settings.pair.lj_alpha;
-    made.dispersion.emplace(typename Potentials<Real>::Part{
-        Pme<Real>(of_dispersion, box, unit * unit, comm, threads, options, Potential::dispersion), {}});
+        Potentials<Real>{{Pme<Real>(*plan, box, settings.pair.coulomb_constant, comm, threads, options), {}, {}}, {}});
+    if (settings.pair.lj == pair::LjModifier::pme) {
+      auto of_dispersion = *plan;
+      of_dispersion.settings.alpha = settings.pair.lj_alpha;
+      made.dispersion.emplace(typename Potentials<Real>::Part{
+          Pme<Real>(of_dispersion, box, unit * unit, comm, threads, options, Potential::dispersion), {}, {}});
+    }
+    if (!DeviceMesh::serves(*plan)) return;
+    made.visit([&](auto& part) { implementation_->use_device(part, *plan); });
   };
   settings.precision == pair::Precision::double_precision ? make(double()) : make(float());
 }
@@ -84,11 +130,9 @@ Mesh::~Mesh() = default;
 Mesh::Mesh(Mesh&&) noexcept = default;
 
 void Mesh::rebuild(std::span<const double> charge) {
-  const auto& [domain, of_type, potentials] = *implementation_;
-  implementation_->visit([&](auto& both) {
-    both.coulomb.charge.assign(charge.begin(), charge.end());
-    if (!both.dispersion) return;
-    auto& c = both.dispersion->charge;
+  const auto& domain = implementation_->domain;
+  const auto& of_type = implementation_->of_type;
+  const auto set_dispersion = [&](auto& c) {
     c.assign(charge.size(), 0);
     for (std::int32_t s = 0; s < domain.n_slots(); ++s)
       if (!domain.is_padding(s)) {
@@ -96,11 +140,28 @@ void Mesh::rebuild(std::span<const double> charge) {
         const auto type = static_cast<std::size_t>(domain.molecule_of(s).type[local]);
         c[static_cast<std::size_t>(s)] = static_cast<std::remove_reference_t<decltype(c[0])>>(of_type[type]);
       }
+  };
+  implementation_->visit([&](auto& both) {
+    both.coulomb.charge.assign(charge.begin(), charge.end());
+    if (both.dispersion) set_dispersion(both.dispersion->charge);
   });
+  implementation_->visit_parts(
+      [&](auto& part) { implementation_->on_device(part, [&](auto& device) { device.set_charges(part.charge); }); });
 }
 
 void Mesh::set_box(const Box& box) {
-  implementation_->visit_parts([&](auto& part) { part.pme.set_box(box); });
+  implementation_->visit_parts([&](auto& part) {
+    part.pme.set_box(box);
+    implementation_->on_device(
+        part, [&](auto& device) { device.set_box(part.pme.influence(), part.pme.gradient_to_force()); });
+  });
+}
+
+void Mesh::start(bool with_energies) {
+  implementation_->visit_parts([&](auto& part) {
+    part.has_started |= implementation_->on_device(
+        part, [&](auto& device) { device.start(implementation_->domain.state().position, with_energies); });
+  });
 }
 
 std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
@@ -114,7 +175,16 @@ std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
     }
   };
   implementation_->visit_parts([&](auto& part) {
-    auto& [pme, charge] = part;
+    auto& [pme, charge, device, has_started] = part;
+    const bool is_done = implementation_->on_device(part, [&](auto& mesh) {
+      auto* energies = by_thread[0].energies;
+      timers.time(Phase::pme_forces, [&] {
+        if (!std::exchange(has_started, false)) mesh.start(domain.state().position, energies != nullptr);
+        if (!mesh.finish(by_thread[0].total) && problem.empty()) problem = too_much_charge;
+      });
+      if (energies != nullptr) timers.time(Phase::pme_solve, [&] { pme.add_energies(mesh.spectrum(), *energies); });
+    });
+    if (is_done) return;
     timers.time(Phase::pme_spread, [&] { try_local([&] { pme.spread(domain.state().position, charge); }); });
     timers.time(Phase::pme_forward, [&] { pme.forward(); });
     timers.time(Phase::pme_solve, [&] { pme.solve(by_thread[0].energies); });
@@ -128,9 +198,32 @@ std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
 
 std::size_t Mesh::bytes() const {
   std::size_t n = 0;
-  implementation_->visit_parts(
-      [&](auto& part) { n += part.pme.bytes() + part.charge.capacity() * sizeof(part.charge[0]); });
+  implementation_->visit_parts([&](auto& part) {
+    n += part.pme.bytes() + part.charge.capacity() * sizeof(part.charge[0]);
+    if (part.device != nullptr) n += part.device->host_bytes();
+  });
   return n;
+}
+
+bool Mesh::is_on_device() const {
+  bool found = false, all = true;
+  implementation_->visit_parts([&](auto& part) {
+    found = true;
+    all &= part.device != nullptr;
+  });
+  return found && all;
+}
+
+std::int64_t Mesh::device_bytes() const {
+  std::int64_t n = 0;
+  implementation_->visit_parts([&](auto& part) { n += part.device != nullptr ? part.device->bytes() : 0; });
+  return n;
+}
+
+std::int64_t planned_mesh_bytes_on_device(const EngineSettings& settings, const std::optional<PmePlan>& plan,
+                                          std::int64_t slots) {
+  if (!plan || settings.precision == pair::Precision::double_precision || !DeviceMesh::serves(*plan)) return 0;
+  return (settings.pair.lj == pair::LjModifier::pme ? 2 : 1) * DeviceMesh::planned_bytes(plan->settings, slots);
 }
 
 std::int64_t planned_mesh_bytes(const EngineSettings& settings, const std::optional<PmePlan>& plan,

@@ -16,7 +16,8 @@
 namespace tessera::md::pme {
 
 /// Computes the mesh parts of particle-mesh Ewald as a step uses them: electrostatics, and dispersion with
-/// LjModifier::pme. Without electrostatics by PME it does nothing.
+/// LjModifier::pme. Without electrostatics by PME it does nothing. A device computes what it can, with the same bits; once
+/// it fails it is given up, and processors do what it should have and all that follows.
 class Mesh {
  public:
   Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, const domain::Domain& domain,
@@ -28,16 +29,26 @@ class Mesh {
   void rebuild(std::span<const double> charge);
   /// Adapts to a changed box; mesh points and splitting stay the same.
   void set_box(const Box& box);
+  /// Lets a device begin, if one computes the mesh; add_forces() then waits for it.
+  void start(bool with_energies);
   /// Spreads, transforms, solves, transforms back and interpolates, each timed as its own phase. Returns a message if
   /// something went wrong on this rank (too much charge at a point, or an atom beyond its rank's reach), else an empty
   /// string, so that all ranks stay in step.
   [[nodiscard]] std::string add_forces(std::span<Accumulator> by_thread, Timers& timers);
   std::size_t bytes() const;
+  /// Tells whether there is a mesh, all of which a device computes.
+  bool is_on_device() const;
+  /// Returns the bytes that are held on the device.
+  std::int64_t device_bytes() const;
 
  private:
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
+
+/// Returns what Mesh::device_bytes() will be on a rank that has so many slots, with a device.
+std::int64_t planned_mesh_bytes_on_device(const EngineSettings& settings, const std::optional<PmePlan>& plan,
+                                          std::int64_t slots);
 
 /// Returns what Mesh::bytes() will be on a rank that has so many slots, owned and halo. Cost: O(ranks).
 std::int64_t planned_mesh_bytes(const EngineSettings& settings, const std::optional<PmePlan>& plan,

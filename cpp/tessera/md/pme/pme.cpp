@@ -153,8 +153,7 @@ void Pme<Real>::spread(std::span<const Fraction> position, std::span<const Real>
     }
   });
   // The limit is half the range, because a sum that has just wrapped around is near the ends of the range.
-  if (greatest.load() > std::numeric_limits<FixedCharge<Real>>::max() / 2)
-    throw RunError("a mesh point holds more than 64 e of charge: atoms have collapsed onto each other");
+  if (greatest.load() > std::numeric_limits<FixedCharge<Real>>::max() / 2) throw RunError(too_much_charge);
 }
 
 template <class Real>
@@ -200,6 +199,26 @@ void Pme<Real>::add_forces(std::span<const Fraction> position, std::span<const R
     throw RunError(
         "an atom has moved further than its cell allows since the last search: the simulation is unstable, or "
         "parallel.buffer is too small");
+}
+
+template <class Real>
+std::span<const Real> Pme<Real>::influence() const {
+  return implementation_->influence.table();
+}
+template <class Real>
+const std::array<Vec3, 3>& Pme<Real>::gradient_to_force() const {
+  return implementation_->gradient_to_force;
+}
+
+template <class Real>
+void Pme<Real>::add_energies(std::span<const Real> spectrum, EnergyVirial& energies) {
+  auto& p = *implementation_;
+  const auto waves = p.spectrum();
+  TESSERA_CHECK(spectrum.size() == 2 * waves.size());
+  p.threads.parallel_for(std::ssize(waves), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = at(begin); i < at(end); ++i) waves[i] = {spectrum[i], spectrum[waves.size() + i]};
+  });
+  p.influence.add_energies(waves, energies);
 }
 
 template <class Real>

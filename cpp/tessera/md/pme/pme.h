@@ -13,6 +13,7 @@
 // Units: Å, e, kcal/mol. Error: (spacing)^p in forces. Cost: p³ per atom twice, and two transforms.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <functional>
 #include <memory>
@@ -27,6 +28,10 @@
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::md::pme {
+
+/// Says what happened where a point of the mesh holds too much charge.
+inline constexpr const char* too_much_charge =
+    "a mesh point holds more than 64 e of charge: atoms have collapsed onto each other";
 
 template <class Real>
 class Pme {
@@ -54,6 +59,15 @@ class Pme {
   /// region where its rank has the potential.
   void add_forces(std::span<const Fraction> position, std::span<const Real> charge, std::int64_t n_owned,
                   std::span<Accumulator> by_thread);
+
+  // What else can do a step needs of this (device/device_mesh.h).
+
+  /// Returns the influence function by spectrum point.
+  std::span<const Real> influence() const;
+  /// Returns −K_d a*_d of each direction d, 1/Å.
+  const std::array<Vec3, 3>& gradient_to_force() const;
+  /// Adds energy and virial of a spectrum: all real parts, then all imaginary ones.
+  void add_energies(std::span<const Real> spectrum, EnergyVirial& energies);
 
   std::size_t bytes() const;
 

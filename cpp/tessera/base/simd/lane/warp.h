@@ -11,6 +11,9 @@ using Numbers = hn::Lanes<std::int32_t>;
 
 using hn::LaneNumbers;
 
+/// Returns numbers that are not negative divided by a positive one, without the rest.
+TESSERA_OPERATION Numbers Quotient(const Numbers& a, std::int32_t by) { return {a.raw / by}; }
+
 /// Returns the value of the lane whose number differs in one bit.
 template <int bit, class T>
 TESSERA_OPERATION hn::Lanes<T> Exchange(const hn::Lanes<T>& a) {

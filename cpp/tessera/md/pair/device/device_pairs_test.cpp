@@ -1,19 +1,13 @@
 // Compares the kernels of pairs of a device, as a host runs them, with the engine's: every bit must be the same.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <random>
 #include <set>
 #include <span>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -23,7 +17,7 @@
 #include "tessera/base/simd/lane/host_lanes.h"
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/device/device.h"
-#include "tessera/device/fake_driver.h"
+#include "tessera/device/test_support/device_of_host.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/pair/device/device_list.h"
 #include "tessera/md/pair/pair_forces.h"
@@ -33,50 +27,12 @@
 namespace tessera::md::pair {
 namespace {
 
+using device::test::DeviceOfHost;
 using md::test::index, md::test::short_range, md::test::Sample, md::test::make_mixture;
 
 struct Found {
   std::vector<std::int64_t> force;  // by slot, x y z, force_unit
   EnergyVirial sums;
-};
-
-/// A device that is this host (fake_driver.cpp), with code for its kernels.
-class DeviceOfHost {
- public:
-  DeviceOfHost() : folder_(std::filesystem::path(testing::TempDir()) / ("tessera-pairs-" + std::to_string(getpid()))) {
-    std::filesystem::create_directory(folder_);
-    std::ofstream(folder_ / "tessera-md.fatbin") << 80;
-    open();
-  }
-  ~DeviceOfHost() {
-    std::filesystem::remove_all(folder_);
-    set("");
-  }
-
-  device::DeviceInUse& get() { return *in_use_; }
-  /// Opens the device, or opens it again: none that was given up.
-  void open() {
-    set("");
-    in_use_.emplace(0, TESSERA_FAKE_DRIVER, folder_);
-  }
-  /// Says what fails and in which order warps have their turns, and counts calls from here on.
-  static void set(const std::string& settings) {
-    setenv("TESSERA_FAKE_DRIVER", settings.c_str(), 1);
-    ask<device::fake::FakeAction>("fake_driver_reset")();
-  }
-  static std::size_t n_calls() {
-    std::istringstream names(ask<device::fake::FakeText>("fake_driver_calls")());
-    return static_cast<std::size_t>(std::distance(std::istream_iterator<std::string>(names), {}));
-  }
-
- private:
-  template <class Function>
-  static Function* ask(const char* name) {
-    return reinterpret_cast<Function*>(dlsym(dlopen(TESSERA_FAKE_DRIVER, RTLD_NOW), name));
-  }
-
-  std::filesystem::path folder_;
-  std::optional<device::DeviceInUse> in_use_;
 };
 
 /// Holds a sample's atoms and their pair lists, one for sums as runs make them without a device and one for those with.
@@ -179,10 +135,6 @@ void expect_same_bits(const Found& device, const Found& engine) {
   EXPECT_EQ(device.sums.virial_remainder, engine.sums.virial_remainder);
   EXPECT_EQ(device.sums.clashes.count, engine.sums.clashes.count);
 }
-
-/// Tells whether the test can be made here, and says so if not.
-#define TESSERA_NEEDS_HOST_LANES() \
-  if (!tessera::simd::has_host_lanes()) GTEST_SKIP() << "the host's lanes need AVX2"
 
 /// Compares all that a step may sum, on every instruction set of the engine and in three orders of warps.
 void check(const Sample& sample, const PairSettings& settings) {

@@ -14,16 +14,11 @@ namespace {
 
 using device::fake::Registered;
 
-template <class Kernel>
-void run(const void* arguments, int blocks, std::uint64_t seed) {
-  simd::RunOnHost<Kernel>(*static_cast<const typename Kernel::Arguments*>(arguments), blocks, seed);
-}
-
 template <class Choice>
 void add_pairs(const std::string& name) {
-  Registered(name.c_str(), run<PairKernel<Choice, Beside::nothing>>);
-  Registered((name + "_virial").c_str(), run<PairKernel<Choice, Beside::virial>>);
-  Registered((name + "_energies").c_str(), run<PairKernel<Choice, Beside::energies>>);
+  Registered(name.c_str(), simd::RunAsFake<PairKernel<Choice, Beside::nothing>>);
+  Registered((name + "_virial").c_str(), simd::RunAsFake<PairKernel<Choice, Beside::virial>>);
+  Registered((name + "_energies").c_str(), simd::RunAsFake<PairKernel<Choice, Beside::energies>>);
 }
 
 const bool are_added = [] {
@@ -32,8 +27,8 @@ const bool are_added = [] {
     for (const char* cutoffs : {"", "_two_cutoffs"}) add_pairs<Runtime>(pairs + modifier + cutoffs);
   add_pairs<WithLookup<Runtime, Lookup::some>>(pairs + "_some_lookup");
   add_pairs<WithLookup<Runtime, Lookup::all>>(pairs + "_all_lookup");
-  Registered("tessera_pair_forces", run<ForceKernel<false>>);
-  Registered("tessera_pair_forces_virial", run<ForceKernel<true>>);
+  Registered("tessera_pair_forces", simd::RunAsFake<ForceKernel<false>>);
+  Registered("tessera_pair_forces_virial", simd::RunAsFake<ForceKernel<true>>);
   return true;
 }();
 

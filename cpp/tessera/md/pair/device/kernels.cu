@@ -5,12 +5,6 @@
 
 namespace tessera::md::pair::N_LANE {
 
-#define TESSERA_KERNEL(name, ...)                                                          \
-  extern "C" __global__ void __launch_bounds__(__VA_ARGS__::warps_of_block* hn::warp_size, \
-                                               __VA_ARGS__::blocks_at_once)                \
-      name(const __grid_constant__ typename __VA_ARGS__::Arguments arguments) {            \
-    simd::RunOnDevice<__VA_ARGS__>(arguments);                                             \
-  }
 #define TESSERA_PAIRS(name, ...)                                 \
   TESSERA_KERNEL(name, PairKernel<__VA_ARGS__, Beside::nothing>) \
   TESSERA_KERNEL(name##_virial, PairKernel<__VA_ARGS__, Beside::virial>)

@@ -171,10 +171,10 @@ struct PairKernel {
   static HWY_INLINE void Run(const Arguments& a, Shared& shared, const simd::Place& place) {
     if constexpr (phase == 0) {
       constexpr std::int32_t n_pieces = sizeof(EwaldPieces) / sizeof(float);
-      ForShare(place, n_pieces, [&](VI at, M is_inside) HWY_ATTR {
+      simd::ForShare(place, n_pieces, [&](VI at, M is_inside) HWY_ATTR {
         simd::Scatter(hn::GatherIndex(D(), a.constants.ewald_pieces[0], at), shared.pieces[0], at, is_inside);
       });
-      ForShare(place, n_neighbour_cells * 3, [&](VI at, M is_inside) HWY_ATTR {
+      simd::ForShare(place, n_neighbour_cells * 3, [&](VI at, M is_inside) HWY_ATTR {
         simd::Scatter(hn::GatherIndex(D(), a.shifts, at), shared.shifts, at, is_inside);
         if constexpr (beside != Beside::nothing) simd::Scatter(hn::Zero(DL()), shared.cell_force, at, is_inside);
       });
@@ -185,7 +185,7 @@ struct PairKernel {
       else if (number - a.n_tiles < a.n_rows)
         RunRow(a, shared, number - a.n_tiles);
     } else if constexpr (beside != Beside::nothing) {
-      ForShare(place, n_neighbour_cells * 3, [&](VI at, M is_inside) HWY_ATTR {
+      simd::ForShare(place, n_neighbour_cells * 3, [&](VI at, M is_inside) HWY_ATTR {
         const VL sum = hn::GatherIndex(DL(), shared.cell_force, at);
         simd::AtomicAdd(sum, a.sums.cell_force, at, hn::And(is_inside, hn::Ne(sum, hn::Zero(DL()))));
       });
@@ -193,15 +193,6 @@ struct PairKernel {
   }
 
  private:
-  /// Calls a function with places below n, a share of which each warp of a block has.
-  template <class Function>
-  static HWY_INLINE void ForShare(const simd::Place& place, std::int32_t n, Function function) {
-    for (std::int32_t first = place.warp * hn::warp_size; first < n; first += place.warps * hn::warp_size) {
-      const VI at = hn::Add(simd::LaneNumbers(), Integer(first));
-      function(hn::Min(at, Integer(n - 1)), hn::Lt(at, Integer(n)));
-    }
-  }
-
   /// Sums forces on i-atoms, or on j-atoms, lane by lane, in pair_force_unit.
   struct ForceSums {
     VI x, y, z;
