@@ -65,14 +65,44 @@ bool ClusterSum::on_device(Function&& function) {
 
 void ClusterSum::rebuild() {
   lister_.rebuild(data_.settings.range());
-  has_inner_ = has_started_ = false;
+  has_inner_ = has_started_ = has_masked_alone_ = false;
 }
 
 void ClusterSum::update(bool make_list) {
   if (!make_list) return;
-  lister_.build(data_.clusters, data_.reach, data_.exclusions, data_.table_pairs, data_.type,
-                data_.settings.range() + list_rounding, list_);
+  if (device_makes_lists() && make_list_on_device()) return;
+  this->make_list(data_.reach);
   on_device([&](DevicePairs& pairs) { pairs.set_list(list_); });
+}
+
+void ClusterSum::make_list(std::span<const float> reach) {
+  lister_.build(data_.clusters, reach, data_.exclusions, data_.table_pairs, data_.type,
+                data_.settings.range() + list_rounding, list_);
+  has_masked_alone_ = false;
+}
+
+/// Lists what a device had listed that has failed.
+void ClusterSum::complete_list() {
+  if (!has_masked_alone_) return;
+  // Atoms may be as far as their reach from where the device had listed them.
+  std::vector<float> reach(data_.reach);
+  for (auto& of_atom : reach) of_atom *= 2;
+  make_list(reach);
+}
+
+/// Tells whether a device lists what is near: it knows of no pairs whose parameters come from a table.
+bool ClusterSum::device_makes_lists() const { return device_ != nullptr && !data_.table_pairs.any; }
+
+/// Lets a device list what is near. Here the entries with masks are listed, once after each search.
+bool ClusterSum::make_list_on_device() {
+  return on_device([&](DevicePairs& pairs) {
+    if (!has_masked_alone_) {
+      lister_.build_masked(data_.exclusions, list_);
+      has_masked_alone_ = true;
+      pairs.set_cells(lister_, list_);
+    }
+    pairs.make_list(data_.settings.range() + list_rounding);
+  });
 }
 
 void ClusterSum::set_box() {
@@ -114,6 +144,7 @@ void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::f
       on_device([&](DevicePairs& pairs) { pairs.start(ListHalf::inner, sums_of(by_thread[0])); });
   has_inner_ = true;
   if (is_on_its_way) return meanwhile();
+  complete_list();
   clear();
   run(pieces_of({&list_.inner}), by_thread, meanwhile);
 }
@@ -154,6 +185,7 @@ void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
 }
 
 void ClusterSum::sum_on_host(std::span<Accumulator> by_thread, bool has_inner) {
+  complete_list();
   if (has_inner) {
     run(pieces_of({&list_.outer}), by_thread, [] {});
   } else {
@@ -161,6 +193,11 @@ void ClusterSum::sum_on_host(std::span<Accumulator> by_thread, bool has_inner) {
     run(all_pieces(), by_thread, [] {});
   }
   sum_forces(by_thread);
+}
+
+std::int64_t ClusterSum::n_evaluated() const {
+  const auto on_device = has_masked_alone_ && is_on_device() ? device_->n_listed() : 0;
+  return cluster_size * cluster_size * (list_.n_entries() + on_device);
 }
 
 std::int64_t ClusterSum::device_bytes() const { return is_on_device() ? device_->bytes() : 0; }

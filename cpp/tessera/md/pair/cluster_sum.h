@@ -59,7 +59,7 @@ class ClusterSum {
   /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off.
   void add_forces(std::span<Accumulator> by_thread);
   /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
-  std::int64_t n_evaluated() const { return cluster_size * cluster_size * list_.n_entries(); }
+  std::int64_t n_evaluated() const;
   /// Returns the bytes of the list of near pairs, and of everything else that it holds.
   std::size_t list_bytes() const { return list_.bytes(); }
   std::size_t other_bytes() const;
@@ -81,6 +81,10 @@ class ClusterSum {
 
   template <class Function>
   bool on_device(Function&& function);
+  bool device_makes_lists() const;
+  bool make_list_on_device();
+  void make_list(std::span<const float> reach);
+  void complete_list();
   void clear();
   void sum_on_host(std::span<Accumulator> by_thread, bool has_inner);
   template <class Function>
@@ -98,6 +102,7 @@ class ClusterSum {
   std::vector<std::vector<Clash>> clashes_;        // by thread
   bool has_inner_ = false;                         // whether add_inner_forces() has added since
   bool has_started_ = false;                       // whether a device is at work on all that are left
+  bool has_masked_alone_ = false;                  // whether the device has the rest of the list
   std::unique_ptr<DevicePairs> device_;
   device::DeviceInUse* in_use_ = nullptr;
 };

@@ -27,6 +27,8 @@ std::vector<CellOffset> make_half_shell() {
   return offsets;
 }
 
+// Masks of all pairs of two clusters, and of those of one, i < j.
+constexpr unsigned all_pairs = 0xFFFF, among_themselves = 0b0000'1000'1100'1110;
 constexpr std::int64_t nothing = -1;  // of a cell is in this rank's share
 constexpr float nowhere = 1e30f;      // lower face of an empty box; the upper face is its negative
 
@@ -182,7 +184,7 @@ class PairListWriter {
     for (std::size_t k = 0; k < near_.n_marked; ++k) {
       const auto j = near_.marked[k];
       const bool is_diagonal = cluster_of(j) == ci && cell_of(j) == 0;
-      const unsigned valid = is_diagonal ? 0b0000'1000'1100'1110 : 0xFFFF;  // i < j
+      const unsigned valid = is_diagonal ? among_themselves : all_pairs;
       const auto partner =
           std::find_if(partners.begin(), partners.end(), [&](const auto& p) { return p.cluster == cluster_of(j); });
       const unsigned excluded = partner != partners.end() ? partner->excluded : 0;
@@ -350,22 +352,38 @@ void PairLister::set_bounds(std::span<const ClusterData> clusters, std::span<con
   });
 }
 
-/// Finds the cells whose pair with this cell this rank computes.
-void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const {
-  const auto& offsets = half_shell();
-  cells = {};
-  for (std::size_t d = 0; d < 3; ++d) {
-    cells.lower[d].fill(nowhere);
-    cells.upper[d].fill(-nowhere);
-  }
+/// Calls function(offset, cell) for the cells whose pair with this cell this rank computes.
+template <class Function>
+void PairLister::for_partners(std::int32_t cell, const Function& function) const {
   auto before = domain_.is_replicated() ? entries_before_[at(cell)] : 0;
-  for (std::size_t o = 0; o < offsets.size(); ++o) {
-    const auto j = find_partner_cell(domain_, cell, offsets[o]);
+  if (before == nothing) return;
+  for (std::size_t o = 0; o < half_shell().size(); ++o) {
+    const auto j = find_partner_cell(domain_, cell, half_shell()[o]);
     if (j < 0) continue;
     if (domain_.is_replicated()) {
       const auto first = std::exchange(before, before + n_entries(cell, o, j));
       if (first < share_begin_ || first >= share_end_) continue;
     }
+    function(o, j);
+  }
+}
+
+PartnerCells PairLister::partners_of(std::int32_t cell) const {
+  PartnerCells cells;
+  for_partners(cell, [&](std::size_t o, std::int32_t j) {
+    cells.begin[o] = domain_.first_cluster(j);
+    cells.end[o] = domain_.first_cluster(j + 1);
+  });
+  return cells;
+}
+
+void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const {
+  cells = {};
+  for (std::size_t d = 0; d < 3; ++d) {
+    cells.lower[d].fill(nowhere);
+    cells.upper[d].fill(-nowhere);
+  }
+  for_partners(cell, [&](std::size_t o, std::int32_t j) {
     cells.begin[o] = domain_.first_cluster(j);
     cells.end[o] = domain_.first_cluster(j + 1);
     cells.reach[o] = cell_box_[at(j)].reach;
@@ -374,7 +392,47 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
       cells.lower[d][o] = cell_box_[at(j)].lower[d] + list.shifts[o][d];
       cells.upper[d][o] = cell_box_[at(j)].upper[d] + list.shifts[o][d];
     }
-  }
+  });
+}
+
+void PairLister::build_masked(const ExcludedClusters& excluded, PairList& list) {
+  list.shifts = half_shell_shifts(domain_);
+  list.inner.resize(at(threads_.size()));
+  list.outer.resize(at(threads_.size()));
+  threads_.run([&](int thread) {
+    auto &inner = list.inner[at(thread)], &outer = list.outer[at(thread)];
+    const auto add_begin = [](PairListPart& part, std::int32_t ci) {
+      part.rows.push_back({ci, std::ssize(part.masked), 0});
+    };
+    for (auto* part : {&inner, &outer}) {
+      part->rows.clear();
+      part->masked.clear();
+    }
+    const std::int64_t n = domain_.n_cells(), last = n * (thread + 1) / threads_.size();
+    for (auto cell = static_cast<std::int32_t>(n * thread / threads_.size()); cell < last; ++cell) {
+      const auto cells = partners_of(cell);
+      auto& part = is_inner(cell) ? inner : outer;
+      for (auto ci = domain_.first_cluster(cell); ci < domain_.first_cluster(cell + 1); ++ci) {
+        add_begin(part, ci);
+        for (std::size_t o = 0; o < half_shell().size(); ++o) {
+          const auto add = [&](std::int32_t cj, unsigned valid, unsigned masked) {
+            if (cj < cells.begin[o] || cj >= cells.end[o]) return;
+            part.masked.push_back({static_cast<PairEntry>(cj) << cell_bits | static_cast<PairEntry>(o),
+                                   static_cast<std::uint16_t>(valid & ~masked),
+                                   static_cast<std::uint16_t>(valid & masked), false});
+          };
+          const auto partners = excluded.of(ci);
+          const auto own =
+              std::find_if(partners.begin(), partners.end(), [&](const auto& p) { return p.cluster == ci; });
+          add(ci, o == 0 ? among_themselves : all_pairs, own != partners.end() ? own->excluded : 0);
+          for (const auto& partner : partners)
+            if (partner.cluster != ci && (o > 0 || partner.cluster > ci))
+              add(partner.cluster, all_pairs, partner.excluded);
+        }
+      }
+    }
+    for (auto* part : {&inner, &outer}) add_begin(*part, -1);
+  });
 }
 
 void PairLister::build(std::span<const ClusterData> clusters, std::span<const float> reach,

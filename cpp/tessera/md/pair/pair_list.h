@@ -121,6 +121,14 @@ class PairLister {
   void build(std::span<const ClusterData> clusters, std::span<const float> reach, const ExcludedClusters& excluded,
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
+  /// Lists the entries with masks alone, near or not, for a device that finds the others: each cluster with itself and
+  /// with its excluded partners. No type may have parameters of its own.
+  void build_masked(const ExcludedClusters& excluded, PairList& list);
+  /// Returns the partner cells of a local cell.
+  PartnerCells partners_of(std::int32_t cell) const;
+  /// Tells whether a local cell and all its partners are owned.
+  bool is_inner(std::int32_t cell) const { return is_inner_[static_cast<std::size_t>(cell)] != 0; }
+
   std::size_t bytes() const {
     return bounds_.bytes() + cell_box_.capacity() * sizeof(CellBox) + is_inner_.capacity() +
            entries_before_.capacity() * sizeof(std::int64_t);
@@ -135,6 +143,8 @@ class PairLister {
   void share_pairs(double range);
   std::int64_t n_entries(std::int32_t cell, std::size_t offset, std::int32_t partner) const;
   void set_bounds(std::span<const ClusterData> clusters, std::span<const float> reach);
+  template <class Function>
+  void for_partners(std::int32_t cell, const Function& function) const;
   void find_neighbour_cells(std::int32_t cell, const PairList& list, NeighbourCells& cells) const;
 
   const domain::Domain& domain_;

@@ -27,6 +27,42 @@ TESSERA_OPERATION hn::Lanes<T> Exchange(const hn::Lanes<T>& a) {
 #endif
 }
 
+/// Returns the value of the first lane.
+template <class T>
+TESSERA_OPERATION T OfFirst(const hn::Lanes<T>& a) {
+  return TESSERA_ON(__shfl_sync(~0u, a.raw, 0), a.raw[0]);
+}
+
+/// Returns in how many lanes a mask is set.
+TESSERA_OPERATION std::int32_t CountTrue(const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  return __popc(__ballot_sync(~0u, mask.raw));
+#else
+  std::int32_t n = 0;
+  for (int lane = 0; lane < hn::warp_size; ++lane) n += mask.raw[lane] != 0 ? 1 : 0;
+  return n;
+#endif
+}
+
+/// Tells each lane in how many lanes before it a mask is set.
+TESSERA_OPERATION Numbers CountBefore(const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  return {
+      static_cast<std::int32_t>(__popc(__ballot_sync(~0u, mask.raw) & ((1u << (threadIdx.x % hn::warp_size)) - 1)))};
+#else
+  hn::Raw<std::int32_t> result{};
+  for (int lane = 1; lane < hn::warp_size; ++lane) result[lane] = result[lane - 1] + (mask.raw[lane - 1] != 0 ? 1 : 0);
+  return {result};
+#endif
+}
+
+/// Lets lanes see what others of their warp have written to memory that a block shares.
+TESSERA_OPERATION void SyncWarp() {
+#ifdef __CUDA_ARCH__
+  __syncwarp();
+#endif
+}
+
 /// Returns the sum over all lanes, in each of them.
 template <class T>
 TESSERA_OPERATION hn::Lanes<T> SumOfWarp(const hn::Lanes<T>& a) {

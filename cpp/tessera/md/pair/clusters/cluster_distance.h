@@ -35,11 +35,15 @@ struct ClusterBounds {
   static double planned_bytes(double clusters) { return 11 * (clusters + 16) * static_cast<double>(sizeof(float)); }
 };
 
-/// Lists the cells that a cell's clusters are paired with: their clusters, the vectors to them and boxes around their
-/// atoms (Å relative to the first cell's centre). Cells that are not in the list have no clusters.
-struct alignas(64) NeighbourCells {
+/// Lists the clusters of the cells that a cell's clusters are paired with, by neighbour cell. Cells that are not in the
+/// list have no clusters.
+struct alignas(64) PartnerCells {
   static constexpr std::size_t room = 64;  // a multiple of a register's lanes
   std::array<std::int32_t, room> begin{}, end{};
+};
+
+/// Adds the vectors to these cells and boxes around their atoms (Å relative to the first cell's centre).
+struct NeighbourCells : PartnerCells {
   std::array<std::array<float, room>, 3> shift{}, lower{}, upper{};
   std::array<float, room> reach{};
 };

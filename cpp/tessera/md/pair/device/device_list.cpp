@@ -62,7 +62,7 @@ class Writer {
   }
 
   void add_tile(std::size_t begin, std::size_t end) {
-    DeviceTile tile{.i_cluster = {}, .begin = std::ssize(made_.tile_entries)};
+    DeviceTile tile{.i_cluster = {}, .begin = std::ssize(made_.tile_entries), .n = entries_of_tile};
     std::ranges::fill(tile.i_cluster, part_.rows[begin].i_cluster);
     auto& entries = made_.tile_entries;
     const auto first = entries.size();
@@ -79,7 +79,10 @@ class Writer {
         }
       }
     }
-    for (const auto n = std::ssize(entries); tile.begin < n; tile.begin += entries_of_tile) made_.tiles.push_back(tile);
+    for (const auto n = std::ssize(entries); tile.begin < n; tile.begin += entries_of_tile) {
+      tile.n = static_cast<std::int32_t>(std::min<std::int64_t>(entries_of_tile, n - tile.begin));
+      made_.tiles.push_back(tile);
+    }
   }
 
   const PairListPart& part_;
@@ -119,7 +122,7 @@ DeviceList DeviceLister::make(const PairList& list, const domain::Domain& domain
   const auto& end = begin.back();
   rows_.resize(device_, end.row + 1);
   masked_.resize(device_, end.masked);
-  tiles_.resize(device_, end.tile + 1);
+  tiles_.resize(device_, end.tile);
   tile_entries_.resize(device_, end.entry);
   for_parts([&](std::size_t part, std::size_t) {
     const auto& made = parts_[part];
@@ -137,7 +140,6 @@ DeviceList DeviceLister::make(const PairList& list, const domain::Domain& domain
   });
   const auto n_masked = static_cast<std::int64_t>(end.masked);
   rows_.get().back() = {-1, n_masked, n_masked};
-  tiles_.get().back() = {{}, static_cast<std::int64_t>(end.entry)};
   const auto& outer = begin[list.inner.size()];
   return {.rows = rows_.get(),
           .masked = masked_.get(),

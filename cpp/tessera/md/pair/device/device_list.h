@@ -1,4 +1,5 @@
-// Holds a pair list as kernels of a device read it. Entries, which decide bits, are those of the engine's list.
+// Holds a pair list as kernels of a device read it. Entries, which decide bits, are those of the engine's list. The
+// device finds those without masks by itself (list_kernel-inl.h), unless types have parameters of their own.
 //
 // Those without masks are gathered in tiles: up to eight i-clusters, which are mostly of one cell, share the j-clusters
 // that are near any of them, so that a device reads a j-cluster and adds to its forces once for all of them. Entries with
@@ -39,22 +40,22 @@ struct alignas(8) TileEntry {
   std::uint32_t i_clusters;
 };
 
-/// A tile's entries end where those of the next tile begin.
 struct DeviceTile {
   std::int32_t i_cluster[clusters_of_tile];  // where there are fewer, the first one again
-  std::int64_t begin;
+  std::int64_t begin;                        // of its entries
+  std::int32_t n;
 };
 
 /// Refers to a list in memory from which a device copies.
 struct DeviceList {
   std::span<const DeviceRow> rows;  // one more row marks the end of the last
   std::span<const DeviceEntry> masked;
-  std::span<const DeviceTile> tiles;  // one more tile marks the end of the last
+  std::span<const DeviceTile> tiles;
   std::span<const TileEntry> tile_entries;
   std::int64_t n_inner_rows = 0, n_inner_tiles = 0;  // which come first
 
   std::int64_t n_rows() const { return std::ssize(rows) - 1; }
-  std::int64_t n_tiles() const { return std::ssize(tiles) - 1; }
+  std::int64_t n_tiles() const { return std::ssize(tiles); }
 };
 
 /// Holds a part of a list.

@@ -64,6 +64,12 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       tile_entries_(device_),
       clusters_(device_),
       type_(device_),
+      groups_(device_),
+      partners_(device_),
+      excluded_begin_(device_),
+      excluded_(device_),
+      reach_(device_),
+      counts_(device_, 1),
       shifts_(device_, n_cell_values),
       cell_place_(device_, n_cell_values),
       force_(device_),
@@ -88,22 +94,23 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
 void DevicePairs::set_list(const PairList& list) {
   device_.make_current();
   stream_.wait();  // the last list may be in use
-  const auto n_clusters = data_.clusters.size();
-  TESSERA_CHECK(n_clusters < (std::size_t{1} << 27));  // kernels number values of clusters in 32 bits
   const auto made = lister_.make(list, data_.domain, data_.threads);
-  n_rows_ = made.n_rows();
-  n_inner_rows_ = made.n_inner_rows;
   n_tiles_ = made.n_tiles();
   n_inner_tiles_ = made.n_inner_tiles;
-  const auto copy = [&]<class T>(device::GrowingArray<T>& array, std::span<const T> values) {
-    array.reserve(device_, values.size());
-    array.start_copy_from(values, stream_);
-  };
-  copy(rows_, made.rows);
-  copy(masked_, made.masked);
-  copy(tiles_, made.tiles);
-  copy(tile_entries_, made.tile_entries);
-  copy(type_, std::span(data_.type));
+  copy_to(tiles_, made.tiles);
+  copy_to(tile_entries_, made.tile_entries);
+  set_rows(made, list);
+}
+
+/// Takes the rows of a list, with what else a list comes with, and makes room for sums.
+void DevicePairs::set_rows(const DeviceList& made, const PairList& list) {
+  const auto n_clusters = data_.clusters.size();
+  TESSERA_CHECK(n_clusters < (std::size_t{1} << 27));  // kernels number values of clusters in 32 bits
+  n_rows_ = made.n_rows();
+  n_inner_rows_ = made.n_inner_rows;
+  copy_to(rows_, made.rows);
+  copy_to(masked_, made.masked);
+  copy_to(type_, std::span(data_.type));
   clusters_.reserve(device_, n_clusters);
   force_.reserve(device_, n_clusters);
   total_.reserve(device_, 3 * cluster_size * n_clusters);
@@ -111,6 +118,84 @@ void DevicePairs::set_list(const PairList& list) {
   host_clusters_.resize(device_, n_clusters);
   host_total_.resize(device_, 3 * cluster_size * n_clusters);
   set_shifts(list);
+}
+
+void DevicePairs::set_cells(const PairLister& lister, const PairList& masked) {
+  device_.make_current();
+  stream_.wait();
+  const auto& domain = data_.domain;
+  std::vector<PartnerCells> partners(at(domain.n_cells()));
+  data_.threads.parallel_for(domain.n_cells(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto cell = begin; cell < end; ++cell)
+      partners[at(cell)] = lister.partners_of(static_cast<std::int32_t>(cell));
+  });
+  std::vector<ClusterGroup> groups;  // those of inner cells first, equally many clusters in each of a cell
+  for (const bool inner : {true, false}) {
+    for (std::int32_t cell = 0; cell < domain.n_cells(); ++cell) {
+      const auto first = domain.first_cluster(cell), n = domain.first_cluster(cell + 1) - first;
+      if (lister.is_inner(cell) != inner || partners[at(cell)].begin == partners[at(cell)].end) continue;
+      const auto n_groups = (n + clusters_of_tile - 1) / clusters_of_tile;
+      for (std::int32_t g = 0; g < n_groups; ++g)
+        groups.push_back({cell, first + n * g / n_groups, n * (g + 1) / n_groups - n * g / n_groups});
+    }
+    if (inner) n_inner_groups_ = groups.size();
+  }
+  n_groups_ = groups.size();
+  std::vector<std::int32_t> excluded;
+  std::ranges::transform(data_.exclusions.partners, std::back_inserter(excluded), &ExcludedClusters::Partner::cluster);
+  copy_to(partners_, std::span<const PartnerCells>(partners));
+  copy_to(groups_, std::span<const ClusterGroup>(groups));
+  copy_to(excluded_begin_, std::span(data_.exclusions.begin));
+  copy_to(excluded_, std::span<const std::int32_t>(excluded));
+  reach_.reserve(device_, data_.reach.size());
+  set_rows(lister_.make(masked, domain, data_.threads), masked);  // it waits until all is copied
+}
+
+void DevicePairs::make_list(double cutoff) {
+  device_.make_current();
+  copy_clusters(0, data_.clusters.size());
+  reach_.start_copy_from(data_.reach, stream_);
+  ListArguments all{
+      .n_groups = 0,
+      .groups = nullptr,
+      .partners = partners_.data(),
+      .excluded_begin = excluded_begin_.data(),
+      .excluded = excluded_.data(),
+      .clusters = clusters_.data(),
+      .reach = reach_.data(),
+      .shifts = shifts_.data(),
+      .cutoff = static_cast<float>(cutoff),
+      .tiles = nullptr,
+      .entries = nullptr,
+      .most_tiles = 0,
+      .counts = counts_.data(),
+  };
+  while (true) {
+    all.tiles = tiles_.data();
+    all.entries = tile_entries_.data();
+    all.most_tiles = static_cast<std::int32_t>(most_tiles_);
+    counts_.start_clear(stream_);
+    n_inner_tiles_ = n_inner_groups_ > 0 ? list(all, 0, n_inner_groups_).tiles : 0;
+    const auto counts = list(all, n_inner_groups_, n_groups_);
+    n_tiles_ = counts.tiles;
+    n_listed_ = static_cast<std::uint32_t>(counts.entries);
+    if (at(n_tiles_) <= most_tiles_) return;
+    most_tiles_ = at(n_tiles_) + at(n_tiles_) / 16;  // there was no room for all of them
+    tiles_.reserve(device_, most_tiles_);
+    tile_entries_.reserve(device_, entries_of_tile * most_tiles_);
+  }
+}
+
+/// Lists what is near the clusters of some groups, and returns what has been listed since the counts were cleared.
+ListCounts DevicePairs::list(const ListArguments& all, std::size_t first, std::size_t last) {
+  ListArguments arguments = all;
+  arguments.groups = groups_.data() + first;
+  arguments.n_groups = static_cast<std::int32_t>(last - first);
+  launch("tessera_pair_list", arguments.n_groups, arguments);
+  ListCounts counts{};
+  counts_.start_copy_to({&counts, 1}, stream_);
+  stream_.wait();
+  return counts;
 }
 
 void DevicePairs::set_shifts(const PairList& list) {
@@ -121,6 +206,13 @@ void DevicePairs::set_shifts(const PairList& list) {
   cell_place_.start_copy_from(place, stream_);
   shifts_.start_copy_from({list.shifts[0].data(), n_cell_values}, stream_);
   stream_.wait();  // what was copied may change or go now
+}
+
+/// Begins to copy values to an array that holds no others.
+template <class T>
+void DevicePairs::copy_to(device::GrowingArray<T>& array, std::span<const T> values) {
+  array.reserve(device_, values.size());
+  array.start_copy_from(values, stream_);
 }
 
 /// Begins a kernel with as many warps at least.
@@ -243,17 +335,21 @@ std::vector<Clash> DevicePairs::fetch_clashes(std::int32_t n) {
 
 std::int64_t DevicePairs::bytes() const {
   const auto held = [](const auto&... arrays) { return static_cast<std::int64_t>((arrays.bytes() + ...)); };
-  return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, force_, total_, clash_);
+  return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, groups_, partners_, excluded_begin_, excluded_,
+              reach_, force_, total_, clash_);
 }
 
 double DevicePairs::planned_bytes(const PairCounts& counts) {
-  constexpr double of_cluster =
-      sizeof(ClusterData) + sizeof(ClusterForces) + cluster_size * (sizeof(std::int32_t) + 3 * sizeof(std::int64_t));
+  constexpr double of_slot = 2 * sizeof(std::int32_t) + sizeof(float) + 3 * sizeof(std::int64_t);
+  constexpr double of_cluster = sizeof(ClusterData) + sizeof(ClusterForces) + cluster_size * of_slot;
   constexpr double sharing = 4;  // i-clusters of a tile that are near a j-cluster; more with short lists
-  constexpr double of_entry = sizeof(TileEntry) + 1.0 * sizeof(DeviceTile) / entries_of_tile;
-  const double of_list = counts.rows * sizeof(DeviceRow) + counts.masked_pairs * sizeof(DeviceEntry) +
-                         (counts.cluster_pairs - counts.masked_pairs) / sharing * of_entry;
-  return device::GrowingArray<char>::room * (of_cluster * counts.slots / cluster_size + of_list);
+  constexpr double of_tile = sizeof(DeviceTile) + 1.0 * entries_of_tile * sizeof(TileEntry);
+  const double clusters = counts.slots / cluster_size, groups = clusters / clusters_of_tile + 0.5 * counts.cells;
+  const double entries = (counts.cluster_pairs - counts.masked_pairs) / sharing;
+  const double tiles = entries / entries_of_tile + 0.5 * groups;  // the last one of a group is half full
+  const double of_list = counts.rows * sizeof(DeviceRow) + counts.masked_pairs * sizeof(DeviceEntry) + tiles * of_tile;
+  const double of_cells = counts.cells * sizeof(PartnerCells) + groups * sizeof(ClusterGroup);
+  return device::GrowingArray<char>::room * (of_cluster * clusters + of_list + of_cells);
 }
 
 }  // namespace tessera::md::pair

@@ -10,6 +10,7 @@
 #include "tessera/device/device.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/energies.h"
+#include "tessera/md/pair/device/list_kernel.h"
 #include "tessera/md/pair/device/pair_kernel.h"
 #include "tessera/md/pair/pair_data.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
@@ -29,6 +30,12 @@ class DevicePairs {
 
   /// Takes a list that was made after the last search.
   void set_list(const PairList& list);
+  /// Takes what lists are made of after a search, with a list of entries with masks alone.
+  void set_cells(const PairLister& lister, const PairList& masked);
+  /// Lists all others within the cut-off, Å, and reaches of atoms.
+  void make_list(double cutoff);
+  /// Returns how many pairs of clusters make_list() has listed.
+  std::int64_t n_listed() const { return n_listed_; }
   /// Takes where cells are in the box that there is now (PairList::shifts).
   void set_shifts(const PairList& list);
 
@@ -48,6 +55,10 @@ class DevicePairs {
 
  private:
   PairArguments arguments(ListHalf half) const;
+  ListCounts list(const ListArguments& all, std::size_t first, std::size_t last);
+  void set_rows(const DeviceList& made, const PairList& list);
+  template <class T>
+  void copy_to(device::GrowingArray<T>& array, std::span<const T> values);
   template <class Arguments>
   void launch(const std::string& kernel, std::int64_t warps, const Arguments& arguments);
   void copy_clusters(std::size_t begin, std::size_t end);
@@ -71,6 +82,15 @@ class DevicePairs {
   device::GrowingArray<TileEntry> tile_entries_;
   device::GrowingArray<ClusterData> clusters_;
   device::GrowingArray<std::int32_t> type_;
+
+  // What lists are made of.
+  std::size_t n_groups_ = 0, n_inner_groups_ = 0, most_tiles_ = 0;
+  std::int64_t n_listed_ = 0;
+  device::GrowingArray<ClusterGroup> groups_;
+  device::GrowingArray<PartnerCells> partners_;
+  device::GrowingArray<std::int32_t> excluded_begin_, excluded_;
+  device::GrowingArray<float> reach_;
+  device::DeviceArray<ListCounts> counts_;        // (1)
   device::DeviceArray<float> shifts_;             // (neighbour cells,3) Å
   device::DeviceArray<std::int64_t> cell_place_;  // (neighbour cells,3) SingleSumVirial::place_unit
 

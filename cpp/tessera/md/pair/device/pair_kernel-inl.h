@@ -181,7 +181,7 @@ struct PairKernel {
     } else if constexpr (phase == 1) {
       const std::int32_t number = place.OfAll();
       if (number < a.n_tiles)
-        RunTile(a, shared, a.tiles[number], a.tiles[number + 1].begin);
+        RunTile(a, shared, a.tiles[number]);
       else if (number - a.n_tiles < a.n_rows)
         RunRow(a, shared, number - a.n_tiles);
     } else if constexpr (beside != Beside::nothing) {
@@ -211,7 +211,7 @@ struct PairKernel {
     VU j, masks;
   };
 
-  static HWY_INLINE void RunTile(const Arguments& a, Shared& shared, const DeviceTile& tile, std::int64_t end) {
+  static HWY_INLINE void RunTile(const Arguments& a, Shared& shared, const DeviceTile& tile) {
     constexpr int n_pairs = clusters_of_tile / 2;
     const LanesOfEntry lanes_of;
     const auto cluster_of_pair = [&](int pair) HWY_ATTR {
@@ -224,7 +224,7 @@ struct PairKernel {
     const AtomsOfLanes i[n_pairs] = {atoms_of_pair(0), atoms_of_pair(1), atoms_of_pair(2), atoms_of_pair(3)};
     ForceSums of_i[n_pairs];
     EnergiesOfWarp energies;
-    for (auto e = tile.begin; e < end; ++e) {
+    for (auto e = tile.begin, end = tile.begin + tile.n; e < end; ++e) {
       const TileEntry entry = a.tile_entries[e];
       const auto cell = static_cast<std::int32_t>(cell_of(entry.j));
       const VI cluster = Integer(cluster_of(entry.j));

@@ -1,0 +1,38 @@
+// Declares what the kernel reads and writes that lists near clusters. All pointers are to the device's memory.
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/md/pair/clusters/cluster.h"
+#include "tessera/md/pair/device/device_list.h"
+
+namespace tessera::md::pair {
+
+/// Neighbouring clusters of one cell, the i-clusters of tiles.
+struct ClusterGroup {
+  std::int32_t cell, first, n;  // at most clusters_of_tile
+};
+
+/// Counts what was listed.
+struct ListCounts {
+  std::int32_t tiles;    // there may be more than there is room for
+  std::int32_t entries;  // pairs of clusters; wraps round
+};
+
+struct ListArguments {
+  std::int32_t n_groups;
+  const ClusterGroup* groups;
+  const PartnerCells* partners;        // by local cell
+  const std::int32_t* excluded_begin;  // (clusters+1)
+  const std::int32_t* excluded;        // partners of clusters, which are listed with masks elsewhere
+  const ClusterData* clusters;
+  const float* reach;   // by slot, Å
+  const float* shifts;  // (neighbour cells,3) Å
+  float cutoff;         // Å
+  DeviceTile* tiles;
+  TileEntry* entries;  // entries_of_tile for each tile
+  std::int32_t most_tiles;
+  ListCounts* counts;
+};
+
+}  // namespace tessera::md::pair
