@@ -57,11 +57,13 @@ def device(common: Common, figures: Path) -> None:
     figure.tables.append(times(found["speed"]))
     figure.failures += missed(found["speed"])
     written = sum(row["written_down"] for row in cases)
+    has_mesh = all(row.get("mesh_device", "cpu") != "cpu" for row in cases)
     figure.notes.append(
         f"{written} of {len(cases)} hashes are of AVX2, found before and written into `scripts/device_check`; "
         f"{found['sanitizer']}. Times are "
         "medians of runs in turn, at constant temperature (Langevin) and 2 fs; OpenMM computes in mixed precision. "
-        "Tessera sums pairs on the GPU, and processors do all else; the kernel of pairs is timed by NVIDIA's ncu."
+        f"Tessera {'computes pairs and mesh' if has_mesh else 'sums pairs'} on the GPU, and processors do all else; "
+        "the kernel of pairs is timed by NVIDIA's ncu."
     )
     figure.finish(common)
 

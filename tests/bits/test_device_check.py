@@ -86,12 +86,20 @@ def _machine(device: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyP
 TIMED = device_check.Timed("peptide", "peptide", SETTINGS, "peer", steps=2, peer_steps=1000)
 
 
-def test_steps_are_timed_beside_openmm_and_the_kernel_by_ncu(machine: Any, tmp_path: Path) -> None:
-    program(tmp_path / "tools", "ncu", "printf '  Duration  us  60.5\\n  Duration  ms  1.25\\n'\nshift 8\nexec \"$@\"")
+def test_steps_are_timed_beside_openmm_and_kernels_by_ncu(machine: Any, tmp_path: Path) -> None:
+    said = """  tessera_pairs_cut (9, 1, 1)x(128, 1, 1), Context 1
+    Duration  us  60.5
+  tessera_lines (9, 1, 1)x(128, 1, 1), Context 1
+    Duration  ns  900
+  tessera_pairs_cut (9, 1, 1)x(128, 1, 1), Context 1
+    Duration  ms  1.25"""
+    program(tmp_path / "tools", "ncu", f"cat <<'END'\n{said}\nEND\nshift 8\nexec \"$@\"")
     row = device_check.timed(machine, TIMED)
     assert {who: len(times) for who, times in row["ms_per_step"].items()} == {"gpu": 2, "cpu": 2, "openmm": 2}
     assert row["ms_per_step"]["openmm"] == [0.5, 0.5] and row["pair_kernel_ms"] == pytest.approx([0.0605, 1.25])
-    assert "OpenMM 0.5000; kernel of pairs 0.6552" in device_check.line_of_times(row)
+    assert row["kernels_ms"]["tessera_lines"] == pytest.approx([0.0009])
+    line = device_check.line_of_times(row)
+    assert "OpenMM 0.5000\n" in line and "tessera_pairs_cut: 0.6552" in line and "pair list: " in line
 
 
 def test_what_a_tool_of_the_sanitizer_finds_is_told(machine: Any, tmp_path: Path) -> None:
