@@ -37,6 +37,11 @@ class Device {
   std::int64_t free_bytes() const;
   /// Lets this thread use the device.
   void make_current() const { call(driver_.cuCtxSetCurrent, context_); }
+  /// Does that and returns the device, for members of what uses it.
+  const Device& made_current() const {
+    make_current();
+    return *this;
+  }
 
   template <class Function, class... Arguments>
   void call(const Function& function, Arguments... arguments) const {

@@ -15,11 +15,6 @@ namespace {
 constexpr int lanes_of_warp = 32, warps_of_block = 4;  // as the kernels are compiled
 constexpr std::size_t n_cell_values = 3 * n_neighbour_cells;
 
-const device::Device& made_current(const device::Device& device) {
-  device.make_current();
-  return device;
-}
-
 template <class T>
 device::DeviceArray<T> on_device(const device::Device& device, std::span<const T> values,
                                  const device::Stream& stream) {
@@ -48,7 +43,7 @@ std::string name_of_pair_kernel(const KernelConstants& k, StepSums sums) {
 DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use)
     : data_(data),
       in_use_(in_use),
-      device_(made_current(in_use.device())),
+      device_(in_use.device().made_current()),
       stream_(device_),
       constants_(data.constants.constants),
       table_12a_(on_device(device_, std::span(constants_.table_12a, at(constants_.n_types) * at(constants_.n_types)),

@@ -43,7 +43,7 @@ bool DeviceMesh::serves(const PmePlan& plan) {
 DeviceMesh::DeviceMesh(const PmePlan& plan, const device::DeviceInUse& in_use, ThreadPool& threads)
     : settings_(plan.settings),
       threads_(threads),
-      device_(in_use.device()),
+      device_(in_use.device().made_current()),  // a program in Python may do each step on another thread
       stream_(device_),
       spread_(find_kernel(in_use, "spread", settings_.order)),
       convert_(in_use.kernels().find("tessera_mesh_convert")),
@@ -109,7 +109,7 @@ MeshArguments DeviceMesh::arguments() const {
 
 void DeviceMesh::start(std::span<const Fraction> position, bool with_spectrum) {
   TESSERA_CHECK(position.size() == n_slots_);
-  device_.make_current();  // a program in Python may do each step on another thread
+  device_.make_current();
   const auto staged = host_position_.get();
   threads_.parallel_for(std::ssize(staged), [&](std::int64_t begin, std::int64_t end) {
     std::copy(position.begin() + begin, position.begin() + end, staged.begin() + begin);

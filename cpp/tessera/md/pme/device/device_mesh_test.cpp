@@ -5,8 +5,10 @@
 
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "tessera/base/error.h"
 #include "tessera/base/index.h"
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/device/test_support/device_of_host.h"
@@ -137,6 +139,21 @@ TEST(DeviceMesh, FindsTooMuchCharge) {
     mesh.start(position, false);
     EXPECT_EQ(mesh.finish(force), is_fine) << charge;
   }
+}
+
+TEST(DeviceMesh, IsMadeOnAnyThread) {
+  DeviceOfHost device;
+  ThreadPool threads(1);
+  const auto plan = plan_of({4, 0.3, {24, 24, 24}}, skewed);
+  std::string error = "none";
+  std::thread([&] {
+    try {
+      DeviceMesh(plan, device.get(), threads).set_charges(std::vector<float>(9));
+    } catch (const RunError& found) {
+      error = found.what();
+    }
+  }).join();
+  EXPECT_EQ(error, "none");
 }
 
 TEST(DeviceMesh, SaysWhatItServes) {
