@@ -60,6 +60,14 @@ double Event::seconds_since(const Event& begin) const {
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
+void Stream::end() const noexcept {
+  try {
+    device_.make_current();
+    wait();
+  } catch (const RunError&) {
+  }
+}
+
 Memory::Memory(const Device& device, std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   abi::Address address = 0;

@@ -65,6 +65,8 @@ class Stream {
   abi::Stream get() const { return handle_.get(); }
   /// Waits until all is done.
   void wait() const { device_.call(device_.driver().cuStreamSynchronize, get()); }
+  /// Waits before what it uses goes, on whatever thread that is; what has failed there was told before.
+  void end() const noexcept;
 
  private:
   const Device& device_;

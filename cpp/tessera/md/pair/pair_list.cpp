@@ -396,6 +396,7 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
 }
 
 void PairLister::build_masked(const ExcludedClusters& excluded, PairList& list) {
+  TESSERA_CHECK(domain_.n_clusters() < most_clusters);
   list.shifts = half_shell_shifts(domain_);
   list.inner.resize(at(threads_.size()));
   list.outer.resize(at(threads_.size()));

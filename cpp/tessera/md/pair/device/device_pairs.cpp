@@ -86,6 +86,8 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
   stream_.wait();  // tables may not outlive this call
 }
 
+DevicePairs::~DevicePairs() { stream_.end(); }
+
 void DevicePairs::set_list(const PairList& list) {
   device_.make_current();
   stream_.wait();  // the last list may be in use
@@ -100,7 +102,7 @@ void DevicePairs::set_list(const PairList& list) {
 /// Takes the rows of a list, with what else a list comes with, and makes room for sums.
 void DevicePairs::set_rows(const DeviceList& made, const PairList& list) {
   const auto n_clusters = data_.clusters.size();
-  TESSERA_CHECK(n_clusters < (std::size_t{1} << 27));  // kernels number values of clusters in 32 bits
+  TESSERA_CHECK(n_clusters < at(most_clusters));  // kernels number values of clusters in 32 bits
   n_rows_ = made.n_rows();
   n_inner_rows_ = made.n_inner_rows;
   copy_to(rows_, made.rows);
@@ -148,6 +150,7 @@ void DevicePairs::set_cells(const PairLister& lister, const PairList& masked) {
 
 void DevicePairs::make_list(double cutoff) {
   device_.make_current();
+  stream_.wait();  // the last list may be in use
   copy_clusters(0, data_.clusters.size());
   reach_.start_copy_from(data_.reach, stream_);
   ListArguments all{
@@ -173,7 +176,7 @@ void DevicePairs::make_list(double cutoff) {
     n_inner_tiles_ = n_inner_groups_ > 0 ? list(all, 0, n_inner_groups_).tiles : 0;
     const auto counts = list(all, n_inner_groups_, n_groups_);
     n_tiles_ = counts.tiles;
-    n_listed_ = static_cast<std::uint32_t>(counts.entries);
+    n_listed_ = counts.entries;
     if (at(n_tiles_) <= most_tiles_) return;
     most_tiles_ = at(n_tiles_) + at(n_tiles_) / 16;  // there was no room for all of them
     tiles_.reserve(device_, most_tiles_);

@@ -27,6 +27,8 @@ std::string name_of_pair_kernel(const KernelConstants& constants, StepSums sums)
 class DevicePairs {
  public:
   DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use);
+  /// Waits until the device does nothing with what goes now.
+  ~DevicePairs();
 
   /// Takes a list that was made after the last search.
   void set_list(const PairList& list);

@@ -104,7 +104,7 @@ struct ListKernel {
           AddCandidates(box, cell, first, cells.end[cell]);
       if (n_candidates > 0) Test(n_candidates);
       if (n_entries > 0) WriteTile(n_entries);
-      simd::AtomicAdd(Integer(n_listed), &a.counts->entries, Integer(0), IsFirst());
+      simd::AtomicAdd(hn::Set(DL(), n_listed), &a.counts->entries, Integer(0), IsFirst());
     }
 
     static HWY_INLINE M IsFirst() { return hn::Eq(simd::LaneNumbers(), Integer(0)); }

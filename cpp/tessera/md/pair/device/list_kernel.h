@@ -15,8 +15,8 @@ struct ClusterGroup {
 
 /// Counts what was listed.
 struct ListCounts {
+  std::int64_t entries;  // pairs of clusters
   std::int32_t tiles;    // there may be more than there is room for
-  std::int32_t entries;  // pairs of clusters; wraps round
 };
 
 struct ListArguments {

@@ -64,6 +64,8 @@ DeviceMesh::DeviceMesh(const PmePlan& plan, const device::DeviceInUse& in_use, T
   host_too_great_.resize(device_, 1);
 }
 
+DeviceMesh::~DeviceMesh() { stream_.end(); }
+
 void DeviceMesh::set_charges(std::span<const float> charge) {
   device_.make_current();
   stream_.wait();
@@ -110,6 +112,7 @@ MeshArguments DeviceMesh::arguments() const {
 void DeviceMesh::start(std::span<const Fraction> position, bool with_spectrum) {
   TESSERA_CHECK(position.size() == n_slots_);
   device_.make_current();
+  stream_.wait();  // a step that was broken off may still be at work
   const auto staged = host_position_.get();
   threads_.parallel_for(std::ssize(staged), [&](std::int64_t begin, std::int64_t end) {
     std::copy(position.begin() + begin, position.begin() + end, staged.begin() + begin);

@@ -22,6 +22,8 @@ class DeviceMesh {
   static bool serves(const PmePlan& plan);
 
   DeviceMesh(const PmePlan& plan, const device::DeviceInUse& in_use, ThreadPool& threads);
+  /// Waits until the device does nothing with what goes now.
+  ~DeviceMesh();
 
   /// Takes the charges by slot, e, after a search.
   void set_charges(std::span<const float> charge);

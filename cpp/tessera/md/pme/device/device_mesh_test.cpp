@@ -111,7 +111,8 @@ void expect_same_bits(const Found& device, const Found& engine, bool with_energi
 TEST(DeviceMesh, HasTheBitsOfTheEngine) {
   TESSERA_NEEDS_HOST_LANES();
   for (const int order : {4, 6, 8})
-    for (const Index3 grid : {Index3{24, 25, 21}, Index3{10, 32, 36}}) {
+    for (const Index3 grid : {Index3{24, 25, 21}, Index3{10, 32, 36}, Index3{8, 9, 6}}) {
+      if (grid[2] < order) continue;  // else a spline may be as long as the mesh
       SCOPED_TRACE("order " + std::to_string(order) + ", mesh along x " + std::to_string(grid[0]));
       const auto charges = random_charges(101, static_cast<unsigned>(order));
       Meshes meshes({order, 0.3, grid}, skewed, charges);

@@ -56,6 +56,8 @@ struct AtomsOfLanes {
     const VI at = hn::Add(first[d], k), all = Integer(static_cast<std::int32_t>(n));
     return hn::IfThenElse(hn::Lt(at, all), at, hn::Sub(at, all));
   }
+  /// Returns the lane's point along z; the last one of the spline where the lane has none.
+  HWY_INLINE VI PointOfZ(const MeshArguments& a) const { return Point(2, hn::Min(z, Integer(order - 1)), a.grid[2]); }
   /// Returns where the lane's point is in the mesh: in plane x, at point j after the first one along y.
   HWY_INLINE VI InMesh(const MeshArguments& a, VI x, VI of_z, int j) const {
     const VI y = Point(1, Integer(j), a.grid[1]);
@@ -77,7 +79,7 @@ struct SpreadKernel {
     const M adds = hn::And(hn::And(atoms.exists, hn::Ne(atoms.charge, hn::Zero(D()))), hn::Lt(atoms.z, Integer(order)));
     const V charge = hn::Mul(atoms.charge, set(static_cast<float>(charge_scale<float>)));
     const V wz = atoms.OfZ(atoms.weight[2]);
-    const VI of_z = atoms.Point(2, atoms.z, a.grid[2]);
+    const VI of_z = atoms.PointOfZ(a);
     HWY_UNROLL(8)
     for (int i = 0; i < order; ++i) {
       const V wxz = hn::Mul(hn::Mul(charge, atoms.weight[0][i]), wz);
@@ -99,7 +101,7 @@ struct GatherKernel {
   template <int phase>
   static HWY_INLINE void Run(const Arguments& a, Shared&, const simd::Place& place) {
     const AtomsOfLanes<order> atoms(a, place);
-    const VI of_z = atoms.Point(2, atoms.z, a.grid[2]);
+    const VI of_z = atoms.PointOfZ(a);
     V x = hn::Zero(D()), y = x, z = x;
     HWY_UNROLL(8)
     for (int i = 0; i < order; ++i) {
