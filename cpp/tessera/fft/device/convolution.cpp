@@ -13,17 +13,22 @@ namespace tessera::fft {
 
 namespace {
 
-constexpr int lanes_of_warp = 32, warps_of_block = 4;  // as the kernel is compiled
-constexpr std::uint32_t most_together = 32;
+constexpr int lanes_of_warp = 32, warps_of_block = 8;  // as the kernel is compiled
+
+// Lines of a block: as many as lanes, so that each has one, but no more than leave two blocks to each multiprocessor,
+// unless their values would no longer fill what memory moves at once.
+constexpr std::int64_t most_together = 32, least_together = 8, blocks_of_multiprocessor = 2;
 
 /// Makes the arguments of the kernel for lines of one direction, and adds to the table of turns of all of them.
 class LineSteps {
  public:
-  LineSteps(LineKind kind, std::int64_t n, const Lines& lines, std::vector<float>& turns)
+  LineSteps(LineKind kind, std::int64_t n, const Lines& lines, int multiprocessors, std::vector<float>& turns)
       : plan_(plan_lines<float>(kind, n)) {
     const std::int64_t waves = plan_.points == n ? n : n / 2 + 1;
     const std::int64_t fit = most_shared_points / std::max(plan_.points, waves) - 1;
-    together_ = fit < 1 ? 0 : std::min(most_together, std::bit_floor(static_cast<std::uint32_t>(fit)));
+    const std::int64_t for_all = std::max(least_together, lines.count / (blocks_of_multiprocessor * multiprocessors));
+    const auto most = static_cast<std::uint64_t>(std::max<std::int64_t>(0, std::min({most_together, for_all, fit})));
+    together_ = std::bit_floor(most);
     if (!is_served()) return;
     arguments_.lines = lines;
     arguments_.n = static_cast<std::int32_t>(plan_.points);
@@ -82,7 +87,7 @@ class LineSteps {
  private:
   LinePlan<float> plan_;
   LineArguments arguments_{};
-  std::uint32_t together_ = 0;
+  std::uint64_t together_ = 0;
   std::size_t first_turn_ = 0, first_half_ = 0;
 };
 
@@ -106,9 +111,11 @@ bool DeviceConvolution::serves(const TransformProblem& problem) {
   if (problem.kind != TransformKind::real || problem.ranks != 1 || problem.order != std::array{0, 1, 2}) return false;
   if (n[0] % 2 != 0 || n[0] * n[1] * n[2] > std::numeric_limits<std::int32_t>::max() / 4) return false;
   std::vector<float> turns;
-  return LineSteps(LineKind::real_forward, n[0], {}, turns).is_served() &&
-         LineSteps(LineKind::forward, n[1], {}, turns).is_served() &&
-         LineSteps(LineKind::forward, n[2], {}, turns).is_served();
+  const auto serves_lines = [&](LineKind kind, std::int64_t points) {
+    return LineSteps(kind, points, {}, 1, turns).is_served();
+  };
+  return serves_lines(LineKind::real_forward, n[0]) && serves_lines(LineKind::forward, n[1]) &&
+         serves_lines(LineKind::forward, n[2]);
 }
 
 DeviceConvolution::DeviceConvolution(const Index3& n, const device::DeviceInUse& in_use)
@@ -118,8 +125,11 @@ DeviceConvolution::DeviceConvolution(const Index3& n, const device::DeviceInUse&
       turns_(in_use.device(), 0) {
   using enum LineWork;
   std::vector<float> turns;
-  const LineSteps x(LineKind::real_forward, n[0], lines_along_x(n), turns),
-      y(LineKind::forward, n[1], lines_along_y(n), turns), z(LineKind::forward, n[2], lines_along_z(n), turns);
+  const auto steps = [&](LineKind kind, std::int64_t points, const Lines& lines) {
+    return LineSteps(kind, points, lines, in_use.device().facts().multiprocessors, turns);
+  };
+  const auto x = steps(LineKind::real_forward, n[0], lines_along_x(n));
+  const auto y = steps(LineKind::forward, n[1], lines_along_y(n)), z = steps(LineKind::forward, n[2], lines_along_z(n));
   lines_.forward_x = x.forward({load_pairs, pass, waves_of_halves, store_points});
   lines_.forward_y = y.forward({load_points, pass, store_points});
   lines_.forward_z = z.forward({load_points, pass, store_points});

@@ -75,7 +75,7 @@ TEST(DeviceConvolution, HasTheBitsOfTransforms) {
   DeviceOfHost device;
   std::mt19937 random(5);
   std::uint64_t seed = 0;
-  // All radices of passes; lines of one, two and three passes; blocks with lines of their own and with none left.
+  // All radices of passes; lines of one, two and three passes; blocks of 2, 8 and 32 lines, and with few left.
   for (const Index3 n :
        {Index3{2, 1, 1}, Index3{4, 3, 2}, Index3{12, 9, 7}, Index3{10, 16, 12}, Index3{36, 5, 35}, Index3{32, 20, 50},
         Index3{98, 1, 8}, Index3{6, 256, 3}, Index3{4, 2, 343}, Index3{1024, 3, 2}, Index3{24, 30, 54}}) {

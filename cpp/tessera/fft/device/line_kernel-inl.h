@@ -18,7 +18,7 @@ using Point = Complexes<float>;
 HWY_INLINE VI Integer(std::int32_t value) { return hn::Set(DI(), value); }
 
 struct LineKernel {
-  static constexpr int warps_of_block = 4, blocks_at_once = 4;
+  static constexpr int warps_of_block = 8, blocks_at_once = 2;
   using Arguments = LineArguments;
   struct Shared {
     float re[2][most_shared_points], im[2][most_shared_points];

@@ -84,11 +84,11 @@ struct Mesh::Implementation {
     }
     return false;
   }
-  /// Lets a device compute a part from now on.
+  /// Lets a device compute a part from now on, if there is one that can.
   template <class Part>
   void use_device(Part& part, const PmePlan& plan) {
     if constexpr (Part::is_for_devices) {
-      if (in_use == nullptr || !in_use->error().empty()) return;
+      if (in_use == nullptr || !in_use->error().empty() || !DeviceMesh::serves(plan)) return;
       try {
         part.device = std::make_unique<DeviceMesh>(plan, *in_use, threads);
         part.device->set_box(part.pme.influence(), part.pme.gradient_to_force());
@@ -120,7 +120,6 @@ Mesh::Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, c
       made.dispersion.emplace(typename Potentials<Real>::Part{
           Pme<Real>(of_dispersion, box, unit * unit, comm, threads, options, Potential::dispersion), {}, {}});
     }
-    if (!DeviceMesh::serves(*plan)) return;
     made.visit([&](auto& part) { implementation_->use_device(part, *plan); });
   };
   settings.precision == pair::Precision::double_precision ? make(double()) : make(float());
