@@ -134,10 +134,15 @@ def watched(runs: Runs, name: str, settings: Settings, mpi: str = "serial") -> I
 
 
 def wait_for_rows(run: Watched, n: int) -> None:
-    """Waits until a run has written so many more rows of energies, one each ten steps."""
+    """Waits until a run has written so many more rows of energies, one each ten steps. It is served before it has begun
+    the table."""
     table = run.folder / "energy.csv"
-    rows = table.read_bytes().count(b"\n")
-    wait_until(lambda: table.read_bytes().count(b"\n") >= rows + n, run.process)
+
+    def rows() -> int:
+        return table.read_bytes().count(b"\n") if table.exists() else 0
+
+    first = rows()
+    wait_until(lambda: rows() >= first + n, run.process)
 
 
 def frame_of(run: Watched, step: int) -> Frame:
