@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tessera/base/error.h"
 #include "tessera/device/driver.h"
 
 namespace tessera::device {
@@ -238,6 +239,19 @@ class DeviceInUse {
 
   const Device& device() const { return device_; }
   const Kernels& kernels() const { return kernels_; }
+  /// Calls a function that uses the device, unless that has been given up; gives it up where the function throws RunError.
+  /// Returns whether all was done: what was not, processors can do.
+  template <class Function>
+  bool attempt(const Function& function) {
+    if (!error_.empty()) return false;
+    try {
+      function();
+      return true;
+    } catch (const RunError& error) {
+      give_up(error.what());
+      return false;
+    }
+  }
   /// Says why the device is not to be used any more, also by what is made later.
   void give_up(const std::string& why) {
     if (error_.empty()) error_ = why;

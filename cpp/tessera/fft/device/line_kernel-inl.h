@@ -15,7 +15,7 @@ using VI = hn::Vec<DI>;
 using M = hn::Mask<DI>;
 using Point = Complexes<float>;
 
-HWY_INLINE VI Integer(std::int32_t value) { return hn::Set(DI(), value); }
+using simd::Integer;
 
 struct LineKernel {
   static constexpr int warps_of_block = 8, blocks_at_once = 2;
@@ -154,17 +154,7 @@ struct LineKernel {
 #define TESSERA_RADIX(r) \
   case r:                \
     return PassOf<r>(step);
-        TESSERA_RADIX(2)
-        TESSERA_RADIX(3)
-        TESSERA_RADIX(4)
-        TESSERA_RADIX(5)
-        TESSERA_RADIX(6)
-        TESSERA_RADIX(7)
-        TESSERA_RADIX(8)
-        TESSERA_RADIX(9)
-        TESSERA_RADIX(10)
-        TESSERA_RADIX(12)
-        TESSERA_RADIX(16)
+        TESSERA_RADICES(TESSERA_RADIX)
 #undef TESSERA_RADIX
       }
     }

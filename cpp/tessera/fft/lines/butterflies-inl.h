@@ -179,6 +179,10 @@ struct Butterfly<Real, 12> : ProductButterfly<Real, 3, 4> {};
 template <class Real>
 struct Butterfly<Real, 16> : ProductButterfly<Real, 4, 4> {};
 
+// Names each radix above 1 that has a butterfly.
+#undef TESSERA_RADICES
+#define TESSERA_RADICES(X) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(12) X(16)
+
 /// Transforms r points that load(i) returns: what a pass does with them. The results other than the first are turned by
 /// turned(x, i) before store(x, i) takes them.
 template <class Real, int r, class Load, class Turned, class Store>

@@ -82,17 +82,7 @@ void run_pass(const RadixPass& pass, const Real* turns, const From& from, const 
   case r:                \
     return run_radix<r, is_last>(pass, turns, from, to);
     TESSERA_RADIX(1)
-    TESSERA_RADIX(2)
-    TESSERA_RADIX(3)
-    TESSERA_RADIX(4)
-    TESSERA_RADIX(5)
-    TESSERA_RADIX(6)
-    TESSERA_RADIX(7)
-    TESSERA_RADIX(8)
-    TESSERA_RADIX(9)
-    TESSERA_RADIX(10)
-    TESSERA_RADIX(12)
-    TESSERA_RADIX(16)
+    TESSERA_RADICES(TESSERA_RADIX)
 #undef TESSERA_RADIX
     default:
       return run_large_prime<is_last>(pass, turns, from, to);

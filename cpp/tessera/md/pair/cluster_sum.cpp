@@ -36,13 +36,9 @@ ClusterSum::ClusterSum(const PairData& data, Precision precision)
 ClusterSum::~ClusterSum() = default;
 
 void ClusterSum::use_device(device::DeviceInUse& device, const LookupTable& lookup) {
-  if (precision_ == Precision::double_precision || !device.error().empty()) return;
+  if (precision_ == Precision::double_precision) return;
   in_use_ = &device;
-  try {
-    device_ = std::make_unique<DevicePairs>(data_, lookup, device);
-  } catch (const RunError& error) {
-    device.give_up(error.what());
-  }
+  device.attempt([&] { device_ = std::make_unique<DevicePairs>(data_, lookup, device); });
 }
 
 /// Calls a function with what sums on a device. Returns whether it did all that it should. Whatever the device failed at
@@ -50,14 +46,7 @@ void ClusterSum::use_device(device::DeviceInUse& device, const LookupTable& look
 template <class Function>
 bool ClusterSum::on_device(Function&& function) {
   if (device_ == nullptr) return false;
-  try {
-    if (in_use_->error().empty()) {  // nothing else has failed there
-      function(*device_);
-      return true;
-    }
-  } catch (const RunError& error) {
-    in_use_->give_up(error.what());
-  }
+  if (in_use_->attempt([&] { function(*device_); })) return true;
   device_.reset();
   has_inner_ = has_started_ = false;  // what the device had summed is lost with it
   return false;
@@ -71,11 +60,11 @@ void ClusterSum::rebuild() {
 void ClusterSum::update(bool make_list) {
   if (!make_list) return;
   if (device_makes_lists() && make_list_on_device()) return;
-  this->make_list(data_.reach);
+  build_list(data_.reach);
   on_device([&](DevicePairs& pairs) { pairs.set_list(list_); });
 }
 
-void ClusterSum::make_list(std::span<const float> reach) {
+void ClusterSum::build_list(std::span<const float> reach) {
   lister_.build(data_.clusters, reach, data_.exclusions, data_.table_pairs, data_.type,
                 data_.settings.range() + list_rounding, list_);
   has_masked_alone_ = false;
@@ -87,7 +76,7 @@ void ClusterSum::complete_list() {
   // Atoms may be as far as their reach from where the device had listed them.
   std::vector<float> reach(data_.reach);
   for (auto& of_atom : reach) of_atom *= 2;
-  make_list(reach);
+  build_list(reach);
 }
 
 /// Tells whether a device lists what is near: it knows of no pairs whose parameters come from a table.

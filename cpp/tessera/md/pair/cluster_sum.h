@@ -83,7 +83,7 @@ class ClusterSum {
   bool on_device(Function&& function);
   bool device_makes_lists() const;
   bool make_list_on_device();
-  void make_list(std::span<const float> reach);
+  void build_list(std::span<const float> reach);
   void complete_list();
   void clear();
   void sum_on_host(std::span<Accumulator> by_thread, bool has_inner);

@@ -167,38 +167,43 @@ void Influence<Real>::set_dispersion(const DispersionTable& dispersion) {
   });
 }
 
-template <class Real>
-void Influence<Real>::apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies) {
-  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == box_.size());
-  const std::int64_t n_y = box_.extent(1), n_z = box_.extent(2), lines = box_.extent(0) * n_y;
-  std::vector<EnergyVirial> by_thread(static_cast<std::size_t>(threads_.size()));
-  threads_.run([&](int thread) {
-    const std::int64_t end = lines * (thread + 1) / threads_.size();
-    for (std::int64_t line = lines * thread / threads_.size(); line < end; ++line) {
-      std::complex<Real>* values = spectrum.data() + line * n_z;
-      const Real* influence = table_.data() + line * n_z;
-      if (energies != nullptr)
-        add_line_energy(values, influence, first_of_line(line), by_thread[static_cast<std::size_t>(thread)]);
-      for (std::int64_t z = 0; z < n_z; ++z)
-        values[z] = {values[z].real() * influence[z], values[z].imag() * influence[z]};
-    }
+namespace {
+
+/// Calls function(line, energies of its thread) for all lines, and adds what they sum.
+template <class Function>
+void for_lines(ThreadPool& threads, std::int64_t lines, EnergyVirial* energies, const Function& function) {
+  std::vector<EnergyVirial> by_thread(static_cast<std::size_t>(threads.size()));
+  threads.run([&](int thread) {
+    const std::int64_t end = lines * (thread + 1) / threads.size();
+    for (std::int64_t line = lines * thread / threads.size(); line < end; ++line)
+      function(line, by_thread[static_cast<std::size_t>(thread)]);
   });
   if (energies != nullptr)
     for (const auto& share : by_thread) energies->merge(share);
+}
+
+}  // namespace
+
+template <class Real>
+void Influence<Real>::apply(std::span<std::complex<Real>> spectrum, EnergyVirial* energies) {
+  TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == box_.size());
+  const std::int64_t n_z = box_.extent(2), lines = box_.extent(0) * box_.extent(1);
+  for_lines(threads_, lines, energies, [&](std::int64_t line, EnergyVirial& sums) {
+    std::complex<Real>* values = spectrum.data() + line * n_z;
+    const Real* influence = table_.data() + line * n_z;
+    if (energies != nullptr) add_line_energy(values, influence, first_of_line(line), sums);
+    for (std::int64_t z = 0; z < n_z; ++z)
+      values[z] = {values[z].real() * influence[z], values[z].imag() * influence[z]};
+  });
 }
 
 template <class Real>
 void Influence<Real>::add_energies(std::span<const std::complex<Real>> spectrum, EnergyVirial& energies) const {
   TESSERA_CHECK(static_cast<std::int64_t>(spectrum.size()) == box_.size());
   const std::int64_t n_z = box_.extent(2), lines = box_.extent(0) * box_.extent(1);
-  std::vector<EnergyVirial> by_thread(static_cast<std::size_t>(threads_.size()));
-  threads_.run([&](int thread) {
-    const std::int64_t end = lines * (thread + 1) / threads_.size();
-    for (std::int64_t line = lines * thread / threads_.size(); line < end; ++line)
-      add_line_energy(spectrum.data() + line * n_z, table_.data() + line * n_z, first_of_line(line),
-                      by_thread[static_cast<std::size_t>(thread)]);
+  for_lines(threads_, lines, &energies, [&](std::int64_t line, EnergyVirial& sums) {
+    add_line_energy(spectrum.data() + line * n_z, table_.data() + line * n_z, first_of_line(line), sums);
   });
-  for (const auto& share : by_thread) energies.merge(share);
 }
 
 /// Returns the first point of a line along z.

@@ -71,14 +71,7 @@ struct Mesh::Implementation {
   bool on_device(Part& part, Function&& function) {
     if constexpr (Part::is_for_devices) {
       if (part.device == nullptr) return false;
-      try {
-        if (in_use->error().empty()) {
-          function(*part.device);
-          return true;
-        }
-      } catch (const RunError& error) {
-        in_use->give_up(error.what());
-      }
+      if (in_use->attempt([&] { function(*part.device); })) return true;
       part.device.reset();
       part.has_started = false;
     }
@@ -88,14 +81,12 @@ struct Mesh::Implementation {
   template <class Part>
   void use_device(Part& part, const PmePlan& plan) {
     if constexpr (Part::is_for_devices) {
-      if (in_use == nullptr || !in_use->error().empty() || !DeviceMesh::serves(plan)) return;
-      try {
-        part.device = std::make_unique<DeviceMesh>(plan, *in_use, threads);
-        part.device->set_box(part.pme.influence(), part.pme.gradient_to_force());
-      } catch (const RunError& error) {
-        in_use->give_up(error.what());
-        part.device.reset();
-      }
+      if (in_use == nullptr || !DeviceMesh::serves(plan)) return;
+      in_use->attempt([&] {
+        auto made = std::make_unique<DeviceMesh>(plan, *in_use, threads);
+        made->set_box(part.pme.influence(), part.pme.gradient_to_force());
+        part.device = std::move(made);
+      });
     }
   }
 };

@@ -45,10 +45,9 @@ concept HasChosenPhases = requires(const typename Kernel::Arguments& arguments) 
 /// Calls a function with places below n, a share of which each warp of a block has, and a mask of those that are.
 template <class Function>
 HWY_INLINE void ForShare(const Place& place, std::int32_t n, Function function) {
-  const hn::Tag<std::int32_t> d;
   for (std::int32_t first = place.warp * hn::warp_size; first < n; first += place.warps * hn::warp_size) {
-    const auto at = hn::Add(LaneNumbers(), hn::Set(d, first));
-    function(hn::Min(at, hn::Set(d, n - 1)), hn::Lt(at, hn::Set(d, n)));
+    const Numbers at = hn::Add(LaneNumbers(), Integer(first));
+    function(hn::Min(at, Integer(n - 1)), hn::Lt(at, Integer(n)));
   }
 }
 

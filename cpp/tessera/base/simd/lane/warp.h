@@ -11,6 +11,9 @@ using Numbers = hn::Lanes<std::int32_t>;
 
 using hn::LaneNumbers;
 
+/// Returns the same integer in all lanes.
+HWY_INLINE Numbers Integer(std::int32_t value) { return hn::Set(hn::Tag<std::int32_t>(), value); }
+
 /// Returns numbers that are not negative divided by a positive one, without the rest.
 TESSERA_OPERATION Numbers Quotient(const Numbers& a, std::int32_t by) { return {a.raw / by}; }
 

@@ -19,7 +19,7 @@ using DL = hn::CappedTag<std::int64_t, 8>;
 using VL = hn::Vec<DL>;
 using P = Pack<1>;
 
-HWY_INLINE VI Integer(std::int32_t value) { return hn::Set(DI(), value); }
+using simd::Integer;
 
 /// Numbers the lanes of an entry.
 struct LanesOfEntry {

@@ -14,7 +14,7 @@ namespace HWY_NAMESPACE {
 using VI = hn::Vec<DI>;
 using M = hn::Mask<DI>;
 
-HWY_INLINE VI Integer(std::int32_t value) { return hn::Set(DI(), value); }
+using simd::Integer;
 
 /// An atom in each lane, with its splines and the lane's point along z.
 template <int order>
