@@ -57,12 +57,17 @@ def device(common: Common, figures: Path) -> None:
     figure.tables.append(times(found["speed"]))
     figure.failures += missed(found["speed"])
     written = sum(row["written_down"] for row in cases)
-    has_mesh = all(row.get("mesh_device", "cpu") != "cpu" for row in cases)
+    by_device = ["pairs"]
+    by_device += [
+        name
+        for key, name in (("bonded_device", "bonded terms"), ("mesh_device", "the mesh"))
+        if all(row.get(key, "cpu") != "cpu" for row in cases)
+    ]
     figure.notes.append(
         f"{written} of {len(cases)} hashes are of AVX2, found before and written into `scripts/device_check`; "
         f"{found['sanitizer']}. Times are "
         "medians of runs in turn, at constant temperature (Langevin) and 2 fs; OpenMM computes in mixed precision. "
-        f"Tessera {'computes pairs and mesh' if has_mesh else 'sums pairs'} on the GPU, and processors do all else; "
+        f"Tessera computes {', '.join(by_device)} on the GPU, and processors do all else; "
         "the kernel of pairs is timed by NVIDIA's ncu."
     )
     figure.finish(common)

@@ -214,7 +214,7 @@ def test_equal_bits(runs: Runs, alone: Callable[[str], Outcome], name: str, turn
     [pytest.param(name, marks=() if name in ON_DEVICE else pytest.mark.slow(part="bits")) for name in TABLE],
 )
 def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], device: dict[str, Any], name: str) -> None:
-    """Pairs and meshes by a GPU change no bit, and a checkpoint does not tell what has left it."""
+    """Pairs, bonded terms and meshes by a GPU change no bit, and a checkpoint does not tell what has left it."""
     row, turn = TABLE[name], list(TABLE).index(name)
     path = begin(runs, row)
     for leg, last in enumerate((*row.restarts, row.settings["dynamics.steps"])):
@@ -227,7 +227,8 @@ def test_equal_bits_on_a_device(runs: Runs, alone: Callable[[str], Outcome], dev
         found = runs.start(path, *words, **sizes, **device | {"env": env})
         is_used = chosen == "gpu" and row.settings.get("parallel.precision") != "double"
         results = found.report["results"]
-        assert results["device"] == ("Fake 0" if is_used else "cpu")
+        for key in ("device", "bonded_device"):
+            assert results[key] == ("Fake 0" if is_used else "cpu")
         # All meshes of the table are even along x.
         has_mesh = is_used and ranks == 1 and results["pme_grid"][0] > 0
         assert results["mesh_device"] == ("Fake 0" if has_mesh else "cpu")

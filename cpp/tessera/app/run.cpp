@@ -58,9 +58,9 @@ std::string note_of_device(const Simulation& simulation) {
   if (simulation.device() == nullptr) return "";
   if (simulation.settings().precision == md::pair::Precision::double_precision)
     return "parallel.device = \"gpu\" has nothing to do: pairs in double precision are summed by the CPU";
-  return fmt::format("{} on the GPU {}, all else by the CPU",
-                     simulation.engine().forces().mesh().is_on_device() ? "pairs of atoms and the mesh are computed"
-                                                                        : "pairs of atoms are summed",
+  return fmt::format("{} are computed on the GPU {}, all else by the CPU",
+                     simulation.engine().forces().mesh().is_on_device() ? "pairs of atoms, bonded terms and the mesh"
+                                                                        : "pairs of atoms and bonded terms",
                      simulation.device()->facts().name);
 }
 

@@ -178,6 +178,7 @@ Report RunOutputs::report(Simulation& simulation, const CellBalancer* balancer) 
                     {"pair_scheme", md::pair::scheme_name(settings.precision)},
                     {"device", where(engine.forces().pairs().sum().is_on_device())},
                     {"mesh_device", where(engine.forces().mesh().is_on_device())},
+                    {"bonded_device", where(engine.forces().is_bonded_on_device())},
                     {"pairs_evaluated", comm::all_reduce_sum(comm, engine.forces().pairs().sum().n_evaluated())},
                     {"pair_list_bytes",
                      comm::all_reduce_sum(comm, static_cast<std::int64_t>(engine.forces().pairs().sum().list_bytes()))},

@@ -192,9 +192,17 @@ class GrowingArray {
   DeviceArray<T> array_;
 };
 
+inline constexpr int lanes_of_warp = 32, warps_of_block = 4;  // as kernels are compiled
+
 /// A function of the device, which takes its arguments as one object.
 class Kernel {
  public:
+  /// Begins so many warps at least, in whole blocks; without any it does nothing.
+  template <class Arguments>
+  void start_warps(const Stream& stream, std::int64_t warps, const Arguments& arguments) const {
+    const auto blocks = static_cast<unsigned>((warps + warps_of_block - 1) / warps_of_block);
+    if (blocks > 0) start(stream, blocks, warps_of_block * lanes_of_warp, arguments);
+  }
   /// Begins so many blocks of threads.
   template <class Arguments>
   void start(const Stream& stream, unsigned blocks, unsigned threads_of_block, const Arguments& arguments) const {

@@ -1,6 +1,7 @@
 #include "tessera/md/forces.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tessera/base/index.h"
 #include "tessera/base/units.h"
@@ -10,6 +11,19 @@
 #include "tessera/md/virtual_site/virtual_sites.h"
 
 namespace tessera::md {
+
+namespace {
+
+/// Returns what a device needs of atoms, if there is one and it can compute anything.
+std::unique_ptr<DeviceAtoms> atoms_on_device(const EngineSettings& settings, ThreadPool& threads) {
+  std::unique_ptr<DeviceAtoms> atoms;
+  if (settings.device != nullptr && settings.precision != pair::Precision::double_precision)
+    settings.device->attempt(
+        [&] { atoms = std::make_unique<DeviceAtoms>(threads, *settings.device, settings.force_groups.size()); });
+  return atoms;
+}
+
+}  // namespace
 
 Forces::Forces(const model::System& system, const EngineSettings& settings, const Plan& plan, domain::Domain& domain,
                const Topology& topology, const external::ExternalForces& external, const comm::Communicator& comm,
@@ -21,15 +35,19 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
       comm_(comm),
       threads_(threads),
       tables_(bonded::make_force_tables(system.force_field)),
+      on_device_(atoms_on_device(settings, threads)),
       pair_(domain, settings.pair,
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
-            settings.precision, threads, settings.device),
-      mesh_(settings, plan.mesh, domain, comm, threads),
+            settings.precision, threads, on_device_.get()),
+      mesh_(settings, plan.mesh, domain, comm, threads, on_device_.get()),
       external_(external, domain, comm),
       restraints_(settings, domain, comm, threads),
       groups_(settings.force_groups.size()),
       constraint_virial_(at(threads.size())),
       virial_within_groups_(at(threads.size())) {
+  if (on_device_ != nullptr)
+    on_device_->in_use().attempt(
+        [&] { bonded_on_device_ = std::make_unique<bonded::DeviceBonded>(tables_, *on_device_); });
   if (settings.lj_tail) tail_ = pair_.tail();
   for (auto& group : groups_) {
     group.of_thread.resize(at(threads.size()) - 1);
@@ -46,6 +64,11 @@ void Forces::rebuild() {
   if (groups_.size() > 1) total_.assign(3 * at(domain_.n_slots()), 0);
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
+  if (on_device_ != nullptr)
+    on_device_->in_use().attempt([&] {
+      on_device_->rebuild(at(domain_.n_slots()));
+      if (bonded_on_device_ != nullptr) bonded_on_device_->set_terms(topology_.terms(), pair_.charge());
+    });
   external_.rebuild();
   restraints_.rebuild();
 }
@@ -73,11 +96,58 @@ void Forces::clear(StepSums sums, GroupSet due) {
   });
 }
 
+/// Returns the groups that are due of what a device may compute.
+GroupSet Forces::due_on_device() const {
+  GroupSet groups;
+  for (const auto source : {ForceSource::bonded, ForceSource::direct, ForceSource::mesh})
+    if (is_due(source)) groups.set(settings_.force_groups[source]);
+  return groups;
+}
+
+void Forces::start_device() {
+  has_started_bonded_ = false;
+  if (on_device_ == nullptr) return;
+  on_device_->in_use().attempt([&] { on_device_->start(domain_.state().position, due_on_device()); });
+  const auto total = [&](ForceSource source) { return on_device_->total(settings_.force_groups[source]); };
+  const auto accumulators = [&](ForceSource source) -> auto& { return group_of(source).accumulators; };
+  if (is_due(ForceSource::direct)) pair_.start_forces(accumulators(ForceSource::direct), total(ForceSource::direct));
+  if (is_due(ForceSource::mesh))
+    mesh_.start(total(ForceSource::mesh), accumulators(ForceSource::mesh).front().energies != nullptr);
+  if (is_due(ForceSource::bonded) && bonded_on_device_ != nullptr)
+    has_started_bonded_ = on_device_->in_use().attempt([&] {
+      bonded_on_device_->start(domain_.state().box, total(ForceSource::bonded),
+                               accumulators(ForceSource::bonded).front().energies != nullptr);
+    });
+}
+
+void Forces::finish_device() {
+  if (on_device_ == nullptr) return;
+  const auto groups = due_on_device();
+  const bool is_done = on_device_->in_use().attempt([&] {
+    do on_device_->fetch(groups);
+    while (!pair_.has_device_ended());
+  });
+  if (is_done) {
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      if (groups[g]) on_device_->add_to(g, groups_[g].force);
+  }
+  if (!std::exchange(has_started_bonded_, false)) return;
+  if (!is_done) {
+    add_bonded(bonded::KindsToAdd::of_device);
+  } else if (auto* energies = group_of(ForceSource::bonded).accumulators.front().energies) {
+    bonded_on_device_->add_sums(*energies);
+  }
+}
+
 void Forces::add_bonded() {
-  if (!is_due(ForceSource::bonded)) return;
+  if (is_due(ForceSource::bonded))
+    add_bonded(has_started_bonded_ ? bonded::KindsToAdd::left_by_device : bonded::KindsToAdd::all);
+}
+
+void Forces::add_bonded(bonded::KindsToAdd kinds) {
   threads_.run([&](int thread) {
     bonded::add_all(domain_.state().box, domain_.state().position, pair_.charge(), topology_.terms(), tables_, thread,
-                    threads_.size(), group_of(ForceSource::bonded).accumulators[at(thread)]);
+                    threads_.size(), group_of(ForceSource::bonded).accumulators[at(thread)], kinds);
   });
 }
 
@@ -289,8 +359,15 @@ StrongestForce Forces::find_strongest(std::int64_t atom) {
   return strongest_of(parts);
 }
 
+std::int64_t Forces::device_bytes() const {
+  if (on_device_ == nullptr) return 0;
+  return on_device_->bytes() + pair_.sum().device_bytes() + mesh_.device_bytes() +
+         (bonded_on_device_ != nullptr ? bonded_on_device_->bytes() : 0);
+}
+
 std::vector<MemoryUse> Forces::memory() const {
   std::size_t forces = total_.capacity() * sizeof(std::int64_t);
+  if (on_device_ != nullptr) forces += on_device_->host_bytes();
   for (const auto& group : groups_) {
     forces += group.force.capacity() * sizeof(std::int64_t);
     for (const auto& force : group.of_thread) forces += force.bytes();

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/md/accumulator.h"
+#include "tessera/md/bonded/bonded.h"
+#include "tessera/md/bonded/device/device_bonded.h"
 #include "tessera/md/bonded/tables.h"
+#include "tessera/md/device/device_atoms.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/external/external_sum.h"
 #include "tessera/md/memory/memory_use.h"
@@ -52,6 +56,9 @@ class Forces {
   void add_inner_pairs(const std::function<void()>& meanwhile) {
     if (is_due(ForceSource::direct)) pair_.add_inner_forces(group_of(ForceSource::direct).accumulators, meanwhile);
   }
+  /// Lets a device begin with all forces that it computes.
+  void start_device();
+  /// Adds the bonded terms that no device computes.
   void add_bonded();
   bool has_external() const { return !external_.is_empty(); }
   /// Adds the forces of external functions. Collective.
@@ -64,14 +71,10 @@ class Forces {
     if (is_due(ForceSource::bonded)) restraints_.add(group_of(ForceSource::bonded).accumulators);
   }
   void update_pair_list(bool make_list) { pair_.update(make_list); }
-  /// Lets a device begin with pairs, for which add_pairs() waits.
-  void start_pairs() {
-    if (is_due(ForceSource::direct)) pair_.start_forces(group_of(ForceSource::direct).accumulators);
-  }
-  /// Lets a device begin with the mesh, if one computes it.
-  void start_mesh() {
-    if (is_due(ForceSource::mesh)) mesh_.start(group_of(ForceSource::mesh).accumulators.front().energies != nullptr);
-  }
+  bool has_device() const { return on_device_ != nullptr; }
+  /// Waits for a device that has begun, and adds its forces. Where it has failed it adds none of them, and the bonded
+  /// terms that it should have computed; the functions that follow do the rest.
+  void finish_device();
   void add_pairs() {
     if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
   }
@@ -124,8 +127,10 @@ class Forces {
   const pair::PairForces& pairs() const { return pair_; }
   const pme::Mesh& mesh() const { return mesh_; }
   std::vector<MemoryUse> memory() const;
+  /// Tells whether a device computes the bonded terms, but for kinds that it never does.
+  bool is_bonded_on_device() const { return bonded_on_device_ != nullptr && on_device_->in_use().error().empty(); }
   /// Returns the bytes that are held on a device.
-  std::int64_t device_bytes() const { return pair_.sum().device_bytes() + mesh_.device_bytes(); }
+  std::int64_t device_bytes() const;
 
  private:
   struct Group {
@@ -137,6 +142,8 @@ class Forces {
   Group& group_of(ForceSource source) { return groups_[settings_.force_groups[source]]; }
   bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
   std::size_t last_due_group() const;
+  GroupSet due_on_device() const;
+  void add_bonded(bonded::KindsToAdd kinds);
   AtomInQuestion in_question(std::int32_t slot) const;
   static Vec3 value_of(const std::vector<std::int64_t>& force, std::int32_t slot);
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
@@ -150,6 +157,9 @@ class Forces {
   const comm::Communicator& comm_;
   ThreadPool& threads_;
   bonded::ForceTables tables_;
+  std::unique_ptr<DeviceAtoms> on_device_;                  // nullptr: none is used
+  std::unique_ptr<bonded::DeviceBonded> bonded_on_device_;  // nullptr: processors compute all kinds
+  bool has_started_bonded_ = false;                         // whether the device has begun with them
   pair::PairForces pair_;
   pme::Mesh mesh_;
   external::ExternalSum external_;

@@ -25,13 +25,14 @@ enum class Phase : std::size_t {
   pme_solve,
   pme_backward,
   pme_forces,
+  device,
   sum_threads,
   halo_forces,
   second_half,
   energies,
   observers
 };
-inline constexpr std::size_t n_phases = 21;
+inline constexpr std::size_t n_phases = 22;
 inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, drift, constrain",
                                                                        "virtual sites",
                                                                        "displacement check",
@@ -48,6 +49,7 @@ inline constexpr std::array<std::string_view, n_phases> phase_names = {"kick, dr
                                                                        "mesh: solve",
                                                                        "mesh: backward transform",
                                                                        "mesh: forces",
+                                                                       "GPU",
                                                                        "sum over threads",
                                                                        "halo forces",
                                                                        "kick, constrain",

@@ -72,17 +72,15 @@ void Engine::follow_atoms(StepSums sums, GroupSet due) {
 void Engine::add_forces(bool make_list) {
   auto& [plan, domain, forces, motion] = *layout_;
   work(Phase::pair_list, [&] { forces.update_pair_list(make_list); });
-  work(Phase::pair, [&] { forces.start_pairs(); });
-  work(Phase::pme_spread, [&] { forces.start_mesh(); });
+  if (forces.has_device()) work(Phase::device, [&] { forces.start_device(); });
   work(Phase::bonded, [&] { forces.add_bonded(); });
   if (forces.has_external()) timers_.time(Phase::external, [&] { forces.add_external(); });
   if (forces.has_restraints()) timers_.time(Phase::restraints, [&] { forces.add_restraints(); });
-  // Forces on halo atoms travel while the mesh is at work. Without a halo a device has that time, too.
-  const bool has_halo = domain.n_owned_cells() < domain.n_cells();
-  if (has_halo) work(Phase::pair, [&] { forces.add_pairs(); });
+  if (forces.has_device()) work(Phase::device, [&] { forces.finish_device(); });
+  work(Phase::pair, [&] { forces.add_pairs(); });
+  // Forces on halo atoms travel while the mesh is at work.
   timers_.time(Phase::halo_forces, [&] { forces.start_return(); });
   report_blow_up(forces.add_mesh(timers_));
-  if (!has_halo) work(Phase::pair, [&] { forces.add_pairs(); });
   work(Phase::sum_threads, [&] { forces.sum_threads_of_owned(); });
   timers_.time(Phase::halo_forces, [&] { forces.finish_return(); });
   if (topology_.has_virtual_sites()) work(Phase::virtual_sites, [&] { forces.spread_virtual_sites(); });

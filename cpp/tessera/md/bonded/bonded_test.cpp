@@ -13,42 +13,6 @@ using namespace test;
 
 TESSERA_WITH_EACH_INSTRUCTION_SET(AddAll);
 
-model::ForceField every_kind(double scale) {
-  model::ForceField field;
-  field.coulomb_constant = 332 * scale;
-  field.parameters[model::bond] = {{300 * scale, 1.5}, {250 * scale, 1.3}};
-  field.parameters[model::urey_bradley] = {{20 * scale, 2.4}};
-  field.parameters[model::angle] = {{50 * scale, 1.9}};
-  for (int n = 1; n <= 4; ++n) field.parameters[model::dihedral].push_back({0.4 * n * scale, double(n), 0.7 * n});
-  field.parameters[model::dihedral_rb] = {{{1 * scale, -2 * scale, 0.5 * scale, 0, 0.25 * scale, 0.1 * scale}}};
-  field.parameters[model::improper_harmonic] = {{5 * scale, 0.2}};
-  field.parameters[model::improper_periodic] = {{2 * scale, 2, units::pi}};
-  model::CmapParameter cmap{6, {}};
-  for (int i = 0; i < 36; ++i) cmap.energy.push_back(scale * ((i * 11) % 7));
-  field.parameters[model::cmap] = {cmap};
-  field.parameters[model::pair_14] = {{2.8, 0.05 * scale, 0.8}};
-  return field;
-}
-
-LocalTerms chain_terms(std::int32_t n) {
-  LocalTerms terms;
-  for (std::int32_t i = 0; i + 1 < n; ++i) terms[model::bond].add({i, i + 1}, i % 2);
-  for (std::int32_t i = 0; i + 2 < n; ++i) {
-    terms[model::angle].add({i, i + 1, i + 2}, 0);
-    terms[model::urey_bradley].add({i, i + 2}, 0);
-  }
-  for (std::int32_t i = 0; i + 3 < n; ++i) {
-    for (std::int32_t row = 0; row <= i % 4; ++row) terms[model::dihedral].add({i, i + 1, i + 2, i + 3}, row);
-    if (i % 3 == 0) terms[model::dihedral_rb].add({i, i + 1, i + 2, i + 3}, 0);
-    if (i % 5 == 0) terms[model::improper_harmonic].add({i, i + 1, i + 2, i + 3}, 0);
-    if (i % 4 == 0) terms[model::improper_periodic].add({i, i + 1, i + 2, i + 3}, 0);
-    terms[model::pair_14].add({i, i + 3}, 0);
-  }
-  for (std::int32_t i = 0; i + 4 < n; i += 2)
-    terms[model::cmap].add({i, i + 1, i + 2, i + 3, i + 1, i + 2, i + 3, i + 4}, 0);
-  return terms;
-}
-
 TEST_P(AddAll, ThreadsAddUpToTheSameBits) {
   std::mt19937_64 random(13);
   const std::int32_t n = 23;

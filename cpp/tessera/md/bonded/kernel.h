@@ -29,6 +29,15 @@ struct Atoms {
   std::span<const double> charge = {};  // (slots) e; may be empty without 1-4 pairs
 };
 
+/// Holds the edges of a box, each over the number of its fractions, Å.
+struct EdgesOfBox {
+  double ax, bx, by, cx, cy, cz;
+};
+inline EdgesOfBox edges_of(const Box& box) {
+  return {box.a().x * fraction_unit, box.b().x * fraction_unit, box.b().y * fraction_unit,
+          box.c().x * fraction_unit, box.c().y * fraction_unit, box.c().z * fraction_unit};
+}
+
 /// Tells which terms of a kind are constant under constraints and therefore need no force.
 enum class MadeConstant { never, within_rigid_water, by_any_constraint };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/units.h"
+#include "tessera/md/device/device_atoms.h"
 #include "tessera/md/domain/slot_map.h"
 #include "tessera/md/pair/device/device_pairs.h"
 #include "tessera/md/pair/pair_forces.h"
@@ -181,7 +182,10 @@ std::int64_t planned_device_bytes(const SystemContents& system, const EngineSett
   const auto cell = mean_cell(system, plan.cells.grid);
   const auto counts = count_on_rank(cell, plan.bricks, rank);
   const auto pairs = count_pairs(system, settings, plan, cell, counts, plan.bricks.brick(rank), 1);
-  return rounded(pair::DevicePairs::planned_bytes(pairs)) +
+  const double of_terms = system.topology_bytes * static_cast<double>(counts.owned_atoms);  // those of constraints too
+  const double of_charges = static_cast<double>(counts.slots) * sizeof(double);
+  return rounded(DeviceAtoms::planned_bytes(counts.slots, settings.force_groups.size()) + of_terms + of_charges +
+                 pair::DevicePairs::planned_bytes(pairs)) +
          pme::planned_mesh_bytes_on_device(settings, plan.mesh, counts.slots);
 }
 

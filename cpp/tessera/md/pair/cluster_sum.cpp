@@ -35,10 +35,10 @@ ClusterSum::ClusterSum(const PairData& data, Precision precision)
 
 ClusterSum::~ClusterSum() = default;
 
-void ClusterSum::use_device(device::DeviceInUse& device, const LookupTable& lookup) {
+void ClusterSum::use_device(const DeviceAtoms& atoms, const LookupTable& lookup) {
   if (precision_ == Precision::double_precision) return;
-  in_use_ = &device;
-  device.attempt([&] { device_ = std::make_unique<DevicePairs>(data_, lookup, device); });
+  atoms_ = &atoms;
+  atoms.in_use().attempt([&] { device_ = std::make_unique<DevicePairs>(data_, lookup, atoms); });
 }
 
 /// Calls a function with what sums on a device. Returns whether it did all that it should. Whatever the device failed at
@@ -46,7 +46,7 @@ void ClusterSum::use_device(device::DeviceInUse& device, const LookupTable& look
 template <class Function>
 bool ClusterSum::on_device(Function&& function) {
   if (device_ == nullptr) return false;
-  if (in_use_->attempt([&] { function(*device_); })) return true;
+  if (atoms_->in_use().attempt([&] { function(*device_); })) return true;
   device_.reset();
   has_inner_ = has_started_ = false;  // what the device had summed is lost with it
   return false;
@@ -138,22 +138,29 @@ void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::f
   run(pieces_of({&list_.inner}), by_thread, meanwhile);
 }
 
-void ClusterSum::start_forces(std::span<Accumulator> by_thread) {
-  has_started_ |= on_device([&](DevicePairs& pairs) {
+void ClusterSum::start_forces(std::span<Accumulator> by_thread, std::int64_t* total) {
+  has_started_ = on_device([&](DevicePairs& pairs) {
     const auto sums = sums_of(by_thread[0]);
     if (!std::exchange(has_inner_, false)) pairs.start(ListHalf::inner, sums);
     pairs.start(ListHalf::outer, sums);
+    pairs.start_total(total);
   });
+}
+
+bool ClusterSum::has_device_ended() {
+  if (!has_started_) return true;
+  if (!device_->has_ended()) return false;
+  for (auto& clashes : clashes_) clashes.clear();
+  clashes_[0] = device_->fetch_clashes();
+  return true;
 }
 
 void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
   if (precision_ == Precision::double_precision) return add_exact_forces(by_thread);
-  if (!has_started_) start_forces(by_thread);
-  const bool is_summed = on_device([&](DevicePairs& pairs) {
-    for (auto& clashes : clashes_) clashes.clear();
-    clashes_[0] = pairs.finish(by_thread);
-    has_started_ = false;
-  });
+  const bool is_summed = has_started_ && on_device([&](DevicePairs& pairs) {
+                           if (by_thread[0].energies != nullptr) pairs.add_sums(*by_thread[0].energies);
+                         });
+  has_started_ = false;
   if (!is_summed) sum_on_host(by_thread, std::exchange(has_inner_, false));
   const bool with_energies = by_thread[0].sums_pair_energies();
   const bool any_clash = std::any_of(clashes_.begin(), clashes_.end(), [](const auto& list) { return !list.empty(); });

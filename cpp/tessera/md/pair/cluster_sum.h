@@ -16,8 +16,8 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/pair/pair_data.h"
 
-namespace tessera::device {
-class DeviceInUse;
+namespace tessera::md {
+class DeviceAtoms;
 }
 
 namespace tessera::md::pair {
@@ -37,7 +37,7 @@ class ClusterSum {
 
   /// Sums on a device from now on, unless in double precision or where it has been given up, with the same bits. Once
   /// the device fails, it is given up, and processors sum what it should have and all that follows.
-  void use_device(device::DeviceInUse& device, const LookupTable& lookup);
+  void use_device(const DeviceAtoms& atoms, const LookupTable& lookup);
   bool is_on_device() const { return device_ != nullptr; }
   /// Returns the bytes that are held on the device.
   std::int64_t device_bytes() const;
@@ -53,10 +53,14 @@ class ClusterSum {
   /// set of such pairs does not depend on the list. In double precision all pairs are left to add_forces(). The calling
   /// thread calls `meanwhile` now and then.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
-  /// Lets a device begin with all pairs within the cut-off that are left; add_forces() then waits for it. Without one it
-  /// does nothing.
-  void start_forces(std::span<Accumulator> by_thread);
-  /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off.
+  /// Lets a device begin to add the forces of all pairs within the cut-off to `total`, (slots,3) of its memory. Without
+  /// one it does nothing.
+  void start_forces(std::span<Accumulator> by_thread, std::int64_t* total);
+  /// Tells once the atoms have been fetched from the device whether it has added all; if not, it has begun again. Throws
+  /// RunError.
+  bool has_device_ended();
+  /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off; forces that a
+  /// device has added are left out.
   void add_forces(std::span<Accumulator> by_thread);
   /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
   std::int64_t n_evaluated() const;
@@ -101,10 +105,10 @@ class ClusterSum {
   std::vector<CellForces> cell_forces_;            // by thread
   std::vector<std::vector<Clash>> clashes_;        // by thread
   bool has_inner_ = false;                         // whether add_inner_forces() has added since
-  bool has_started_ = false;                       // whether a device is at work on all that are left
+  bool has_started_ = false;                       // whether a device has begun with all that are left
   bool has_masked_alone_ = false;                  // whether the device has the rest of the list
   std::unique_ptr<DevicePairs> device_;
-  device::DeviceInUse* in_use_ = nullptr;
+  const DeviceAtoms* atoms_ = nullptr;
 };
 
 /// Holds the bytes of a ClusterSum, and the slots that a thread beyond the first adds to through its accumulator.

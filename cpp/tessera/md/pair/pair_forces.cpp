@@ -12,7 +12,7 @@
 namespace tessera::md::pair {
 
 PairForces::PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list,
-                       Precision precision, ThreadPool& threads, device::DeviceInUse* device)
+                       Precision precision, ThreadPool& threads, const DeviceAtoms* on_device)
     : data_{domain, threads, settings}, list_settings_(list), sum_(data_, precision) {
   const auto rule = domain.system().force_field.lj_rule == model::LjRule::geometric ? KernelRule::geometric
                                                                                     : KernelRule::lorentz_berthelot;
@@ -29,7 +29,7 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
   constants.lookup_force = lookup_.force.data();
   constants.lookup_energy = lookup_.energy.data();
   constants.lookup_begin = lookup_.begin.data();
-  if (device != nullptr) sum_.use_device(*device, lookup_);
+  if (on_device != nullptr) sum_.use_device(*on_device, lookup_);
 
   for (const auto& molecule : domain.system().templates) {
     std::transform(molecule.mass.begin(), molecule.mass.end(), std::back_inserter(template_mobility_.emplace_back()),

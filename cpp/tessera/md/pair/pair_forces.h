@@ -38,7 +38,7 @@ class PairForces {
  public:
   /// Sums pairs on a device, if there is one; in double precision it is not used.
   PairForces(const domain::Domain& domain, const PairSettings& settings, const ListSettings& list, Precision precision,
-             ThreadPool& threads, device::DeviceInUse* device = nullptr);
+             ThreadPool& threads, const DeviceAtoms* on_device = nullptr);
 
   PairForces(const PairForces&) = delete;  // the sum keeps a reference to the data
   PairForces& operator=(const PairForces&) = delete;
@@ -60,8 +60,9 @@ class PairForces {
   /// way, if the last list is still valid for owned atoms. This thread calls `meanwhile` now and then. Adds nothing
   /// without a halo.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
-  /// Lets a device begin, so that processors do something else until add_forces().
-  void start_forces(std::span<Accumulator> by_thread) { sum_.start_forces(by_thread); }
+  /// Lets a device begin to add to its memory, so that processors do something else until it has ended.
+  void start_forces(std::span<Accumulator> by_thread, std::int64_t* total) { sum_.start_forces(by_thread, total); }
+  bool has_device_ended() { return sum_.has_device_ended(); }
   void add_forces(std::span<Accumulator> by_thread) { sum_.add_forces(by_thread); }
 
   const PairData& data() const { return data_; }

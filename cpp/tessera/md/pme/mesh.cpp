@@ -25,7 +25,7 @@ struct Potentials {
     Pme<Real> pme;
     std::vector<Real> charge;            // by slot, e; of dispersion: in units of the greatest
     std::unique_ptr<DeviceMesh> device;  // which computes it, if any does
-    bool has_started = false;            // whether the device is at work
+    bool has_started = false;            // whether the device has begun, and its energies were not yet added
   };
   Part coulomb;
   std::optional<Part> dispersion;
@@ -49,8 +49,7 @@ fft::TransformOptions transform_options(const PmePlan& plan) {
 
 struct Mesh::Implementation {
   const domain::Domain& domain;
-  ThreadPool& threads;
-  device::DeviceInUse* in_use;  // nullptr: no device is used
+  const DeviceAtoms* atoms;     // nullptr: no device is used
   std::vector<double> of_type;  // what dispersion has in place of a charge, by Lennard-Jones type
   std::variant<std::monostate, Potentials<float>, Potentials<double>> potentials;
 
@@ -71,7 +70,7 @@ struct Mesh::Implementation {
   bool on_device(Part& part, Function&& function) {
     if constexpr (Part::is_for_devices) {
       if (part.device == nullptr) return false;
-      if (in_use->attempt([&] { function(*part.device); })) return true;
+      if (atoms->in_use().attempt([&] { function(*part.device); })) return true;
       part.device.reset();
       part.has_started = false;
     }
@@ -81,9 +80,9 @@ struct Mesh::Implementation {
   template <class Part>
   void use_device(Part& part, const PmePlan& plan) {
     if constexpr (Part::is_for_devices) {
-      if (in_use == nullptr || !DeviceMesh::serves(plan)) return;
-      in_use->attempt([&] {
-        auto made = std::make_unique<DeviceMesh>(plan, *in_use, threads);
+      if (atoms == nullptr || !DeviceMesh::serves(plan)) return;
+      atoms->in_use().attempt([&] {
+        auto made = std::make_unique<DeviceMesh>(plan, *atoms);
         made->set_box(part.pme.influence(), part.pme.gradient_to_force());
         part.device = std::move(made);
       });
@@ -92,8 +91,8 @@ struct Mesh::Implementation {
 };
 
 Mesh::Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, const domain::Domain& domain,
-           const comm::Communicator& comm, ThreadPool& threads)
-    : implementation_(new Implementation{domain, threads, settings.device, {}, {}}) {
+           const comm::Communicator& comm, ThreadPool& threads, const DeviceAtoms* on_device)
+    : implementation_(new Implementation{domain, on_device, {}, {}}) {
   if (!plan) return;
   const auto options = transform_options(*plan);
   const auto& box = domain.state().box;
@@ -147,10 +146,9 @@ void Mesh::set_box(const Box& box) {
   });
 }
 
-void Mesh::start(bool with_energies) {
+void Mesh::start(std::int64_t* total, bool with_energies) {
   implementation_->visit_parts([&](auto& part) {
-    part.has_started |= implementation_->on_device(
-        part, [&](auto& device) { device.start(implementation_->domain.state().position, with_energies); });
+    part.has_started = implementation_->on_device(part, [&](auto& device) { device.start(total, with_energies); });
   });
 }
 
@@ -166,14 +164,12 @@ std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
   };
   implementation_->visit_parts([&](auto& part) {
     auto& [pme, charge, device, has_started] = part;
-    const bool is_done = implementation_->on_device(part, [&](auto& mesh) {
-      auto* energies = by_thread[0].energies;
-      timers.time(Phase::pme_forces, [&] {
-        if (!std::exchange(has_started, false)) mesh.start(domain.state().position, energies != nullptr);
-        if (!mesh.finish(by_thread[0].total) && problem.empty()) problem = too_much_charge;
-      });
-      if (energies != nullptr) timers.time(Phase::pme_solve, [&] { pme.add_energies(mesh.spectrum(), *energies); });
+    const bool is_done = has_started && implementation_->on_device(part, [&](auto& mesh) {
+      if (mesh.had_too_much_charge() && problem.empty()) problem = too_much_charge;
+      if (auto* energies = by_thread[0].energies)
+        timers.time(Phase::pme_solve, [&] { pme.add_energies(mesh.spectrum(), *energies); });
     });
+    has_started = false;
     if (is_done) return;
     timers.time(Phase::pme_spread, [&] { try_local([&] { pme.spread(domain.state().position, charge); }); });
     timers.time(Phase::pme_forward, [&] { pme.forward(); });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tessera/md/accumulator.h"
+#include "tessera/md/device/device_atoms.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/phases.h"
 #include "tessera/md/pme/plan.h"
@@ -21,7 +22,7 @@ namespace tessera::md::pme {
 class Mesh {
  public:
   Mesh(const EngineSettings& settings, const std::optional<PmePlan>& plan, const domain::Domain& domain,
-       const comm::Communicator& comm, ThreadPool& threads);
+       const comm::Communicator& comm, ThreadPool& threads, const DeviceAtoms* on_device);
   ~Mesh();
   Mesh(Mesh&&) noexcept;
 
@@ -29,9 +30,9 @@ class Mesh {
   void rebuild(std::span<const double> charge);
   /// Adapts to a changed box; mesh points and splitting stay the same.
   void set_box(const Box& box);
-  /// Lets a device begin, if one computes the mesh; add_forces() then waits for it.
-  void start(bool with_energies);
-  /// Spreads, transforms, solves, transforms back and interpolates, each timed as its own phase. Returns a message if
+  /// Lets a device begin to add forces to `total`, (slots,3) of its memory, if one computes the mesh.
+  void start(std::int64_t* total, bool with_energies);
+  /// Adds what a device that has ended did not: its energies, or all where there is none or it failed. Then it spreads, transforms, solves, transforms back and interpolates, each timed as its own phase. Returns a message if
   /// something went wrong on this rank (too much charge at a point, or an atom beyond its rank's reach), else an empty
   /// string, so that all ranks stay in step.
   [[nodiscard]] std::string add_forces(std::span<Accumulator> by_thread, Timers& timers);

@@ -69,6 +69,8 @@ template <class V>
 using DFromV = Tag<TFromV<V>>;
 template <class T>
 using SignedOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+template <class T, class D>
+using Rebind = Tag<T>;
 template <class D>
 using RebindToSigned = Tag<SignedOf<TFromD<D>>>;
 template <class D>
@@ -314,6 +316,14 @@ TESSERA_OPERATION Lanes<T> Abs(const Lanes<T>& a) {
   return BitCast(Tag<T>(), And(BitCast(Integers(), a), Set(Integers(), std::numeric_limits<SignedOf<T>>::max())));
 }
 
+/// Returns the first number with the sign of the second.
+template <class T>
+TESSERA_OPERATION Lanes<T> CopySign(const Lanes<T>& a, const Lanes<T>& sign) {
+  using Integers = Tag<SignedOf<T>>;
+  const auto bit = Set(Integers(), std::numeric_limits<SignedOf<T>>::min());
+  return BitCast(Tag<T>(), Or(BitCast(Integers(), Abs(a)), And(BitCast(Integers(), sign), bit)));
+}
+
 TESSERA_OPERATION F64 Round(const F64& a) {
   return {TESSERA_ON(rint(a.raw), EachLane<double>([](double x) HWY_ATTR { return std::nearbyint(x); }, a.raw))};
 }
@@ -361,6 +371,28 @@ TESSERA_OPERATION bool AllFalse(D, const LanesMask& mask) {
   return any == 0;
 #endif
 }
+/// Returns the greatest of all lanes, in each of them.
+template <class D, class T = TFromD<D>>
+TESSERA_OPERATION Lanes<T> MaxOfLanes(D, const Lanes<T>& a) {
+#ifdef __CUDA_ARCH__
+  T most = a.raw;
+  for (int bit = 1; bit < warp_size; bit *= 2) {
+    const T other = __shfl_xor_sync(~0u, most, bit);
+    most = other > most ? other : most;
+  }
+  return {most};
+#else
+  T most = a.raw[0];
+  for (int lane = 1; lane < warp_size; ++lane) most = a.raw[lane] > most ? a.raw[lane] : most;
+  return Set(D(), most);
+#endif
+}
+/// Returns the first lane's value on a host, and each lane's own on a device: use it where all are equal.
+template <class T>
+TESSERA_OPERATION T GetLane(const Lanes<T>& a) {
+  return TESSERA_ON(a.raw, a.raw[0]);
+}
+
 template <class D>
 TESSERA_OPERATION bool AllTrue(D d, const LanesMask& mask) {
   return AllFalse(d, Not(mask));

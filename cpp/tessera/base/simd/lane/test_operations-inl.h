@@ -52,6 +52,7 @@ HWY_INLINE void RecordFloating(D d, hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, Re
   record.Add("NegMulAdd", simd::NegMulAdd(a, b, c));
   record.Add("Neg", hn::Neg(a));
   record.Add("Abs", hn::Abs(a));
+  record.Add("CopySign", hn::CopySign(a, b));
   mask("Eq", hn::Eq(a, b));
   mask("Lt", hn::Lt(a, b));
   mask("Le", hn::Le(a, b));

@@ -7,8 +7,8 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 template <bool with_energy>
-void AddAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,
-                   std::span<const model::AngleParameter> parameters, Accumulator& accumulator) {
+TESSERA_LOOP void AddAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,
+                                std::span<const model::AngleParameter> parameters, Accumulator& accumulator) {
   using P = model::AngleParameter;
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<3>& batch) HWY_ATTR {
@@ -35,11 +35,13 @@ void AddAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t be
   });
 }
 
+#ifndef TESSERA_LANE
 void AddAngles(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,
                std::span<const model::AngleParameter> parameters, Accumulator& accumulator) {
   const auto loop = accumulator.energies ? AddAnglesLoop<true> : AddAnglesLoop<false>;
   loop(atoms, terms, begin, end, parameters, accumulator);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

@@ -7,8 +7,9 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 template <bool with_energy>
-void AddCosineAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,
-                         std::span<const CosineAngleRow> parameters, Accumulator& accumulator) {
+TESSERA_LOOP void AddCosineAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin,
+                                      std::int64_t end, std::span<const CosineAngleRow> parameters,
+                                      Accumulator& accumulator) {
   using P = CosineAngleRow;
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<3>& batch) HWY_ATTR {
@@ -36,11 +37,13 @@ void AddCosineAnglesLoop(const Atoms& atoms, const TermList<3>& terms, std::int6
   });
 }
 
+#ifndef TESSERA_LANE
 void AddCosineAngles(const Atoms& atoms, const TermList<3>& terms, std::int64_t begin, std::int64_t end,
                      std::span<const CosineAngleRow> parameters, Accumulator& accumulator) {
   const auto loop = accumulator.energies ? AddCosineAnglesLoop<true> : AddCosineAnglesLoop<false>;
   loop(atoms, terms, begin, end, parameters, accumulator);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

@@ -7,8 +7,9 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 template <bool with_energy>
-void AddSpringsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
-                    std::span<const model::BondParameter> parameters, Accumulator& accumulator, Term reported_as) {
+TESSERA_LOOP void AddSpringsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
+                                 std::span<const model::BondParameter> parameters, Accumulator& accumulator,
+                                 Term reported_as) {
   using P = model::BondParameter;
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
@@ -29,11 +30,13 @@ void AddSpringsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
   });
 }
 
+#ifndef TESSERA_LANE
 void AddSprings(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
                 std::span<const model::BondParameter> parameters, Accumulator& accumulator, Term reported_as) {
   const auto loop = accumulator.energies ? AddSpringsLoop<true> : AddSpringsLoop<false>;
   loop(atoms, terms, begin, end, parameters, accumulator, reported_as);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

@@ -7,8 +7,8 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 template <bool with_energy>
-void AddQuarticsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
-                     std::span<const model::BondParameter> parameters, Accumulator& accumulator) {
+TESSERA_LOOP void AddQuarticsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
+                                  std::span<const model::BondParameter> parameters, Accumulator& accumulator) {
   using P = model::BondParameter;
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
@@ -27,11 +27,13 @@ void AddQuarticsLoop(const Atoms& atoms, const TermList<2>& terms, std::int64_t 
   });
 }
 
+#ifndef TESSERA_LANE
 void AddQuartics(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
                  std::span<const model::BondParameter> parameters, Accumulator& accumulator) {
   const auto loop = accumulator.energies ? AddQuarticsLoop<true> : AddQuarticsLoop<false>;
   loop(atoms, terms, begin, end, parameters, accumulator);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

@@ -13,8 +13,8 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const C
   // This computes cos nφ and sin nφ; each lane keeps the values at its own n.
   V cosine = dihedral.cosine, sine = dihedral.sine;
   V cos_n = set(1), sin_n = set(0);
-  const double highest = hn::GetLane(hn::MaxOfLanes(D(), n));
-  for (double m = 1; m <= highest; ++m) {
+  const int highest = static_cast<int>(hn::GetLane(hn::MaxOfLanes(D(), n)));
+  for (int m = 1; m <= highest; ++m) {
     const M here = hn::Eq(n, set(m));
     cos_n = hn::IfThenElse(here, cosine, cos_n);
     sin_n = hn::IfThenElse(here, sine, sin_n);
@@ -27,10 +27,12 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const C
   return {simd::MulAdd(k, wave, k), hn::Mul(hn::Mul(k, n), wave_slope)};
 }
 
+#ifndef TESSERA_LANE
 void AddCosines(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
                 std::span<const CosineTerm> parameters, Accumulator& accumulator, Term reported_as) {
   AddDihedrals(atoms, terms, begin, end, parameters, accumulator, reported_as);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

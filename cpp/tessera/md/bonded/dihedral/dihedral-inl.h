@@ -3,6 +3,13 @@
 #include "tessera/md/bonded/kernel.h"
 #include "tessera/md/bonded/lanes-inl.h"
 
+#if defined(TESSERA_MD_BONDED_DIHEDRAL_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_MD_BONDED_DIHEDRAL_INL_H
+#undef TESSERA_MD_BONDED_DIHEDRAL_INL_H
+#else
+#define TESSERA_MD_BONDED_DIHEDRAL_INL_H
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
@@ -73,8 +80,8 @@ struct EnergySlope {
 /// Adds terms whose energy is a function of one dihedral angle, which Evaluate(angle, parameters, rows) of the kind
 /// computes.
 template <bool with_energy, class Parameter>
-void AddDihedralsLoop(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
-                      std::span<const Parameter> parameters, Accumulator& accumulator, Term reported_as) {
+TESSERA_LOOP void AddDihedralsLoop(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
+                                   std::span<const Parameter> parameters, Accumulator& accumulator, Term reported_as) {
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<4>& batch) HWY_ATTR {
     const DihedralAngle dihedral(places, batch, 0);
@@ -88,13 +95,17 @@ void AddDihedralsLoop(const Atoms& atoms, const TermList<4>& terms, std::int64_t
   });
 }
 
+#ifndef TESSERA_LANE
 template <class Parameter>
 void AddDihedrals(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
                   std::span<const Parameter> parameters, Accumulator& accumulator, Term reported_as) {
   const auto loop = accumulator.energies ? AddDihedralsLoop<true, Parameter> : AddDihedralsLoop<false, Parameter>;
   loop(atoms, terms, begin, end, parameters, accumulator, reported_as);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded
 HWY_AFTER_NAMESPACE();
+
+#endif

@@ -18,10 +18,12 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral, std::span<const H
   return {hn::Mul(half_slope, deviation), hn::Add(half_slope, half_slope)};
 }
 
+#ifndef TESSERA_LANE
 void AddHarmonics(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
                   std::span<const HarmonicDihedral> parameters, Accumulator& accumulator) {
   AddDihedrals(atoms, terms, begin, end, parameters, accumulator, Term::improper);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

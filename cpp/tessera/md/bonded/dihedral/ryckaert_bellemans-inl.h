@@ -18,10 +18,12 @@ HWY_INLINE EnergySlope Evaluate(const DihedralAngle& dihedral,
   return {energy, hn::Mul(slope, dihedral.sine)};
 }
 
+#ifndef TESSERA_LANE
 void AddRyckaertBellemans(const Atoms& atoms, const TermList<4>& terms, std::int64_t begin, std::int64_t end,
                           std::span<const model::RyckaertBellemansParameter> parameters, Accumulator& accumulator) {
   AddDihedrals(atoms, terms, begin, end, parameters, accumulator, Term::dihedral);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

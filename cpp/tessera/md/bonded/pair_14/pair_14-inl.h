@@ -7,8 +7,8 @@ namespace tessera::md::bonded {
 namespace HWY_NAMESPACE {
 
 template <bool with_energy>
-void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
-                    std::span<const Pair14Row> parameters, Accumulator& accumulator) {
+TESSERA_LOOP void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
+                                 std::span<const Pair14Row> parameters, Accumulator& accumulator) {
   const Places places(atoms.box, atoms.position);
   ForBatches(terms, begin, end, [&](const Batch<2>& batch) HWY_ATTR {
     const V3 d = places.displacement(places(batch, 1), places(batch, 0));
@@ -17,11 +17,7 @@ void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
     const V r2_inverse = hn::Div(set(1), Dot(d, d)), r6_inverse = hn::Mul(r2_inverse, hn::Mul(r2_inverse, r2_inverse));
     const V attraction = hn::Mul(Column(parameters, &Pair14Row::c6, rows), r6_inverse);
     const V repulsion = hn::Mul(hn::Mul(Column(parameters, &Pair14Row::c12, rows), r6_inverse), r6_inverse);
-    const auto charges = [&](std::size_t atom) HWY_ATTR {
-      return LoadLanes(
-          [&](std::size_t lane) { return &atoms.charge[static_cast<std::size_t>(batch.slots[lane][atom])]; });
-    };
-    const V q_i = charges(0), q_j = charges(1);
+    const V q_i = Charges(atoms, batch, 0), q_j = Charges(atoms, batch, 1);
     const V coulomb =
         hn::Mul(hn::Mul(hn::Mul(Column(parameters, &Pair14Row::charge_factor, rows), q_i), q_j), hn::Sqrt(r2_inverse));
     const V slope = simd::MulAdd(set(12), repulsion, simd::NegMulAdd(set(6), attraction, coulomb));
@@ -37,11 +33,13 @@ void AddPairs14Loop(const Atoms& atoms, const TermList<2>& terms, std::int64_t b
   });
 }
 
+#ifndef TESSERA_LANE
 void AddPairs14(const Atoms& atoms, const TermList<2>& terms, std::int64_t begin, std::int64_t end,
                 std::span<const Pair14Row> parameters, Accumulator& accumulator) {
   const auto loop = accumulator.energies ? AddPairs14Loop<true> : AddPairs14Loop<false>;
   loop(atoms, terms, begin, end, parameters, accumulator);
 }
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tessera::md::bonded

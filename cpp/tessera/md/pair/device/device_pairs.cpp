@@ -12,7 +12,6 @@ namespace tessera::md::pair {
 
 namespace {
 
-constexpr int lanes_of_warp = 32, warps_of_block = 4;  // as the kernels are compiled
 constexpr std::size_t n_cell_values = 3 * n_neighbour_cells;
 
 template <class T>
@@ -40,11 +39,11 @@ std::string name_of_pair_kernel(const KernelConstants& k, StepSums sums) {
   return name + (sums == StepSums::energies ? "_energies" : sums == StepSums::virial ? "_virial" : "");
 }
 
-DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use)
+DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const DeviceAtoms& atoms)
     : data_(data),
-      in_use_(in_use),
-      device_(in_use.device().made_current()),
-      stream_(device_),
+      atoms_(atoms),
+      device_(atoms.device()),
+      stream_(atoms.stream()),
       constants_(data.constants.constants),
       table_12a_(on_device(device_, std::span(constants_.table_12a, at(constants_.n_types) * at(constants_.n_types)),
                            stream_)),
@@ -68,14 +67,12 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       shifts_(device_, n_cell_values),
       cell_place_(device_, n_cell_values),
       force_(device_),
-      total_(device_),
       cell_force_(device_, n_cell_values),
       energy_(device_, 2),
       virial_(device_, 12),
       clash_(device_),
       n_clashes_(device_, 1),
       host_clusters_(device_),
-      host_total_(device_),
       host_sums_(device_) {
   host_sums_.resize(device_, 1);
   constants_.table_12a = table_12a_.data();
@@ -110,10 +107,8 @@ void DevicePairs::set_rows(const DeviceList& made, const PairList& list) {
   copy_to(type_, std::span(data_.type));
   clusters_.reserve(device_, n_clusters);
   force_.reserve(device_, n_clusters);
-  total_.reserve(device_, 3 * cluster_size * n_clusters);
   clash_.reserve(device_, at(most_clashes_));
   host_clusters_.resize(device_, n_clusters);
-  host_total_.resize(device_, 3 * cluster_size * n_clusters);
   set_shifts(list);
 }
 
@@ -217,9 +212,8 @@ void DevicePairs::copy_to(device::GrowingArray<T>& array, std::span<const T> val
 template <class Arguments>
 void DevicePairs::launch(const std::string& kernel, std::int64_t warps, const Arguments& arguments) {
   auto found = kernels_.find(kernel);
-  if (found == kernels_.end()) found = kernels_.emplace(kernel, in_use_.kernels().find(kernel)).first;
-  const auto blocks = static_cast<unsigned>((warps + warps_of_block - 1) / warps_of_block);
-  if (blocks > 0) found->second.start(stream_, blocks, warps_of_block * lanes_of_warp, arguments);
+  if (found == kernels_.end()) found = kernels_.emplace(kernel, atoms_.in_use().kernels().find(kernel)).first;
+  found->second.start_warps(stream_, warps, arguments);
 }
 
 PairArguments DevicePairs::arguments(ListHalf half) const {
@@ -266,60 +260,46 @@ void DevicePairs::start(ListHalf half, StepSums sums) {
   launch(name_of_pair_kernel(constants_, sums_), std::int64_t{of_half.n_tiles} + of_half.n_rows, of_half);
 }
 
-std::vector<Clash> DevicePairs::finish(std::span<Accumulator> by_thread) {
+void DevicePairs::start_total(std::int64_t* total) {
+  total_ = total;
   const bool has_virial = sums_ != StepSums::none;
   const ForceArguments of_atoms{
       .n_clusters = static_cast<std::int32_t>(data_.clusters.size()),
       .clusters = clusters_.data(),
       .force = force_.data(),
-      .total = total_.data(),
+      .n_clashes = n_clashes_.data(),
+      .most_clashes = most_clashes_,
+      .total = total,
       .cell_place = cell_place_.data(),
       .cell_force = cell_force_.data(),
       .virial = virial_.data(),
       .virial_remainder = virial_.data() + 6,
   };
-  total_.start_clear(stream_);
   virial_.start_clear(stream_);
   // The warp after the last one adds the virial of cells.
-  const auto warps = (cluster_size * std::int64_t{of_atoms.n_clusters} + lanes_of_warp - 1) / lanes_of_warp + 1;
-  launch(has_virial ? "tessera_pair_forces_virial" : "tessera_pair_forces", warps, of_atoms);
+  const auto warps =
+      (cluster_size * std::int64_t{of_atoms.n_clusters} + device::lanes_of_warp - 1) / device::lanes_of_warp;
+  launch(has_virial ? "tessera_pair_forces_virial" : "tessera_pair_forces", warps + 1, of_atoms);
   auto& sums = host_sums_.get().front();
   n_clashes_.start_copy_to({&sums.n_clashes, 1}, stream_);
-  total_.start_copy_to(host_total_.get(), stream_);
   if (has_virial) virial_.start_copy_to(sums.virial, stream_);
   if (sums_ == StepSums::energies) energy_.start_copy_to(sums.energy, stream_);
-  stream_.wait();
-  if (sums.n_clashes > most_clashes_) {  // there was no room for all of them
-    most_clashes_ = sums.n_clashes + sums.n_clashes / 4;
-    clash_.reserve(device_, at(most_clashes_));
-    start(ListHalf::inner, sums_);
-    start(ListHalf::outer, sums_);
-    return finish(by_thread);
-  }
-  auto clashes = fetch_clashes(sums.n_clashes);
-
-  const auto total = by_thread[0].total;  // of all threads
-  const auto found = host_total_.get();
-  data_.threads.parallel_for(std::ssize(found), [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = begin; i < end; ++i) add_fixed(total[at(i)], found[at(i)]);
-  });
-  if (!has_virial) return clashes;
-  EnergyVirial added;
-  std::copy_n(sums.virial, 6, added.virial.begin());
-  std::copy_n(sums.virial + 6, 6, added.virial_remainder.begin());
-  constexpr Term terms[] = {Term::lj, Term::coulomb_real};
-  for (std::size_t i = 0; i < std::size(terms) && sums_ == StepSums::energies; ++i) {
-    added.energy[static_cast<std::size_t>(terms[i])] = sums.energy[i].sum;
-    added.energy_of_clashes[static_cast<std::size_t>(terms[i])] = sums.energy[i].of_clashes;
-  }
-  by_thread[0].energies->merge(added);
-  return clashes;
 }
 
-/// Fetches the clashes that were found.
-std::vector<Clash> DevicePairs::fetch_clashes(std::int32_t n) {
-  std::vector<DeviceClash> found(at(n));
-  if (n > 0) {
+bool DevicePairs::has_ended() {
+  const auto n = host_sums_.get().front().n_clashes;
+  if (n <= most_clashes_) return true;
+  most_clashes_ = n + n / 4;
+  clash_.reserve(device_, at(most_clashes_));
+  start(ListHalf::inner, sums_);
+  start(ListHalf::outer, sums_);
+  start_total(total_);
+  return false;
+}
+
+std::vector<Clash> DevicePairs::fetch_clashes() {
+  std::vector<DeviceClash> found(at(host_sums_.get().front().n_clashes));
+  if (!found.empty()) {
     clash_.start_copy_to(found, stream_);
     stream_.wait();
   }
@@ -331,14 +311,28 @@ std::vector<Clash> DevicePairs::fetch_clashes(std::int32_t n) {
   return clashes;
 }
 
+void DevicePairs::add_sums(EnergyVirial& to) const {
+  if (sums_ == StepSums::none) return;
+  const auto& sums = host_sums_.get().front();
+  EnergyVirial added;
+  std::copy_n(sums.virial, 6, added.virial.begin());
+  std::copy_n(sums.virial + 6, 6, added.virial_remainder.begin());
+  constexpr Term terms[] = {Term::lj, Term::coulomb_real};
+  for (std::size_t i = 0; i < std::size(terms) && sums_ == StepSums::energies; ++i) {
+    added.energy[static_cast<std::size_t>(terms[i])] = sums.energy[i].sum;
+    added.energy_of_clashes[static_cast<std::size_t>(terms[i])] = sums.energy[i].of_clashes;
+  }
+  to.merge(added);
+}
+
 std::int64_t DevicePairs::bytes() const {
   const auto held = [](const auto&... arrays) { return static_cast<std::int64_t>((arrays.bytes() + ...)); };
   return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, groups_, partners_, excluded_begin_, excluded_,
-              reach_, force_, total_, clash_);
+              reach_, force_, clash_);
 }
 
 double DevicePairs::planned_bytes(const PairCounts& counts) {
-  constexpr double of_slot = 2 * sizeof(std::int32_t) + sizeof(float) + 3 * sizeof(std::int64_t);
+  constexpr double of_slot = 2 * sizeof(std::int32_t) + sizeof(float);
   constexpr double of_cluster = sizeof(ClusterData) + sizeof(ClusterForces) + cluster_size * of_slot;
   constexpr double sharing = 4;  // i-clusters of a tile that are near a j-cluster; more with short lists
   constexpr double of_tile = sizeof(DeviceTile) + 1.0 * entries_of_tile * sizeof(TileEntry);

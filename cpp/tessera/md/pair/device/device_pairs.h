@@ -9,6 +9,7 @@
 
 #include "tessera/device/device.h"
 #include "tessera/md/accumulator.h"
+#include "tessera/md/device/device_atoms.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/pair/device/list_kernel.h"
 #include "tessera/md/pair/device/pair_kernel.h"
@@ -23,10 +24,10 @@ enum class ListHalf { inner, outer };
 /// Returns the name of the kernel of pairs for these settings (kernels.cu). All do the same operations.
 std::string name_of_pair_kernel(const KernelConstants& constants, StepSums sums);
 
-/// The data of a rank must outlive it, as must the device. Its members throw RunError.
+/// The data of a rank must outlive it, as must its atoms. Its members throw RunError.
 class DevicePairs {
  public:
-  DevicePairs(const PairData& data, const LookupTable& lookup, const device::DeviceInUse& in_use);
+  DevicePairs(const PairData& data, const LookupTable& lookup, const DeviceAtoms& atoms);
   /// Waits until the device does nothing with what goes now.
   ~DevicePairs();
 
@@ -44,16 +45,22 @@ class DevicePairs {
   /// Begins to sum one half of the rows, the inner half first, with the coordinates that its atoms have now: owned ones
   /// of the inner half, and all others.
   void start(ListHalf half, StepSums sums);
-  /// Waits for both halves, and adds forces, and what of energies and virial start() was asked for. Returns the entries
-  /// with a clash, which are left to double precision.
-  std::vector<Clash> finish(std::span<Accumulator> by_thread);
+  /// Begins to add the forces of both halves to `total`, (slots,3) of the device's memory.
+  void start_total(std::int64_t* total);
+  /// Tells once the atoms have been fetched whether there was room for all entries with a clash. If not, it has added
+  /// nothing to the total, has made room, and has begun anew.
+  bool has_ended();
+  /// Returns the entries with a clash, which are left to double precision, once it has ended.
+  std::vector<Clash> fetch_clashes();
+  /// Adds what of energies and virial start() was asked for, once it has ended. Does not throw.
+  void add_sums(EnergyVirial& sums) const;
 
   /// Returns the bytes on the device that grow with atoms.
   std::int64_t bytes() const;
   /// Returns what bytes() would be of such lists.
   static double planned_bytes(const PairCounts& counts);
   /// Returns the bytes on the host.
-  std::size_t host_bytes() const { return lister_.bytes() + host_clusters_.bytes() + host_total_.bytes(); }
+  std::size_t host_bytes() const { return lister_.bytes() + host_clusters_.bytes(); }
 
  private:
   PairArguments arguments(ListHalf half) const;
@@ -64,12 +71,11 @@ class DevicePairs {
   template <class Arguments>
   void launch(const std::string& kernel, std::int64_t warps, const Arguments& arguments);
   void copy_clusters(std::size_t begin, std::size_t end);
-  std::vector<Clash> fetch_clashes(std::int32_t n);
 
   const PairData& data_;
-  const device::DeviceInUse& in_use_;
+  const DeviceAtoms& atoms_;
   const device::Device& device_;
-  device::Stream stream_;
+  const device::Stream& stream_;
   std::map<std::string, device::Kernel> kernels_;  // that were used, by name
   KernelConstants constants_;                      // with tables on the device
   device::DeviceArray<float> table_12a_, table_6b_, lookup_force_, lookup_energy_;
@@ -99,7 +105,7 @@ class DevicePairs {
   // Sums of a step.
   StepSums sums_ = StepSums::none;
   device::GrowingArray<ClusterForces> force_;
-  device::GrowingArray<std::int64_t> total_;      // (slots,3) force_unit
+  std::int64_t* total_ = nullptr;                 // (slots,3) force_unit, of the atoms
   device::DeviceArray<std::int64_t> cell_force_;  // (neighbour cells,3)
   device::DeviceArray<DeviceEnergy> energy_;      // Lennard-Jones, Coulomb
   device::DeviceArray<std::int64_t> virial_;      // (12): as EnergyVirial has it, and its remainder
@@ -115,7 +121,6 @@ class DevicePairs {
   };
   // What the device copies from and to, in the host's memory.
   device::HostArray<ClusterData> host_clusters_;
-  device::HostArray<std::int64_t> host_total_;
   device::HostArray<HostSums> host_sums_;  // (1)
 };
 

@@ -18,6 +18,7 @@
 #include "tessera/base/test_support/instruction_sets.h"
 #include "tessera/device/device.h"
 #include "tessera/device/test_support/device_of_host.h"
+#include "tessera/md/device/device_atoms.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/pair/device/device_list.h"
 #include "tessera/md/pair/pair_forces.h"
@@ -54,31 +55,39 @@ class Pairs {
 
   void make_on_device() {
     on_device_.reset();
+    atoms_.reset();
     device_.open();
+    atoms_.emplace(threads_, device_.get(), 1);
+    atoms_->rebuild(index(domain_.n_slots()));
     make_again();
   }
   /// Makes what sums on the device anew, as a run does whose cells go to other ranks or whose box changes.
-  void make_again() { make(on_device_, &device_.get()); }
-  Found engine(StepSums what) { return add(*on_host_, what); }
+  void make_again() { make(on_device_, &*atoms_); }
+  Found engine(StepSums what) {
+    return found_by(what, [&](std::span<Accumulator> accumulators) {
+      on_host_->update(true);
+      on_host_->add_forces(accumulators);
+    });
+  }
   Found device(StepSums what, std::uint64_t seed) {
     DeviceOfHost::set("seed=" + std::to_string(seed));
-    auto found = add(*on_device_, what);
+    auto found = add_on_device(what);
     EXPECT_TRUE(on_device_->sum().is_on_device()) << error();
     return found;
   }
   /// Sums where a call of the driver fails.
   Found device_that_fails(StepSums what, std::size_t at_call) {
     DeviceOfHost::set("fail_call=" + std::to_string(at_call));
-    auto found = add(*on_device_, what);
+    auto found = add_on_device(what);
     EXPECT_FALSE(on_device_->sum().is_on_device());
     return found;
   }
   /// Sums where the first call fails that the driver gets after the inner half has begun.
   Found device_that_fails_between_halves(StepSums what) {
-    device_.open();
+    make_on_device();
     const auto& data = on_host_->data();
     ClusterSum sum(data, Precision::mixed);
-    sum.use_device(device_.get(), make_lookup_table(data.short_range, settings_, Lookup::none, pair_force_unit));
+    sum.use_device(*atoms_, make_lookup_table(data.short_range, settings_, Lookup::none, pair_force_unit));
     sum.rebuild();
     sum.update(true);
     return found_by(what, [&](std::span<Accumulator> accumulators) {
@@ -100,14 +109,23 @@ class Pairs {
  private:
   static constexpr double buffer = 1.5;  // Å
 
-  void make(std::optional<PairForces>& forces, device::DeviceInUse* device) {
-    forces.emplace(domain_, settings_, ListSettings{.most_reach = 0.5 * buffer}, Precision::mixed, threads_, device);
+  void make(std::optional<PairForces>& forces, const DeviceAtoms* atoms) {
+    forces.emplace(domain_, settings_, ListSettings{.most_reach = 0.5 * buffer}, Precision::mixed, threads_, atoms);
     forces->rebuild();
   }
-  Found add(PairForces& forces, StepSums what) {
+  /// Sums as a step does; a call that fails ends the use of the device.
+  Found add_on_device(StepSums what) {
     return found_by(what, [&](std::span<Accumulator> accumulators) {
-      forces.update(true);
-      forces.add_forces(accumulators);
+      on_device_->update(true);
+      auto& in_use = device_.get();
+      in_use.attempt([&] { atoms_->start(state_.position, all_groups); });
+      on_device_->start_forces(accumulators, atoms_->total(0));
+      const bool is_done = in_use.attempt([&] {
+        do atoms_->fetch(1);
+        while (!on_device_->has_device_ended());
+      });
+      if (is_done) atoms_->add_to(0, accumulators[0].total);
+      on_device_->add_forces(accumulators);
     });
   }
   template <class Add>
@@ -127,6 +145,7 @@ class Pairs {
   State state_;
   domain::Domain domain_;
   DeviceOfHost device_;
+  std::optional<DeviceAtoms> atoms_;
   std::optional<PairForces> on_host_, on_device_;
 };
 

@@ -384,6 +384,7 @@ struct ForceKernel {
 
   template <int phase>
   static HWY_INLINE void Run(const Arguments& a, Shared&, const simd::Place& place) {
+    if (*a.n_clashes > a.most_clashes) return;  // all is summed again
     const std::int32_t n_slots = cluster_size * a.n_clusters, first = place.OfAll() * hn::warp_size;
     if (first < n_slots) {
       const VI slot = hn::Add(simd::LaneNumbers(), Integer(first));

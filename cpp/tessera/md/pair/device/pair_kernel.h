@@ -49,6 +49,8 @@ struct ForceArguments {
   std::int32_t n_clusters;
   const ClusterData* clusters;
   const ClusterForces* force;
+  const std::int32_t* n_clashes;  // the kernel does nothing if there are more than there was room for
+  std::int32_t most_clashes;
   std::int64_t* total;             // (slots,3) force_unit
   const std::int64_t* cell_place;  // (neighbour cells,3) SingleSumVirial::place_unit: centres of cells
   const std::int64_t* cell_force;  // (neighbour cells,3)

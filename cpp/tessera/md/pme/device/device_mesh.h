@@ -7,21 +7,21 @@
 #include <span>
 
 #include "tessera/base/box.h"
-#include "tessera/base/threads.h"
 #include "tessera/device/device.h"
 #include "tessera/fft/device/convolution.h"
+#include "tessera/md/device/device_atoms.h"
 #include "tessera/md/pme/device/mesh_kernel.h"
 #include "tessera/md/pme/plan.h"
 
 namespace tessera::md::pme {
 
-/// The threads and the device must outlive it. Its members throw RunError.
+/// The atoms must outlive it. Its members throw RunError.
 class DeviceMesh {
  public:
   /// Tells whether a device can: a mesh of one rank that the device transforms (DeviceConvolution::serves).
   static bool serves(const PmePlan& plan);
 
-  DeviceMesh(const PmePlan& plan, const device::DeviceInUse& in_use, ThreadPool& threads);
+  DeviceMesh(const PmePlan& plan, const DeviceAtoms& atoms);
   /// Waits until the device does nothing with what goes now.
   ~DeviceMesh();
 
@@ -30,11 +30,11 @@ class DeviceMesh {
   /// Takes what follows from the box: the influence function by spectrum point, and −K_d a*_d of each direction.
   void set_box(std::span<const float> influence, const std::array<Vec3, 3>& to_force);
 
-  /// Begins to compute forces where atoms are now. With a spectrum, spectrum() has it after finish().
-  void start(std::span<const Fraction> position, bool with_spectrum);
-  /// Waits, and adds forces, (slots,3) in units of force_unit. Returns false, and adds none, if a point holds more charge
-  /// than is allowed.
-  [[nodiscard]] bool finish(std::span<std::int64_t> total);
+  /// Begins to add forces where atoms are now to `total`. With a spectrum, spectrum() has it once the atoms have been
+  /// fetched.
+  void start(std::int64_t* total, bool with_spectrum);
+  /// Tells after that whether a point held more charge than is allowed. Does not throw.
+  bool had_too_much_charge() const { return host_too_great_.get().front() > 0; }
   /// Returns the transform of charges: all real parts, then all imaginary ones.
   std::span<const float> spectrum() const { return host_spectrum_.get(); }
 
@@ -43,15 +43,13 @@ class DeviceMesh {
   /// Predicts bytes() for so many slots.
   static std::int64_t planned_bytes(const PmeSettings& settings, std::int64_t slots);
   /// Returns the bytes on the host.
-  std::size_t host_bytes() const { return host_position_.bytes() + host_total_.bytes() + host_spectrum_.bytes(); }
+  std::size_t host_bytes() const { return host_spectrum_.bytes(); }
 
  private:
-  MeshArguments arguments() const;
+  MeshArguments arguments(std::int64_t* total) const;
 
   PmeSettings settings_;
-  ThreadPool& threads_;
-  const device::Device& device_;
-  device::Stream stream_;
+  const DeviceAtoms& atoms_;
   device::Kernel spread_, convert_, gather_;
   fft::DeviceConvolution convolution_;
   device::DeviceArray<std::int32_t> fixed_;
@@ -61,10 +59,6 @@ class DeviceMesh {
   device::DeviceArray<std::int32_t> n_too_great_;
   std::size_t n_slots_ = 0;
   device::GrowingArray<float> charge_;
-  device::GrowingArray<Fraction> position_;
-  device::GrowingArray<std::int64_t> total_;
-  device::HostArray<Fraction> host_position_;
-  device::HostArray<std::int64_t> host_total_;
   device::HostArray<float> host_spectrum_;
   device::HostArray<std::int32_t> host_too_great_;
 };

@@ -57,8 +57,10 @@ class Meshes {
       : charges_(charges),
         plan_(plan_of(settings, box)),
         pme_(plan_, box, coulomb_constant, comm_, threads_),
-        mesh_(plan_, device_.get(), threads_) {
+        atoms_(threads_, device_.get(), 1),
+        mesh_(plan_, atoms_) {
     EXPECT_TRUE(DeviceMesh::serves(plan_));
+    atoms_.rebuild(charges.charge.size());
     mesh_.set_charges(charges.charge);
     set_box(box);
   }
@@ -80,8 +82,11 @@ class Meshes {
   Found device(bool with_energies, int seed) {
     DeviceOfHost::set("seed=" + std::to_string(seed));
     Found found = nothing();
-    mesh_.start(charges_.position, with_energies);
-    EXPECT_TRUE(mesh_.finish(found.force));
+    atoms_.start(charges_.position, all_groups);
+    mesh_.start(atoms_.total(0), with_energies);
+    atoms_.fetch(1);
+    atoms_.add_to(0, found.force);
+    EXPECT_FALSE(mesh_.had_too_much_charge());
     if (with_energies) pme_.add_energies(mesh_.spectrum(), found.energies);
     return found;
   }
@@ -97,6 +102,7 @@ class Meshes {
   DeviceOfHost device_;
   PmePlan plan_;
   Pme<float> pme_;
+  DeviceAtoms atoms_;
   DeviceMesh mesh_;
 };
 
@@ -131,14 +137,17 @@ TEST(DeviceMesh, FindsTooMuchCharge) {
   DeviceOfHost device;
   ThreadPool threads(1);
   const auto plan = plan_of({4, 0.3, {24, 24, 24}}, skewed);
-  DeviceMesh mesh(plan, device.get(), threads);
-  for (const auto& [charge, is_fine] : {std::pair(30.0F, true), {-30.0F, true}, {35.0F, false}, {-35.0F, false}}) {
+  DeviceAtoms atoms(threads, device.get(), 1);
+  atoms.rebuild(7);
+  DeviceMesh mesh(plan, atoms);
+  for (const auto& [charge, is_too_much] : {std::pair(30.0F, false), {-30.0F, false}, {35.0F, true}, {-35.0F, true}}) {
     const std::vector<Fraction> position(7);  // on a point, which has (2/3)³ of the charge
     const std::vector<float> all(7, charge);
-    std::vector<std::int64_t> force(21);
     mesh.set_charges(all);
-    mesh.start(position, false);
-    EXPECT_EQ(mesh.finish(force), is_fine) << charge;
+    atoms.start(position, all_groups);
+    mesh.start(atoms.total(0), false);
+    atoms.fetch(1);
+    EXPECT_EQ(mesh.had_too_much_charge(), is_too_much) << charge;
   }
 }
 
@@ -149,7 +158,8 @@ TEST(DeviceMesh, IsMadeOnAnyThread) {
   std::string error = "none";
   std::thread([&] {
     try {
-      DeviceMesh(plan, device.get(), threads).set_charges(std::vector<float>(9));
+      const DeviceAtoms atoms(threads, device.get(), 1);
+      DeviceMesh(plan, atoms).set_charges(std::vector<float>(9));
     } catch (const RunError& found) {
       error = found.what();
     }
@@ -175,10 +185,10 @@ TEST(DeviceMesh, SaysWhatItServes) {
 /// Returns the atoms after a step, by a device of which a call fails in it (0: none).
 std::vector<Particle> atoms_after_step(DeviceOfHost& device, std::size_t at_call, bool* was_used,
                                        std::size_t* n_calls) {
-  auto s = test::settings(true, false);
+  auto s = test::settings(false, false);
   device.open();
   s.device = &device.get();
-  test::Simulation run(test::warm_water(true), s);
+  test::Simulation run(test::warm_water(false), s);
   EXPECT_TRUE(run.engine.forces().mesh().is_on_device());
   DeviceOfHost::set("fail_call=" + std::to_string(at_call));
   run.engine.step(true);
@@ -188,10 +198,10 @@ std::vector<Particle> atoms_after_step(DeviceOfHost& device, std::size_t at_call
   return run.state();
 }
 
-// Whatever fails on a device, in pairs or mesh, is done by processors, with the same result.
+// Whatever fails on a device, in pairs, bonded terms or mesh, is done by processors, with the same result.
 TEST(DeviceMesh, ProcessorsDoWhatADeviceFailsAt) {
   TESSERA_NEEDS_HOST_LANES();
-  test::Simulation alone(test::warm_water(true), test::settings(true, false));
+  test::Simulation alone(test::warm_water(false), test::settings(false, false));
   alone.engine.step(true);
   const auto expected = alone.state();
   const auto check = [&](const std::vector<Particle>& atoms) {

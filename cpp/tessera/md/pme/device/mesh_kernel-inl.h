@@ -91,7 +91,7 @@ struct SpreadKernel {
   }
 };
 
-/// Sets the forces on atoms.
+/// Adds the forces on atoms.
 template <int order>
 struct GatherKernel {
   static constexpr int n_phases = 1, warps_of_block = 4, blocks_at_once = order > 4 ? 4 : 8;
@@ -120,7 +120,7 @@ struct GatherKernel {
     const V weight = atoms.OfZ(atoms.weight[2]);
     const V gradient[3] = {SumOfAtom(hn::Mul(x, weight)), SumOfAtom(hn::Mul(y, weight)),
                            SumOfAtom(hn::Mul(z, atoms.OfZ(atoms.slope[2])))};
-    SetForces(a, atoms, gradient);
+    AddForces(a, atoms, gradient);
   }
 
  private:
@@ -131,8 +131,8 @@ struct GatherKernel {
     return hn::Add(two, simd::Exchange<2>(two));
   }
 
-  /// Sets one component of the forces in each of the first three lanes of an atom.
-  static HWY_INLINE void SetForces(const Arguments& a, const AtomsOfLanes<order>& atoms, const V (&gradient)[3]) {
+  /// Adds one component of the forces in each of the first three lanes of an atom.
+  static HWY_INLINE void AddForces(const Arguments& a, const AtomsOfLanes<order>& atoms, const V (&gradient)[3]) {
     namespace sums = lane_sums::HWY_NAMESPACE;
     const sums::D d;
     const auto q = hn::PromoteTo(d, atoms.charge);
@@ -142,9 +142,9 @@ struct GatherKernel {
       return hn::Mul(hn::Mul(q, hn::PromoteTo(d, gradient[of])), to_force);
     };
     const auto force = sums::FixedForce(hn::Add(hn::Add(share(0), share(1)), share(2)));
-    simd::Scatter(hn::IfThenElseZero(hn::Ne(atoms.charge, hn::Zero(D())), force), a.total,
-                  hn::Add(hn::Mul(atoms.atom, Integer(3)), component),
-                  hn::And(atoms.exists, hn::Lt(atoms.z, Integer(3))));
+    simd::AtomicAdd(hn::IfThenElseZero(hn::Ne(atoms.charge, hn::Zero(D())), force), a.total,
+                    hn::Add(hn::Mul(atoms.atom, Integer(3)), component),
+                    hn::And(atoms.exists, hn::Lt(atoms.z, Integer(3))));
   }
 };
 

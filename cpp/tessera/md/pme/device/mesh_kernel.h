@@ -16,7 +16,7 @@ struct MeshArguments {
   std::int32_t* fixed;               // (x,y,z) FixedCharge
   const float* potential;            // (x,y,z)
   const double* to_force;            // (3,3) as add_forces() of kernel.h has it
-  std::int64_t* total;               // (slots,3) force_unit: forces
+  std::int64_t* total;               // (slots,3) force_unit: forces are added
 };
 
 /// Arguments of the kernel that makes charges of integers.

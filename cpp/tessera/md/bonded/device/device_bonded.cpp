@@ -1,0 +1,108 @@
+#include "tessera/md/bonded/device/device_bonded.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/base/index.h"
+
+namespace tessera::md::bonded {
+
+namespace {
+
+constexpr std::int64_t warps_of(std::int64_t terms) {
+  return (terms + device::lanes_of_warp - 1) / device::lanes_of_warp;
+}
+
+/// Adds integers to others, one by one.
+template <class To, std::size_t n>
+void add_all_fixed(To& to, const std::int64_t (&values)[n]) {
+  for (std::size_t i = 0; i < n; ++i) add_fixed(to[i], values[i]);
+}
+
+}  // namespace
+
+DeviceBonded::DeviceBonded(const ForceTables& tables, const DeviceAtoms& atoms)
+    : atoms_(atoms),
+      alone_(atoms.in_use().kernels().find("tessera_bonded")),
+      with_sums_(atoms.in_use().kernels().find("tessera_bonded_energies")),
+      charge_(atoms.device()),
+      sums_(atoms.device(), 1),
+      host_sums_(atoms.device()) {
+  const auto& on = atoms.device();
+  host_sums_.resize(on, 1);
+  model::for_each_kind([&](auto kind) {
+    std::span<const std::byte> rows;
+    if constexpr (is_for_devices<decltype(kind)>) rows = std::as_bytes(std::span(tables[kind]));
+    lists_.push_back({0, device::GrowingArray<std::int32_t>(on), device::GrowingArray<std::int32_t>(on),
+                      device::DeviceArray<std::byte>(on, rows.size())});
+    lists_.back().rows.start_copy_from(rows, atoms.stream());
+  });
+  atoms.stream().wait();  // tables may not outlive this call
+}
+
+DeviceBonded::~DeviceBonded() { atoms_.stream().end(); }
+
+void DeviceBonded::set_terms(const LocalTerms& terms, std::span<const double> charge) {
+  const auto& on = atoms_.device();
+  atoms_.stream().wait();  // the last terms may be in use
+  const auto copy = [&]<class T>(device::GrowingArray<T>& array, std::span<const T> values) {
+    array.reserve(on, values.size());
+    array.start_copy_from(values, atoms_.stream());
+  };
+  n_warps_ = 0;
+  std::size_t k = 0;
+  model::for_each_kind([&](auto kind) {
+    auto& list = lists_[k++];
+    if constexpr (is_for_devices<decltype(kind)>) {
+      const auto& [slots, parameter] = terms[kind];
+      TESSERA_CHECK(slots.size() < (std::size_t{1} << 28));  // kernels number lanes and values in 32 bits
+      list.n = static_cast<std::int32_t>(slots.size());
+      n_warps_ += warps_of(list.n);
+      copy(list.slots, std::span(slots.empty() ? nullptr : slots[0].data(), slots.size() * kind.arity));
+      copy(list.parameter, std::span(parameter));
+    }
+  });
+  copy(charge_, charge);
+  atoms_.stream().wait();  // what was copied may change or go now
+}
+
+void DeviceBonded::start(const Box& box, std::int64_t* total, bool with_sums) {
+  atoms_.device();
+  has_sums_ = with_sums;
+  BondedArguments arguments{
+      .box = edges_of(box),
+      .position = atoms_.position(),
+      .charge = charge_.data(),
+      .total = total,
+      .sums = sums_.data(),
+      .kinds = {},
+  };
+  std::int64_t warp = 0;
+  for (std::size_t k = 0; k < n_kinds; ++k) {
+    const auto& list = lists_[k];
+    arguments.kinds[k] = {list.n, static_cast<std::int32_t>(warp), list.slots.data(), list.parameter.data(),
+                          list.rows.data()};
+    warp += warps_of(list.n);
+  }
+  if (with_sums) sums_.start_clear(atoms_.stream());
+  (with_sums ? with_sums_ : alone_).start_warps(atoms_.stream(), n_warps_, arguments);
+  if (with_sums) sums_.start_copy_to(host_sums_.get(), atoms_.stream());
+}
+
+void DeviceBonded::add_sums(EnergyVirial& sums) const {
+  if (!has_sums_) return;
+  const auto& found = host_sums_.get().front();
+  add_all_fixed(sums.energy, found.energy);
+  add_all_fixed(sums.energy_of_clashes, found.energy_of_clashes);
+  add_all_fixed(sums.virial, found.virial);
+  add_all_fixed(sums.virial_of_clashes, found.virial_of_clashes);
+  sums.clashes.is_energy_limited |= found.n_limited > 0;
+}
+
+std::int64_t DeviceBonded::bytes() const {
+  auto bytes = charge_.bytes();
+  for (const auto& list : lists_) bytes += list.slots.bytes() + list.parameter.bytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+}  // namespace tessera::md::bonded

@@ -1,0 +1,52 @@
+// Computes bonded terms on a GPU, all kinds but those that is_for_devices leaves to processors, with the engine's bits
+// (docs/design/gpu.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tessera/device/device.h"
+#include "tessera/md/bonded/device/bonded_kernel.h"
+#include "tessera/md/bonded/tables.h"
+#include "tessera/md/bonded/terms.h"
+#include "tessera/md/device/device_atoms.h"
+
+namespace tessera::md::bonded {
+
+/// The atoms must outlive it. Its members throw RunError, unless they say that they do not.
+class DeviceBonded {
+ public:
+  DeviceBonded(const ForceTables& tables, const DeviceAtoms& atoms);
+  /// Waits until the device does nothing with what goes now.
+  ~DeviceBonded();
+
+  /// Takes the terms and the charges by slot, e, after a search.
+  void set_terms(const LocalTerms& terms, std::span<const double> charge);
+  /// Begins to add forces where atoms are now to `total`, with energies and virial where these are wanted.
+  void start(const Box& box, std::int64_t* total, bool with_sums);
+  /// Adds energies and virial once the atoms have been fetched, if start() was asked for them. Does not throw.
+  void add_sums(EnergyVirial& sums) const;
+
+  /// Returns the bytes on the device that grow with atoms.
+  std::int64_t bytes() const;
+
+ private:
+  struct List {
+    std::int32_t n = 0;
+    device::GrowingArray<std::int32_t> slots, parameter;
+    device::DeviceArray<std::byte> rows;
+  };
+
+  const DeviceAtoms& atoms_;
+  device::Kernel alone_, with_sums_;
+  std::vector<List> lists_;  // by kind
+  std::int64_t n_warps_ = 0;
+  device::GrowingArray<double> charge_;
+  device::DeviceArray<BondedSums> sums_;     // (1)
+  device::HostArray<BondedSums> host_sums_;  // (1)
+  bool has_sums_ = false;
+};
+
+}  // namespace tessera::md::bonded

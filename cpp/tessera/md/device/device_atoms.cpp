@@ -1,0 +1,76 @@
+#include "tessera/md/device/device_atoms.h"
+
+#include <algorithm>
+
+#include "tessera/base/error.h"
+#include "tessera/base/fixed_point.h"
+#include "tessera/base/index.h"
+
+namespace tessera::md {
+
+DeviceAtoms::DeviceAtoms(ThreadPool& threads, device::DeviceInUse& in_use, std::size_t n_groups)
+    : threads_(threads), in_use_(in_use), stream_(device()), position_(device()), host_position_(device()) {
+  for (std::size_t g = 0; g < n_groups; ++g)
+    groups_.push_back({device::GrowingArray<std::int64_t>(device()), device::HostArray<std::int64_t>(device())});
+}
+
+DeviceAtoms::~DeviceAtoms() { stream_.end(); }
+
+void DeviceAtoms::rebuild(std::size_t n_slots) {
+  const auto& on = device();
+  stream_.wait();  // a step that was broken off may still be at work
+  position_.reserve(on, n_slots);
+  host_position_.resize(on, n_slots);
+  for (auto& [total, host_total] : groups_) {
+    total.reserve(on, 3 * n_slots);
+    host_total.resize(on, 3 * n_slots);
+  }
+}
+
+void DeviceAtoms::start(std::span<const Fraction> position, GroupSet due) {
+  device();
+  if (is_at_work_) stream_.wait();  // that step was broken off
+  is_at_work_ = true;
+  const auto staged = host_position_.get();
+  TESSERA_CHECK(position.size() == staged.size());
+  threads_.parallel_for(std::ssize(staged), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(position.begin() + begin, position.begin() + end, staged.begin() + begin);
+  });
+  position_.start_copy_from(staged, stream_);
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (due[g]) groups_[g].total.start_clear(stream_);
+}
+
+void DeviceAtoms::fetch(GroupSet groups) {
+  device();
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (groups[g]) groups_[g].total.start_copy_to(groups_[g].host_total.get(), stream_);
+  stream_.wait();
+  is_at_work_ = false;
+}
+
+void DeviceAtoms::add_to(std::size_t group, std::span<std::int64_t> total) const {
+  const auto found = groups_[group].host_total.get();
+  threads_.parallel_for(std::ssize(found), [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = begin; i < end; ++i) add_fixed(total[at(i)], found[at(i)]);
+  });
+}
+
+std::int64_t DeviceAtoms::bytes() const {
+  auto bytes = position_.bytes();
+  for (const auto& group : groups_) bytes += group.total.bytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+std::size_t DeviceAtoms::host_bytes() const {
+  auto bytes = host_position_.bytes();
+  for (const auto& group : groups_) bytes += group.host_total.bytes();
+  return bytes;
+}
+
+double DeviceAtoms::planned_bytes(std::int64_t slots, std::size_t n_groups) {
+  const auto of_slot = sizeof(Fraction) + 3 * sizeof(std::int64_t) * n_groups;
+  return device::GrowingArray<char>::room * static_cast<double>(of_slot) * static_cast<double>(slots);
+}
+
+}  // namespace tessera::md
