@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import socket
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.support.programs import HANGS
 from tests.watch.samples import NETWORK, table, write
 
 FOREIGN = '<img src=x onerror="alert(1)">\x1b[31m</script>'
+FOREIGN_LETTERS = "éx\u202e\u2066\x07"
 
 
 @dataclass
@@ -199,9 +202,52 @@ def test_status_and_series_are_data(server: Server) -> None:
     assert answer.headers["Content-Type"] == "application/json"
     found = json.loads(answer.body)
     assert found["name"] == "run" and found["state"] == "running" and found["drift_limit"] == 0.1
-    assert found["status"]["stage"]["name"] == FOREIGN and found["status"]["step"] == 1200
+    assert found["status"]["stage"]["name"] == FOREIGN.replace("\x1b", "\\u001b") and found["status"]["step"] == 1200
     series = json.loads(ask(server, "/series", headers=with_cookie(server)).body)
     assert len(series["time"]) == 50 and series["stride"] == 1 and "bond" not in series
+
+
+def test_the_page_gets_the_types_that_it_expects(tmp_path: Path) -> None:
+    """Otherwise it would stop at the first that it does not expect, and say that the server does not answer."""
+    odd = {"toString": None, "valueOf": 1}
+    values: list[Any] = [None, True, 7, "x", odd, [None, odd], [[]], [{"name": odd, "parent": odd, "seconds": odd}]]
+    for value in values:
+        network = {"hosts": value, "subnets": value, "source": value, "is_measured": value}
+        names = ("n_atoms", "step", "stages", "stage", "energies", "drift", "imbalance", "minimization", "phases")
+        write(tmp_path, network=network, process={"host": "n1", "id": "7"}, **dict.fromkeys(names, value))
+        with serving(tmp_path) as server:
+            found = json.loads(ask(server, "/status", headers=with_cookie(server)).body)["status"]
+        assert found["process"] == {"host": "n1", "id": 7} and found["step"] == (7 if value == 7 else None)
+        assert found["network"]["source"] == (value if value == "x" else "")
+        for row in (*found["phases"], *found["stages"], *found["network"]["hosts"], *found["network"]["subnets"]):
+            assert isinstance(row, dict) and not any(isinstance(one, dict | list) for one in row.values())
+        for one in (found["stage"], found["energies"], found["drift"], found["imbalance"], found["minimization"]):
+            assert one is None or not any(isinstance(part, dict | list) for part in one.values())
+
+
+def test_the_page_gets_texts_that_do_nothing(tmp_path: Path) -> None:
+    """Marks that turn the direction of writing would show other names, and other words after them."""
+    end = {"exit_status": 3, "message": FOREIGN_LETTERS}
+    one = {"name": FOREIGN_LETTERS}
+    network = {"source": FOREIGN_LETTERS, "hosts": [one]}
+    folder = write(tmp_path / "a\u202eb", stages=[one], stage=one, phases=[one], state="failed", end=end,
+                   process={"host": FOREIGN_LETTERS, "id": 1}, network=network)  # fmt: skip
+    with serving(folder) as server:
+        text = json.dumps(json.loads(ask(server, "/status", headers=with_cookie(server)).body), ensure_ascii=False)
+    assert "é" in text and text.count("x\\\\u202e\\\\u2066\\\\u0007") == 7 and not re.search("[\u202e\u2066\x07]", text)
+    assert '"a\\\\u202eb"' in text
+
+
+def test_the_page_gets_no_more_than_it_can_draw(tmp_path: Path) -> None:
+    rows = [{"name": "x", "seconds": 1.0, "subnet": 0, "parent": -1}] * 20_000
+    long = "x" * 1_000_000
+    folder = write(tmp_path, phases=[{"name": long}, *rows], stages=rows, network={"hosts": rows, "subnets": rows},
+                   state="failed", end={"exit_status": 3, "message": long})  # fmt: skip
+    with serving(folder) as server:
+        body = ask(server, "/status", headers=with_cookie(server)).body
+    found = json.loads(body)
+    assert len(body) < 5_000_000 and len(found["words"]) < 3000 and found["words"].endswith("…")
+    assert len(found["status"]["phases"]) == 200 and len(found["status"]["network"]["hosts"]) == 16384
 
 
 def test_a_status_that_is_damaged_is_told(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ from urllib.parse import parse_qs
 from tessera.errors import InputError
 from tessera.files import real_path
 from tessera.printing import echo, told
-from tessera.watch.facts import facts_of
 from tessera.watch.liveness import Watch
+from tessera.watch.page import page_of, text_for_page
 from tessera.watch.tracks import Tracks
 
 LOOPBACK = "127.0.0.1"
@@ -58,7 +58,7 @@ class Source:
 
     def __init__(self, watching: Watch, limit: float) -> None:
         self._watching, self._limit = watching, limit
-        self._name = real_path(watching.folder).name  # it may go while its page is shown
+        self._name = text_for_page(real_path(watching.folder).name)  # it may go while its page is shown
         self._tracks = Tracks(watching.folder)
         self._lock = threading.Lock()
 
@@ -66,9 +66,10 @@ class Source:
         """Returns how the run is, or what keeps it from being told."""
         with self._lock:
             try:
-                facts = facts_of(self._watching.look(), self._limit)
+                facts = page_of(self._watching.look(), self._limit)
             except (InputError, OSError) as error:
-                facts = {"state": "unreadable", "words": told(error), "is_over": False, "is_good": False, "alarms": []}
+                words = text_for_page(told(error))
+                facts = {"state": "unreadable", "words": words, "is_over": False, "is_good": False, "alarms": []}
             return {"name": self._name, "drift_limit": self._limit, **facts}
 
     def series(self) -> dict[str, Any]:

@@ -19,9 +19,22 @@ function hostsOf(hosts) {
   return make("ul", { class: "hosts" }, ...items);
 }
 
+const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+
+/** Returns lists of those that have the same key, by key: there may be thousands. */
+function grouped(all, keyOf) {
+  const found = new Map();
+  for (const one of all) {
+    const key = keyOf(one);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(one);
+  }
+  return found;
+}
+
 function linkOf(subnet, what) {
   const latency = numberAt(subnet, "latency_seconds"), bandwidth = numberAt(subnet, "bytes_per_second");
-  const medium = { bus: " by a bus", fabric: " by a switch" }[subnet.medium] ?? "";
+  const medium = { __proto__: null, bus: " by a bus", fabric: " by a switch" }[subnet.medium] ?? "";
   const figures = latency !== null && bandwidth !== null ? `, ${shown(latency * 1e6, 1)} µs, ${rate(bandwidth)}` : "";
   return `${what}${medium}${figures}`;
 }
@@ -29,17 +42,18 @@ function linkOf(subnet, what) {
 /** Returns the map of a network of status.json. */
 export function networkMap(network) {
   const hosts = listAt(network, "hosts"), subnets = listAt(network, "subnets");
+  const below = grouped(subnets.keys(), (i) => subnets[i].parent), within = grouped(hosts, (host) => host.subnet);
   let colour = 0;
   const build = (number, depth) => {
-    const parts = subnets.map((one, i) => (one.parent === number && depth < 20 ? build(i, depth + 1) : null)).filter(Boolean);
-    const own = hosts.filter((host) => host.subnet === number);
+    const parts = depth < 20 ? partsOf(number, depth + 1) : [], own = within.get(number) ?? [];
     if (parts.length + own.length === 0) return null;
-    const what = parts.length > 0 ? `${parts.length} subnets` : own.length === 1 ? "1 host" : `${own.length} hosts`;
+    const what = parts.length > 0 ? counted(parts.length, "subnet") : counted(own.length, "host");
     const inner = [make("p", {}, linkOf(subnets[number], what))];
     if (own.length > 0) inner.push(hostsOf(own));
     if (parts.length > 0) inner.push(make("ul", {}, ...parts.map((part) => make("li", {}, part))));
     return make("div", { class: `subnet colour-${parts.length > 0 ? 5 : colour++ % 5}` }, ...inner);
   };
-  const roots = subnets.map((one, i) => (one.parent === -1 ? build(i, 0) : null)).filter(Boolean);
+  const partsOf = (parent, depth) => (below.get(parent) ?? []).map((i) => build(i, depth)).filter(Boolean);
+  const roots = partsOf(-1, 0);
   return roots.length > 0 ? roots : [hostsOf(hosts)];
 }

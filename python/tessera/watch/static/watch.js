@@ -125,7 +125,7 @@ function showNetwork(status) {
   the("network-section").hidden = hosts.length === 0;
   if (text === drawnNetwork || hosts.length === 0) return;
   drawnNetwork = text;
-  say(the("network-source"), `As ${status.network.source ?? "its hosts"} says${status.network.is_measured ? ", measured." : "."}`);
+  say(the("network-source"), `As ${status.network.source || "its list of hosts"} says${status.network.is_measured ? ", measured." : "."}`);
   the("network").replaceChildren(...networkMap(status.network));
 }
 
