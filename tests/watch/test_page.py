@@ -35,7 +35,9 @@ def test_the_page_shows_a_run_to_its_end(tmp_path: Path) -> None:
         browser.show(1400, 900)
         browser.open(server.address)
         browser.wait(DRAWN)
-        assert browser.value("location.href") == f"http://127.0.0.1:{server.port}/"  # the token is not in it
+        assert (
+            browser.value("location.href") == f"http://127.0.0.1:{server.port}{server.home}"
+        )  # the token is not in it
         assert browser.value("document.cookie") == ""
         text = words(browser)
         for found in ("running", "step 1,200 of 50,000 (2.4 %)", "6 min 47 s left", "301.3", "+0.0040 ± 0.002", "1.07",

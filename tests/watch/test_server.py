@@ -54,7 +54,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def ask(server: Server, path: str, method: str = "GET", headers: dict[str, str] | None = None) -> Answer:
-    """Asks with the right Host and without a cookie, unless headers say otherwise."""
+    """Asks with the right Host and without a cookie, unless headers say otherwise. A path is one below the page's, but
+    for that of the token."""
+    if path.startswith("/") and not path.startswith("/enter"):
+        path = server.home + path[1:]
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     for name, value in ({"Host": f"127.0.0.1:{server.port}"} | (headers or {})).items():
@@ -73,9 +76,9 @@ def with_cookie(server: Server, **more: str) -> dict[str, str]:
 
 def test_the_token_gives_a_cookie_that_opens_the_page(server: Server) -> None:
     answer = ask(server, f"/enter?token={server.token}")
-    assert answer.status == 303 and answer.headers["Location"] == "/" and answer.body == b""
+    assert answer.status == 303 and answer.headers["Location"] == server.home and answer.body == b""
     cookie, *attributes = answer.headers["Set-Cookie"].split("; ")
-    assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"} and server.token not in cookie
+    assert set(attributes) == {"HttpOnly", "SameSite=Strict", f"Path={server.home}"} and server.token not in cookie
     page = ask(server, "/", headers={"Cookie": cookie})
     assert page.status == 200 and page.headers["Content-Type"].startswith("text/html")
     assert ask(server, "/status", headers={"Cookie": cookie, "Host": f"localhost:{server.port}"}).status == 200
@@ -165,6 +168,24 @@ def test_there_is_nothing_else(server: Server, path: str) -> None:
     assert answer.status in (403, 404)
 
 
+def test_the_cookie_goes_to_the_path_of_the_page_alone(server: Server) -> None:
+    """Browsers bring it to other ports of this host, which may be somebody else's, if they are asked for its path."""
+    answer = ask(server, f"/enter?token={server.token}")
+    path = answer.headers["Location"]
+    assert re.fullmatch(r"/[\w-]{43}/", path) and f"; Path={path}" in answer.headers["Set-Cookie"]
+    assert server.token not in path and server.cookie not in path
+    for name in server.pages:
+        text = server.pages[name][0].decode()
+        assert not re.search(r"""(href|src|from|ask\(|import)\s*=?\s*["'`]/""", text)  # which leads out of the path
+    for out in ("", "status", "watch.js", f"{path[1:-1]}x/status"):
+        assert ask(server, f"http:/{out}", headers=with_cookie(server)).status == 404
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+            cookie = with_cookie(server)["Cookie"]
+            host = f"127.0.0.1:{server.port}"
+            raw.sendall(f"GET /{out} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n".encode())
+            assert b" 404 " in raw.makefile("rb").readline()
+
+
 def test_every_answer_has_the_policy(server: Server) -> None:
     known = with_cookie(server)
     for path, headers in [
@@ -189,12 +210,12 @@ def test_every_answer_has_the_policy(server: Server) -> None:
 def test_the_page_holds_no_script_of_its_own_and_loads_nothing_from_elsewhere(server: Server) -> None:
     page = ask(server, "/", headers=with_cookie(server)).body.decode()
     assert "<script>" not in page and "style=" not in page
-    names = [name for name in server.pages if name != "/"]
+    names = [name for name in server.pages if name]
     for name in names:
         text = server.pages[name][0].decode()
         foreign = [line for line in text.splitlines() if "//" in line and "http" in line and "www.w3.org" not in line]
         assert foreign == [] and "innerHTML =" not in text and "insertAdjacentHTML" not in text
-    assert "/watch.js" in names and "/watch.css" in names
+    assert "watch.js" in names and "watch.css" in names
 
 
 def test_status_and_series_are_data(server: Server) -> None:
@@ -295,7 +316,8 @@ def test_many_who_ask_nothing_hold_nobody_up(server: Server, monkeypatch: pytest
 def test_it_listens_on_the_loopback_alone_with_secrets_of_its_own(server: Server, tmp_path: Path) -> None:
     assert server.server_address[0] == "127.0.0.1"
     with serving(write(tmp_path / "run")) as other:
-        assert len({server.token, server.cookie, other.token, other.cookie}) == 4 and len(server.token) >= 43
+        secrets = {server.token, server.cookie, server.home, other.token, other.cookie, other.home}
+        assert len(secrets) == 6 and len(server.token) >= 43
         assert ask(other, "/status", headers=with_cookie(server)).status == 403
         with pytest.raises(InputError, match=f"port {other.port} of 127"):
             serve(Watch(tmp_path), 0.1, other.port)

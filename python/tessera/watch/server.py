@@ -4,8 +4,10 @@ Other users of the machine and pages of other sites that the browser has open ca
 a request has to name this server in `Host` (a name that a stranger's DNS leads here does not), and to bring a cookie,
 which the browser gets for the token of the address that was printed. The cookie goes with requests of the page alone
 (`SameSite=Strict`), scripts do not see it (`HttpOnly`), and no address with the token is told to anybody
-(`no-referrer`). Every answer has a policy by which the page loads nothing from elsewhere and runs no script but its
-own. Nothing can be changed: only GET is answered. Who connects and asks slowly, or nothing, holds nobody up: of many
+(`no-referrer`). A browser brings the cookies of a host to all its ports, so also to a server that somebody else has
+started on this machine: therefore the page lies below a path that nobody can guess, and the cookie is for that path
+alone (`Path`). Every answer has a policy by which the page loads nothing from elsewhere and runs no script but its own.
+Nothing can be changed: only GET is answered. Who connects and asks slowly, or nothing, holds nobody up: of many
 connections the oldest are ended.
 """
 
@@ -90,10 +92,11 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, source: Source, port: int = 0) -> None:
         self.token, self.cookie = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        self.routes: dict[str, Callable[[], dict[str, Any]]] = {"/status": source.status, "/series": source.series}
+        self.home = f"/{secrets.token_urlsafe(32)}/"  # the path of the page
+        self.routes: dict[str, Callable[[], dict[str, Any]]] = {"status": source.status, "series": source.series}
         static = resources.files("tessera.watch") / "static"
-        self.pages = {f"/{name}": ((static / name).read_bytes(), kind) for name, kind in _STATIC.items()}
-        self.pages["/"] = self.pages.pop("/index.html")
+        self.pages = {name: ((static / name).read_bytes(), kind) for name, kind in _STATIC.items()}
+        self.pages[""] = self.pages.pop("index.html")
         self._open: dict[socket.socket, None] = {}  # the oldest first
         super().__init__((LOOPBACK, port), _Handler)
 
@@ -103,7 +106,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def cookie_name(self) -> str:
-        """Returns a name with the port, since cookies are of a host with all its ports."""
+        """Returns a name with the port, by which people tell cookies apart: they are of a host with all its ports."""
         return f"tessera_watch_{self.port}"
 
     @property
@@ -144,10 +147,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.FORBIDDEN, "a page of another site asks")
         elif not self._has_cookie():
             self._refuse(HTTPStatus.FORBIDDEN, "open the address that `tessera watch` has printed")
-        elif path in self.server.routes:
-            self._answer(json.dumps(self.server.routes[path]()).encode(), "application/json")
-        elif path in self.server.pages:
-            self._answer(*self.server.pages[path])
+        elif not path.startswith(self.server.home):
+            self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
+        elif (name := path.removeprefix(self.server.home)) in self.server.routes:
+            self._answer(json.dumps(self.server.routes[name]()).encode(), "application/json")
+        elif name in self.server.pages:
+            self._answer(*self.server.pages[name])
         else:
             self._refuse(HTTPStatus.NOT_FOUND, "there is no such page")
 
@@ -156,8 +161,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not _is_same(token, self.server.token):
             self._refuse(HTTPStatus.FORBIDDEN, "this is not the address that `tessera watch` has printed")
             return
-        cookie = f"{self.server.cookie_name}={self.server.cookie}; HttpOnly; SameSite=Strict; Path=/"
-        self._answer(b"", "text/plain", HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie, "Location": "/"})
+        cookie = f"{self.server.cookie_name}={self.server.cookie}; HttpOnly; SameSite=Strict; Path={self.server.home}"
+        self._answer(b"", "text/plain", HTTPStatus.SEE_OTHER, {"Set-Cookie": cookie, "Location": self.server.home})
 
     def _has_cookie(self) -> bool:
         """Tells whether the cookie is there: browsers bring those of all servers of this host, and any may be odd."""

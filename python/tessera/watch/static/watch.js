@@ -133,7 +133,7 @@ let drawn = "";
 async function showSeries(status) {
   const now = `${status.stage?.name ?? ""} ${status.energies?.step} ${status.state}`;
   if (now === drawn) return;
-  const data = await ask("/series");
+  const data = await ask("series");
   drawn = now;
   the("plots-section").hidden = listAt(data, "time").length < 2;
   for (const plot of plots) plot.show(data);
@@ -148,7 +148,7 @@ async function ask(path) {
 async function update() {
   let wait = EVERY;
   try {
-    const found = await ask("/status");
+    const found = await ask("status");
     showHead(found);
     driftLimit = found.drift_limit;
     if (found.status) {
