@@ -63,6 +63,20 @@ def test_the_page_shows_a_run_to_its_end(tmp_path: Path) -> None:
         assert browser.logged == [] and all(one.startswith(f"http://127.0.0.1:{server.port}/") for one in browser.asked)
 
 
+def test_names_of_any_length_fit_on_the_screen(tmp_path: Path) -> None:
+    long = "x" * 500
+    folder, one = tmp_path / "run", {"name": long, "number": 1, "seconds": 1.0, "ranks": 1, "subnet": 0}
+    network = {"source": long, "hosts": [one], "subnets": [{"parent": -1}]}
+    write(folder, stages=[one], stage=one, phases=[one], network=network, process={"host": long, "id": 1})
+    with serving(folder) as server, browsing(tmp_path / "profile") as browser:
+        browser.open(server.address)
+        browser.wait("document.body.innerText.includes('step 1,200')")
+        for width in (1400, 320):
+            browser.show(width, 900)
+            browser.wait(f"innerWidth === {width}")
+            assert browser.value("document.documentElement.scrollWidth") <= width
+
+
 def test_plots_are_read_by_the_keyboard(tmp_path: Path) -> None:
     folder = write(tmp_path / "run")
     (folder / "energy.csv").write_text(table(300))
