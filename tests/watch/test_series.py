@@ -50,6 +50,16 @@ def test_a_table_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
     assert len(series.content()["time"]) == 50
 
 
+def test_rows_without_a_time_are_left_out(tmp_path: Path) -> None:
+    """The page would draw those after them at times of others."""
+    (tmp_path / "energy.csv").write_text(
+        "step,time [ps],temperature [K]\n0,0,300\n1,nan,9\n2,,9\n3\n4,4,nan\n5,5,305\n"
+    )
+    series = Series(tmp_path)
+    series.update()
+    assert series.content() == {"time": [0.0, 4.0, 5.0], "temperature": [300.0, None, 305.0], "stride": 1}
+
+
 def test_what_is_no_table_is_nothing(tmp_path: Path) -> None:
     for content in (b"\xff\xfe\0", b"step,time [ps]\n1,inf\n2\nx,y\n", b"a" * 1_000_000):
         (tmp_path / "energy.csv").write_bytes(content)

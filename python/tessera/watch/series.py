@@ -63,7 +63,9 @@ class Series:
             return
         if self._row % self._stride == 0:
             cells = line.split(b",")
-            self._rows.append([_number(cells, place) for _, place in self._places])
+            row = [_number(cells, place) for _, place in self._places]
+            if self._places[0][0] != "time" or row[0] is not None:  # else nobody can tell where to draw it
+                self._rows.append(row)
             if len(self._rows) > self._most:
                 self._rows = self._rows[::2]
                 self._stride *= 2
