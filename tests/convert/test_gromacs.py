@@ -242,6 +242,13 @@ def test_unknown_options_are_refused(tmp_path: Path, name: str) -> None:
         conversion(tmp_path, "other.mdp", changed(f"x{name}", "1"), source="gromacs")
 
 
+def test_an_option_beside_a_refused_one_is_not_called_unknown(tmp_path: Path) -> None:
+    text = "integrator = md\ntcoupl = v-rescale\ntc-grps = System\ntau-t = -1\nref-t = 300\n"
+    notes = {row.option: row.note for row in conversion(tmp_path, "bath.mdp", text, source="gromacs").refused}
+    assert set(notes) == {"tc-grps", "tau-t", "ref-t"}
+    assert notes["ref-t"] == notes["tc-grps"] == "it hangs on another option, which is refused"
+
+
 @pytest.mark.slow(part="physics")
 @pytest.mark.parametrize("file", ["apoa1_nve.mdp", "apoa1_nvt.mdp"])
 def test_apoa1_has_the_energies_of_gromacs(runs: Runs, file: str) -> None:

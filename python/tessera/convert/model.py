@@ -208,12 +208,15 @@ class Translation:
         self._fates: dict[int, _Fate] = {}
         self._defaults: dict[str, Row] = {}
         self._last = {option.name: option for option in options}
+        self._asked = set(defaults)  # options that are known here
 
     def has(self, name: str) -> bool:
+        self._asked.add(name)
         return name in self._last
 
     def value(self, name: str) -> Value:
         """Returns the value of an option; where it is not given, the program's default."""
+        self._asked.add(name)
         if name in self._last:
             option = self._last[name]
             return Value(name, option.text, option, self.program)
@@ -286,10 +289,13 @@ class Translation:
     def rows(self) -> list[Row]:
         """Returns what became of each option, in the order of the files, and then of the defaults that count."""
         found = []
+        has_refused = any(fate.status == "refused" for fate in self._fates.values())
         for option in self.options:
             fate = self._fates.get(id(option)) or self._fates.get(id(self._last[option.name]))
             if fate is None:
-                fate = _Fate("refused", [], ["this option is not known here"])
+                hangs = has_refused and option.name in self._asked
+                why = "it hangs on another option, which is refused" if hangs else "this option is not known here"
+                fate = _Fate("refused", [], [why])
             note = "; ".join(dict.fromkeys(note for note in fate.notes if note))
             text = (option.file, option.line, option.name, option.text, fate.status, ", ".join(fate.keys), note)
             found.append(Row(*text))
