@@ -244,6 +244,14 @@ def test_options_that_are_refused(options: dict[str, Any], message: str) -> None
         prepare_pdb(PEPTIDE, "amber14", **{"relax_steps": 0, **options})
 
 
+@pytest.mark.parametrize("number", ["     nan", "    -inf", "   1e999", "********"])
+def test_coordinates_are_finite(tmp_path: Path, number: str) -> None:
+    line = next(line for line in PEPTIDE.read_text().splitlines() if line.startswith("ATOM"))
+    (tmp_path / "a.pdb").write_text(f"{line[:30]}{number}{line[38:]}\nEND\n")
+    with pytest.raises(InputError, match=r"a\.pdb:1: columns 31 to 54 are .*, expected three coordinates in Å"):
+        prepare_pdb(tmp_path / "a.pdb", "amber14")
+
+
 def test_models_and_locations_are_chosen(tmp_path: Path) -> None:
     def change(lines: list[str]) -> list[str]:
         model = []

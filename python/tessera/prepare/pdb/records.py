@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -101,11 +102,13 @@ def _atoms(file: str, lines: Iterable[str]) -> tuple[list[_Atom], list[tuple[int
         if not line.startswith(("ATOM", "HETATM")):
             continue
         try:
-            [float(line[begin : begin + 8]) for begin in (30, 38, 46)]
+            is_place = all(math.isfinite(float(line[begin : begin + 8])) for begin in (30, 38, 46))
         except ValueError:
+            is_place = False
+        if not is_place:
             raise InputError(
                 f"{file}:{number}: columns 31 to 54 are {line[30:54]!r}, expected three coordinates in Å: is it a PDB?"
-            ) from None
+            )
         atoms.append(_Atom(line, number, (len(ends), line[21].strip(), line[22:27].strip())))
     return atoms, ends
 
