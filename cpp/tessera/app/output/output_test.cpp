@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -151,6 +152,15 @@ TEST(Report, SpeedAndPhases) {
   EXPECT_THROW(write_report("/no/such/folder/report.json", report), InputError);
 }
 
+TEST(Report, SaysHowVmdReadsATrajectory) {
+  Report report;
+  report.files = {"trajectory.segments"};
+  for (const auto& [folder, word] : {std::pair("out put", "'out put'"), {"-o", "./-o"}, {"/tmp/-o", "/tmp/-o"}}) {
+    report.folder = folder;
+    expect_says(report_text(report), fmt::format("For VMD: tessera traj convert {0} -o {0}/trajectory.dcd", word));
+  }
+}
+
 TEST(Report, HoldsAllLegsOfARun) {
   const std::string path = testing::TempDir() + "tessera_report_" + std::to_string(getpid()) + ".json";
   std::string note;
@@ -189,6 +199,7 @@ TEST(Report, TheCommandToGoOnIsTheShells) {
   EXPECT_EQ(restart_command("my run.toml", {"dynamics.steps=10", "output.folder=it's", "pme.grid=[8, 8, 8]"}, 2, 3, 20),
             "tessera run 'my run.toml' -n 2 -t 3 --restart --set 'output.folder=it'\\''s' --set 'pme.grid=[8, 8, 8]' "
             "--set dynamics.steps=20");
+  EXPECT_EQ(restart_command("-run.toml", {}, 1, 0, 0), "tessera run ./-run.toml --restart");  // it is no option
   EXPECT_EQ(restart_command("run.toml", {"output.overwrite=true"}, 1, 0, 0), "tessera run run.toml --restart");
   EXPECT_EQ(restart_command("run.toml", {"dynamics.steps=10"}, 1, 0, 0),
             "tessera run run.toml --restart --set dynamics.steps=10");

@@ -71,6 +71,9 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
+/// Quotes a path, which must not look like an option.
+std::string quoted_path(const std::string& path) { return quoted(path.starts_with('-') ? "./" + path : path); }
+
 }  // namespace
 
 std::string summary_text(const Report& report) {
@@ -89,7 +92,7 @@ std::string summary_text(const Report& report) {
   if (!report.averages.empty()) text += "(mean ± fluctuation of the last three quarters of the samples)\n";
   if (!report.files.empty()) text += fmt::format("\nOutput in {}: {}\n", report.folder, fmt::join(report.files, ", "));
   if (std::find(report.files.begin(), report.files.end(), "trajectory.segments") != report.files.end())
-    text += fmt::format("For VMD: tessera traj convert {0} -o {0}/trajectory.dcd\n", quoted(report.folder));
+    text += fmt::format("For VMD: tessera traj convert {0} -o {0}/trajectory.dcd\n", quoted_path(report.folder));
   if (!report.to_go_on.empty()) text += fmt::format("To go on: {}\n", report.to_go_on);
   return text + '\n';
 }
@@ -109,7 +112,7 @@ nlohmann::json leg_of(const nlohmann::json& report) {
 std::string restart_command(const std::string& run_file, const std::vector<std::string>& overrides, int ranks,
                             int threads, std::int64_t steps, const std::string& stage) {
   const auto key = (stage.empty() ? "" : fmt::format("stage.{}.", stage)) + "dynamics.steps";
-  std::string text = fmt::format("tessera run {}", quoted(run_file));
+  std::string text = fmt::format("tessera run {}", quoted_path(run_file));
   if (ranks > 1) text += fmt::format(" -n {}", ranks);
   if (threads > 0) text += fmt::format(" -t {}", threads);
   text += " --restart";
