@@ -21,7 +21,7 @@ import pytest
 from tessera import cli
 from tests.campaigns.parts import WRONG, check_slow, with_wrong_part
 from tests.cluster import namespaces
-from tests.support.programs import ENGINES, FLAVOURS, HANGS, NO_DATA, ROOT, mpirun, run_program
+from tests.support.programs import ENGINES, FLAVOURS, HANGS, NO_DATA, ROOT, TESSERA, mpirun, run_program
 from tests.support.runs import Runs, with_set
 
 # Python programs that tests start import the sources of this checkout, and plots need no screen.
@@ -74,7 +74,7 @@ def _run_program() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 def _make_water(folder: Path, atoms: int) -> Path:
     path = folder / "water.tsr"
-    run_program([sys.executable, "-m", "tessera", "make", "water", "--atoms", str(atoms), "-o", path])
+    run_program([*TESSERA, "make", "water", "--atoms", str(atoms), "-o", path])
     return path
 
 

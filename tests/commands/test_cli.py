@@ -16,20 +16,14 @@ from click.testing import CliRunner
 import tessera
 from tessera.cli import COMMANDS, cli
 from tessera.errors import EXTRAS, text_of_missing
-from tests.support.programs import HANGS
+from tests.support.programs import TESSERA, run_program
 
 ROOT = Path(__file__).parents[2]
 PYTHON = str(ROOT / "python")
 
 
 def tessera_command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tessera", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": PYTHON, **environment},
-        timeout=HANGS,
-    )
+    return run_program([*TESSERA, *arguments], env={"PYTHONPATH": PYTHON, **environment}, check=False)
 
 
 def test_version() -> None:
@@ -176,13 +170,8 @@ def test_words_of_the_field_get_an_answer(word: str, answer: str) -> None:
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], []])
 def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "tessera", *words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": PYTHON},
-        )
+        environment = {**os.environ, "PYTHONPATH": PYTHON}
+        done = subprocess.run([*TESSERA, *words], stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == 1
     assert done.stderr == "tessera: error: standard output: No space left on device\n"
 
@@ -205,7 +194,7 @@ def test_who_reads_has_gone_or_has_no_room(tmp_path: Path, stdout: Callable[[], 
     """As by `tessera watch RUN | head`, also where a command prints in the middle of its work."""
     (tmp_path / "run").mkdir()
     with os.fdopen(stdout(), "wb") as file:
-        words = [sys.executable, "-m", "tessera", "watch", str(tmp_path / "run"), "--json"]
+        words = [*TESSERA, "watch", str(tmp_path / "run"), "--json"]
         done = subprocess.run(
             words, stdout=file, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PYTHON}
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,11 @@ from tessera.demo import command, inputs, runs
 from tessera.demo.command import closing, demo
 from tessera.demo.runs import Outcome, Way
 from tessera.launch import Launcher
-from tests.support.programs import run_program
+from tests.support.programs import TESSERA, run_program
 
 
 def tessera(*words: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-    return run_program([sys.executable, "-m", "tessera", *words], status=status)
+    return run_program([*TESSERA, *words], status=status)
 
 
 FLAVOURS = {name: Path(name) for name in ("openmpi", "mpich", "serial")}

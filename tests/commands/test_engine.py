@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from bench.md.predictions import MOST
 from tessera.system import read, write
 from tessera.system.blocks import to_fraction
 from tessera.system.vacuum import with_positions
-from tests.support.programs import ENGINES, HANGS, Run
+from tests.support.programs import ENGINES, HANGS, TESSERA, Run
 from tests.support.samples import sample
 
 ENGINE = ENGINES / "tessera-md-serial"
@@ -31,7 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, run_program: Run) -> Path:
     """Returns a folder with a box of water, a run file of a few steps, and paths that can be neither read nor
     written."""
     folder = tmp_path_factory.mktemp("engine")
-    make = [sys.executable, "-m", "tessera", "make", "water", "--atoms", "3000", "-o", folder / "water.tsr"]
+    make = [*TESSERA, "make", "water", "--atoms", "3000", "-o", folder / "water.tsr"]
     run_program(make)
     (folder / "run.toml").write_text(
         '[input]\nsystem = "water.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n[dynamics]\nsteps = 5\n'
@@ -105,7 +104,7 @@ def test_a_check_says_what_a_run_would(run_program: Run, place: Path) -> None:
 
 def test_many_ranks_are_refused_before_any_starts(run_program: Run, place: Path) -> None:
     """500 ranks on two cores once brought a machine to a halt."""
-    run = [sys.executable, "-m", "tessera", "run", place / "run.toml", "-n", "500"]
+    run = [*TESSERA, "run", place / "run.toml", "-n", "500"]
     mpirun = place / "mpirun"
     mpirun.write_text(f'#!/bin/sh\ncase "$1" in --version) echo "Open MPI";; *) touch {place / "started"};; esac\n')
     mpirun.chmod(0o755)

@@ -23,7 +23,7 @@ from tessera.settings import sections_of
 from tessera.stopping import Stopped
 from tessera.system import read, write
 from tessera.traj.find import settings_of
-from tests.support.programs import HANGS
+from tests.support.programs import HANGS, TESSERA
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
 @pytest.mark.parametrize("name", ["/dev/null", "pipe"])
 def test_commands_replace_no_device(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    command = [sys.executable, "-m", "tessera", "make", "water", "--atoms", "300", "-o", tmp_path / name]
+    command = [*TESSERA, "make", "water", "--atoms", "300", "-o", tmp_path / name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 2 and "no regular file" in done.stderr, done.stderr
     assert Path("/dev/null").is_char_device() and (tmp_path / "pipe").is_fifo()

@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from tessera.report.run import runs_of
 from tessera.system import write
 from tests.support.commands import said
 from tests.support.inputs import ROOT
+from tests.support.programs import TESSERA
 
 RUN_FILE = """
 [input]
@@ -78,7 +78,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     write(make_water(2000), folder / "water & <b>ions.tsr")
     (folder / "run.toml").write_text(RUN_FILE)
-    words = [sys.executable, "-m", "tessera", "run", "run.toml"]
+    words = [*TESSERA, "run", "run.toml"]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / "output"
@@ -144,7 +144,7 @@ def test_the_commands_of_the_page_do_it_again(folder: Path, tmp_path: Path) -> N
     assert len(commands) == len(runs)
     for run, command in zip(runs, commands, strict=True):
         (tmp_path / f"{run.name}.toml").write_text(run.settings_text)
-        words = [sys.executable, "-m", "tessera", *shlex.split(command)[1:]]
+        words = [*TESSERA, *shlex.split(command)[1:]]
         again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
         assert again.returncode == 0, again.stderr
     redone = json.loads((tmp_path / "keep" / "report.json").read_text())

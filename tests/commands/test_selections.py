@@ -18,7 +18,7 @@ from tessera.errors import InputError
 from tessera.files import locked
 from tessera.select.resolve import ranges_of, resolve
 from tessera.select.run import WORDS
-from tests.support.programs import ENGINES, Run
+from tests.support.programs import ENGINES, TESSERA, Run
 from tests.support.runs import read_table
 
 OXYGENS = "name O* and resid 11:20"
@@ -48,7 +48,7 @@ def start(run_program: Run, water: Path, tmp_path: Path) -> Callable[..., subpro
     def run(*arguments: str, select: str = OXYGENS, steps: int = 10, dynamics: str = "", **more: Any) -> Any:
         text = RUN_FILE.format(system=water, select=select, steps=steps, dynamics=dynamics)
         (tmp_path / "run.toml").write_text(text)
-        command = [sys.executable, "-m", "tessera", more.pop("command", "run"), tmp_path / "run.toml", *arguments]
+        command = [*TESSERA, more.pop("command", "run"), tmp_path / "run.toml", *arguments]
         return run_program(command, env={"TESSERA_BIN": str(ENGINES)}, **more)
 
     return run
@@ -178,7 +178,7 @@ def test_the_engine_alone(start: Run, run_engine: Run, tmp_path: Path) -> None:
 
 def test_references_of_a_file_of_coordinates(run_program: Run, start: Run, water: Path, tmp_path: Path) -> None:
     """PDB has three decimals: half of the last, squared, on three components of ten oxygens, times k."""
-    run_program([sys.executable, "-m", "tessera", "export", water, "-o", tmp_path / "there.pdb"])
+    run_program([*TESSERA, "export", water, "-o", tmp_path / "there.pdb"])
     words = ["--set", "restraint.0.reference=" + str(tmp_path / "there.pdb")]
     start(*words, steps=10)
     table = read_table(tmp_path / "output/energy.csv")

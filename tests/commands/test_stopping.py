@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, Run, script, start, wait_until
+from tests.support.programs import HANGS, TESSERA, Run, script, start, wait_until
 
 #: makes a file, and gets the signal when this function is called for the first time
 ENDED = """
@@ -200,9 +200,9 @@ def test_closed_standard_files(tmp_path: Path, closed: tuple[int, ...]) -> None:
             os.close(number)
 
     words = ["make", "nacl", "--ions", "64", "-o", str(tmp_path / "a.tsr")]
-    command = [sys.executable, "-m", "tessera", *words]
+    command = [*TESSERA, *words]
     assert subprocess.run(command, preexec_fn=close, timeout=HANGS).returncode == 0
-    done = subprocess.run([sys.executable, "-m", "tessera", "verify", tmp_path / "a.tsr"], timeout=HANGS)
+    done = subprocess.run([*TESSERA, "verify", tmp_path / "a.tsr"], timeout=HANGS)
     assert done.returncode == 0
 
 

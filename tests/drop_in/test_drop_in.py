@@ -16,7 +16,7 @@ import pytest
 
 from tests.cluster import launch
 from tests.cluster.racks import emulable_racks
-from tests.support.programs import ENGINES, FLAVOURS, LIBRARIES, Run, mpirun, run_program
+from tests.support.programs import ENGINES, FLAVOURS, LIBRARIES, TESSERA, Run, mpirun, run_program
 
 HERE = Path(__file__).parent
 FOLDER = ENGINES.parent / "lib" / "tessera"
@@ -187,7 +187,7 @@ def test_python_loads_mpi_for_itself(run_program: Run, mpi: str) -> None:
 
 
 def test_command(run_program: Run) -> None:
-    tessera = [sys.executable, "-m", "tessera", "mpi"]
+    tessera = [*TESSERA, "mpi"]
     for mpi in FLAVOURS:
         done = run_program([*tessera, "--library", mpi])
         assert Path(done.stdout.strip()) == library(mpi)
@@ -206,7 +206,7 @@ def test_command(run_program: Run) -> None:
 
 
 def test_command_starts_the_program(run_program: Run, build: Build, mpi: str) -> None:
-    words = [sys.executable, "-m", "tessera", "mpi", "--", *mpirun(mpi, 2), build("check", COMPILERS[mpi]), "1"]
+    words = [*TESSERA, "mpi", "--", *mpirun(mpi, 2), build("check", COMPILERS[mpi]), "1"]
     done = run_program(words, env={"TESSERA_FORCE": "ring", "TESSERA_REPORT": "1"})
     assert "0 wrong" in done.stdout and re.search(r"broadcast .* ring", done.stderr), done.stderr
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from tessera.prepare.dlpoly.config import read_config
 from tessera.ranks import Ranks
 from tessera.system import System, write
 from tessera.way import Way
-from tests.support.programs import HANGS
+from tests.support.programs import HANGS, TESSERA
 
 pytest.importorskip("tessera._ranks_serial", reason="the Python modules are not built")
 METHODS = ("auto", "pdaw", "sdaw", "mpiw-independent", "mpiw-collective")
@@ -104,7 +103,7 @@ def test_what_can_not_be_is_refused(water: System, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mpi", "ranks", "method"), [("openmpi", 3, "mpiw-collective"), ("mpich", 2, "sdaw")])
 def test_ranks_write_the_same_bytes(water: System, tmp_path: Path, mpi: str, ranks: int, method: str) -> None:
     write(water, tmp_path / "water.tsr")
-    command = [sys.executable, "-m", "tessera", "export", "water.tsr", "--wrap", "atoms", "-o"]
+    command = [*TESSERA, "export", "water.tsr", "--wrap", "atoms", "-o"]
     more = ["-n", str(ranks), "--mpi", mpi, "--oversubscribe", "--method", method, "--batch", "11"]
     for arguments in (["CONFIG"], ["REVCON", *more]):
         subprocess.run([*command, *arguments], cwd=tmp_path, check=True, timeout=HANGS, env=os.environ)

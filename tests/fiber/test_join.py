@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -30,7 +29,7 @@ from tessera.system import read
 from tests.nucleosome.peptides import toppar_of
 from tests.support.charmm import check_energies
 from tests.support.commands import facts_of, said
-from tests.support.programs import run_program
+from tests.support.programs import TESSERA, run_program
 
 LENGTH = 147
 
@@ -168,9 +167,7 @@ def test_two_nucleosomes_of_1kx5_are_built_and_minimised(dinucleosome: Dinucleos
     assert stretch <= 3.0
     assert bend <= 6.0
     words = ["--set", "interactions.electrostatics=shift", "--max-force", "100", "--json"]
-    said = run_program(
-        [sys.executable, "-m", "tessera", "minimize", str(path), "-o", str(tmp_path / "minimised.tsr"), *words]
-    )
+    said = run_program([*TESSERA, "minimize", str(path), "-o", str(tmp_path / "minimised.tsr"), *words])
     found = json.loads(said.stdout)
     assert found["converged"]
     assert np.isfinite(list(found["energies"].values())).all()

@@ -4,7 +4,6 @@ other vectors, and conservation."""
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.forces.test_forces import COMPONENTS, MESH
 from tests.support.gradients import check_gradient, strain_slope
 from tests.support.oracle import TERMS, coulomb_parts, lj_coefficients, lj_pair_energy, openmm_system, pairs_within
 from tests.support.oracle import Settings as Reference
+from tests.support.programs import TESSERA
 from tests.support.runs import Runs, Settings
 from tests.support.samples import changed, sample, whole_positions
 
@@ -226,7 +226,7 @@ def test_frames_hold_the_changing_box(runs: Runs, kind: str) -> None:
 def test_exported_boxes_are_read_again(run_program: Callable[..., object], tmp_path: Path, kind: str) -> None:
     pytest.importorskip("MDAnalysis")
     path = tmp_path / f"octahedron.{kind}"
-    run_program([sys.executable, "-m", "tessera", "export", sample("octahedron"), "-o", path])
+    run_program([*TESSERA, "export", sample("octahedron"), "-o", path])
     found = read_coordinates(path).box
     assert found is not None
     assert np.allclose(found, changed("octahedron").box, atol=1e-2 if kind == "pdb" else 1e-3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from tessera.system.model import FloatArray
 from tessera.system.vacuum import with_positions
 from tessera.traj.trajectory import Trajectory
 from tests.support.commands import said
+from tests.support.programs import TESSERA
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -181,7 +181,7 @@ def test_a_run_that_leaves_the_longest_frame_stops_with_a_checkpoint(
     systems.write(system, tmp_path / "b.tsr")
     run = (ATOMS / "b.toml").read_text().replace("timestep = 0.5", "timestep = 4.0")
     (tmp_path / "b.toml").write_text(run)
-    command = [sys.executable, "-m", "tessera", "run", "b.toml"]
+    command = [*TESSERA, "run", "b.toml"]
     done = run_program(command, cwd=tmp_path, check=False)
     assert done.returncode == 3
     assert "atom 2 (" in done.stderr and "from the middle of the vacuum" in done.stderr
@@ -217,11 +217,10 @@ def test_minimize_writes_a_frame_that_holds_the_atoms(
     """Two ions that repel each other go as far as they are let; the sum is that of one pair, however far."""
     systems.write(pair("c"), tmp_path / "c.tsr")
     choices = ["--set", "interactions.electrostatics=cut", "--set", "interactions.cutoff=1000", "-n", str(ranks)]
-    tessera_md = [sys.executable, "-m", "tessera"]
-    minimize = [*tessera_md, "minimize", "c.tsr", "-o", "m.tsr", "--max-force", "0.3", *choices]
+    minimize = [*TESSERA, "minimize", "c.tsr", "-o", "m.tsr", "--max-force", "0.3", *choices]
     done = run_program(minimize, cwd=tmp_path, check=False)
     assert (tmp_path / "m.tsr").exists(), done.stderr
     apart = distance(systems.read(tmp_path / "m.tsr").positions())
     assert apart > 20
-    found = json.loads(run_program([*tessera_md, "energy", "m.tsr", "--json", *choices], cwd=tmp_path).stdout)
+    found = json.loads(run_program([*TESSERA, "energy", "m.tsr", "--json", *choices], cwd=tmp_path).stdout)
     assert found["terms"]["coulomb_real"] == pytest.approx(COULOMB / apart, rel=1e-5)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, Run, mpirun
+from tests.support.programs import ENGINES, TESSERA, Run, mpirun
 
 
 @pytest.mark.parametrize(("mpi", "order"), [("openmpi", "cartesian"), ("mpich", "hypercube"), ("mpich", "ring")])
@@ -22,7 +21,7 @@ def test_a_launcher_takes_its_file(run_program: Run, tmp_path: Path, mpi: str, o
     map_file.write_text(json.dumps(content))
     words = ["hostfile", map_file, "--format", mpi, "--order", order, "-o", hosts]
     words += ["--dims", "2,2"] if order == "cartesian" else []
-    run_program([sys.executable, "-m", "tessera", "machine", *words])
+    run_program([*TESSERA, "machine", *words])
 
     option = {"openmpi": ["--map-by", "seq", "--hostfile"], "mpich": ["-f"]}[mpi]
     command = [*mpirun(mpi, 4), *option, hosts, ENGINES / f"tessera-collectives-{mpi}", "grid", "--dims", "4"]

@@ -19,7 +19,7 @@ import pytest
 from tessera import launch
 from tessera.launch.supervision import supervise
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, MPICH, OPEN_MPI, Run, script, wait_until
+from tests.support.programs import HANGS, MPICH, OPEN_MPI, TESSERA, Run, script, wait_until
 
 PYTHON = str(Path(__file__).parents[2] / "python")
 
@@ -201,7 +201,7 @@ def engine(folder: Path, text: str) -> dict[str, str]:
 
 def test_arguments_and_exit_status_pass_through(tmp_path: Path) -> None:
     environment = engine(tmp_path, 'echo "$@"; exit 3')
-    command = [sys.executable, "-m", "tessera", "run", "a.toml", "-t", "2", "--restart"]
+    command = [*TESSERA, "run", "a.toml", "-t", "2", "--restart"]
     command += ["--set", "dynamics.steps=5", "--set", "output.folder=a b"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 3
@@ -212,7 +212,7 @@ def test_energy_and_explain_arguments(tmp_path: Path) -> None:
     environment = engine(tmp_path, 'echo "$@"')
 
     def output(*arguments: str) -> str:
-        command = [sys.executable, "-m", "tessera", *arguments]
+        command = [*TESSERA, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
     assert output("energy", "a.tsr", "--json", "--forces", "f.npy") == "--energy a.tsr --json --forces f.npy"
@@ -237,7 +237,7 @@ def supervisor(command: list[str], environment: dict[str, str]) -> Iterator[subp
 
 def test_signals_reach_the_engine(tmp_path: Path) -> None:
     environment = engine(tmp_path, "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.05; done")
-    command = [sys.executable, "-m", "tessera", "run", "a.toml"]
+    command = [*TESSERA, "run", "a.toml"]
     with supervisor(command, environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -264,7 +264,7 @@ def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], li
         script(folder / f"tessera-md-{flavour}", "exit 0")
     mpirun = script(folder / "mpirun", f'case "$1" in --version) echo "Open MPI";; *) {text};; esac')
     environment = {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_BIN": str(folder), "TESSERA_MPIRUN": str(mpirun)}
-    return environment, [sys.executable, "-m", "tessera", "run", "a.toml", "-n", "2", "--mpi", "openmpi", *words]
+    return environment, [*TESSERA, "run", "a.toml", "-n", "2", "--mpi", "openmpi", *words]
 
 
 @pytest.mark.parametrize(

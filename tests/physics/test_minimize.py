@@ -23,7 +23,7 @@ from tessera.build.water import make_water
 from tessera.launch import supervision
 from tessera.system import System, image, read, write
 from tests.support.oracle import KCAL, Settings, openmm_system
-from tests.support.programs import ENGINES, HANGS, Run
+from tests.support.programs import ENGINES, HANGS, TESSERA, Run
 from tests.support.samples import sample
 
 SHORT = ["--set", "interactions.cutoff=9", "--set", "interactions.switch=8"]
@@ -58,9 +58,7 @@ def minimized(run_engine: Run, system: Path, place: Path, *words: str, **sizes: 
 
 def tessera(*words: str | Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "TESSERA_BIN": str(ENGINES)}
-    return subprocess.run(
-        [sys.executable, "-m", "tessera", *map(str, words)], env=env, capture_output=True, text=True, timeout=HANGS
-    )
+    return subprocess.run([*TESSERA, *map(str, words)], env=env, capture_output=True, text=True, timeout=HANGS)
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +197,7 @@ def test_atoms_that_stay_together_are_named(water: Path, tmp_path: Path) -> None
 )
 def test_bad_requests(water: Path, tmp_path: Path, words: list[str], message: str) -> None:
     env = {**os.environ, "TESSERA_BIN": str(ENGINES)}
-    command = [sys.executable, "-m", "tessera", "minimize", str(water), *words]
+    command = [*TESSERA, "minimize", str(water), *words]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 2
     assert message in done.stderr
@@ -208,7 +206,7 @@ def test_bad_requests(water: Path, tmp_path: Path, words: list[str], message: st
 
 def test_a_signal_writes_the_best_so_far(bad: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsr"
-    command = [sys.executable, "-m", "tessera", "minimize", bad, "-o", out, "--max-force=1e-9", "--steps=1000000"]
+    command = [*TESSERA, "minimize", bad, "-o", out, "--max-force=1e-9", "--steps=1000000"]
     command += [*SHORT, "--set", "parallel.precision=double", "--set", "output.progress=log"]
     process = subprocess.Popen(
         list(map(str, command)), env={**os.environ, "TESSERA_BIN": str(ENGINES)}, text=True,

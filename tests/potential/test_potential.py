@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from tessera.potential.mesh import FINEST, MeanPotential
 from tessera.system import read
 from tessera.system.model import FloatArray
+from tests.support.programs import TESSERA
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -86,7 +86,7 @@ def run(runs: Runs) -> Path:
 @pytest.fixture
 def tessera(run_program: Callable[..., Any], tmp_path: Path) -> Tessera:
     def start(*words: Any, **more: Any) -> Any:
-        command = [sys.executable, "-m", "tessera", "potential", *map(str, words)]
+        command = [*TESSERA, "potential", *map(str, words)]
         return run_program(command, cwd=tmp_path, **more)
 
     return start

@@ -23,13 +23,14 @@ import json
 import re
 import shlex
 import shutil
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.programs import TESSERA
 
 HERE = Path(__file__).parent
 KEYS = {"name", "run", "status", "values", "tolerance", "says", "never"}
@@ -62,7 +63,7 @@ def test_report(
     for number, line in enumerate(case["run"], 1):
         words = shlex.split(line)
         if words[0] in ("energy", "run"):
-            done = run_program([sys.executable, "-m", "tessera", *words], cwd=tmp_path, check=False)
+            done = run_program([*TESSERA, *words], cwd=tmp_path, check=False)
             status, answer, output = done.returncode, done.stdout, done.stdout + done.stderr
         else:
             status, output = command(*words)

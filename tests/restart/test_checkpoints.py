@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from tessera.system import write
 from tessera.traj import Trajectory
 from tessera.verify import verify
 from tests.support.checkpoints import damaged, flip
-from tests.support.programs import ENGINES, HANGS, job_under_way, ranks_of, wait_until
+from tests.support.programs import ENGINES, HANGS, TESSERA, job_under_way, ranks_of, wait_until
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -38,7 +37,7 @@ OFTEN: Settings = {
 
 def verified(path: Path) -> tuple[int, dict[str, object]]:
     """Returns the exit status of `tessera verify --json`, and what it prints."""
-    words = [sys.executable, "-m", "tessera", "verify", str(path), "--json"]
+    words = [*TESSERA, "verify", str(path), "--json"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode in (0, 1) and not done.stderr, done
     return done.returncode, json.loads(done.stdout)
@@ -250,7 +249,7 @@ def test_fields_of_atoms_are_in_checkpoints(runs: Runs) -> None:
     contents = set()
 
     def run(steps: int, mpi: str, ranks: int, *more: str) -> bytes:
-        words = [sys.executable, "-m", "tessera", "run", path, "--mpi", mpi, "-n", ranks, "--set"]
+        words = [*TESSERA, "run", path, "--mpi", mpi, "-n", ranks, "--set"]
         done = subprocess.run(
             [*map(str, words), f"dynamics.steps={steps}", *more], capture_output=True, text=True, timeout=HANGS
         )

@@ -7,12 +7,11 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, ROOT, Run, mpirun
+from tests.support.programs import ENGINES, ROOT, TESSERA, Run, mpirun
 
 pytest.importorskip("MDAnalysis")
 
@@ -85,7 +84,7 @@ def test_all_that_are_shown_are_tried() -> None:
 def study(water: Path, run_program: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     shutil.copy(water, folder / "water.tsr")
-    run_program([sys.executable, "-m", "tessera", "export", water, "-o", folder / "start.pdb"])
+    run_program([*TESSERA, "export", water, "-o", folder / "start.pdb"])
     (folder / "run.toml").write_text(SETTINGS)
     (folder / "protocol.toml").write_text(SETTINGS + STAGES)
     return folder
@@ -98,12 +97,12 @@ def test_it_goes_on(command: str, study: Path, run_program: Run, tmp_path: Path)
     name = arguments[1] if program == "tessera" else arguments[0]
     env = {"TESSERA_BIN": str(ENGINES)}
     first = Path(shutil.copytree(study, tmp_path / "first"))
-    run_program([sys.executable, "-m", "tessera", "run", name, *begun], cwd=first, env=env)
+    run_program([*TESSERA, "run", name, *begun], cwd=first, env=env)
     hashes = set()
     for ranks in (1, 2):
         folder = Path(shutil.copytree(first, tmp_path / str(ranks)))
         if program == "tessera":
-            words = [sys.executable, "-m", "tessera", *arguments, "-n", str(ranks)]
+            words = [*TESSERA, *arguments, "-n", str(ranks)]
         else:  # as under srun
             words = [*mpirun("mpich", ranks), str(ENGINES / "tessera-md-mpich"), *arguments]
         run_program(words, cwd=folder, env=env)
@@ -116,10 +115,9 @@ def test_it_goes_on(command: str, study: Path, run_program: Run, tmp_path: Path)
 def test_the_printed_command_goes_on_with_its_own_reference(study: Path, run_program: Run, tmp_path: Path) -> None:
     """Also where a run that was begun by mistake, with another reference, was refused meanwhile. One that takes the
     folder's place leaves the reference there."""
-    tessera = [sys.executable, "-m", "tessera"]
     env = {"TESSERA_BIN": str(ENGINES)}
     first = Path(shutil.copytree(study, tmp_path / "first"))
-    done = run_program([*tessera, "run", "run.toml", *STOPPED], cwd=first, env=env)
+    done = run_program([*TESSERA, "run", "run.toml", *STOPPED], cwd=first, env=env)
     (line,) = re.findall("To go on: tessera (.*)", done.stdout)
     hashes = set()
     for ranks, by_mistake in ((1, False), (2, False), (1, True), (2, True)):
@@ -127,11 +125,11 @@ def test_the_printed_command_goes_on_with_its_own_reference(study: Path, run_pro
         if by_mistake:
             other = re.sub("(?m)^(ATOM.{26}).{8}", r"\1  11.111", (folder / "start.pdb").read_text())
             (folder / "start.pdb").write_text(other)
-            refused = run_program([*tessera, "run", "run.toml"], cwd=folder, env=env, status=2)
+            refused = run_program([*TESSERA, "run", "run.toml"], cwd=folder, env=env, status=2)
             assert "already holds a run" in refused.stderr
         # What is printed, and the short form of it, whose reference is found by the settings of the run.
         words = ["run", "run.toml", "--restart", *line.split()[-2:]] if by_mistake else shlex.split(line)
-        run_program([*tessera, *words, "-n", str(ranks)], cwd=folder, env=env)
+        run_program([*TESSERA, *words, "-n", str(ranks)], cwd=folder, env=env)
         report = json.loads((folder / "output/report.json").read_text())
         assert (report["first_step"], report["last_step"], report["ranks"]) == (8, 16, ranks)
         hashes.add(report["state_hash"])
@@ -139,6 +137,6 @@ def test_the_printed_command_goes_on_with_its_own_reference(study: Path, run_pro
     own = first / "output/restraint.0.reference.tsr"
     before = own.read_bytes()
     (first / "start.pdb").write_text(other)
-    run_program([*tessera, "run", "run.toml", *STOPPED, "--set", "output.overwrite=true"], cwd=first, env=env)
+    run_program([*TESSERA, "run", "run.toml", *STOPPED, "--set", "output.overwrite=true"], cwd=first, env=env)
     assert own.read_bytes() == before and str(own) in (first / "output/previous-1/settings.toml").read_text()
     assert "restraint.0.reference-2.tsr" in (first / "output/settings.toml").read_text()

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shutil
 import signal
-import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 from tessera.system import read, write
-from tests.support.programs import ENGINES, HANGS, command_under_way
+from tests.support.programs import ENGINES, HANGS, TESSERA, command_under_way
 from tests.support.runs import Runs, Settings, read_table, wait_for
 from tests.support.samples import sample
 
@@ -220,11 +219,10 @@ restraint = []
 def test_restraints_of_stages(runs: Runs, run_program: Callable[..., Any], water: Path) -> None:
     """`tessera run` finds the atoms of all stages and makes references ready; a restart takes both from the folder."""
     pytest.importorskip("MDAnalysis")
-    tessera = [sys.executable, "-m", "tessera"]
     environment = {"TESSERA_BIN": str(ENGINES)}
 
     def start(path: Path, *words: str) -> list[str]:
-        run_program([*tessera, "run", path, *words], env=environment)
+        run_program([*TESSERA, "run", path, *words], env=environment)
         assert (path.parent / "output" / "selections.json").exists()
         tables = [read_table(path.parent / "output" / name / "energy.csv")["restraint"][-1] for name in NAMES[:2]]
         assert all(energy > 0 for energy in tables)
@@ -235,12 +233,12 @@ def test_restraints_of_stages(runs: Runs, run_program: Callable[..., Any], water
     for _ in range(2):
         path = runs.run_file(water, BASE)
         path.write_text(path.read_text() + HELD)
-        run_program([*tessera, "export", water, "-o", path.parent / "start.pdb"])
+        run_program([*TESSERA, "export", water, "-o", path.parent / "start.pdb"])
         paths.append(path)
     whole = start(paths[0], "-n", "2")
     text = paths[1].read_text()
     paths[1].write_text(text[: text.index('[[stage]]\nname = "equil')])
-    run_program([*tessera, "run", paths[1]], env=environment)
+    run_program([*TESSERA, "run", paths[1]], env=environment)
     paths[1].write_text(text)
     assert start(paths[1], "--restart") == whole
 

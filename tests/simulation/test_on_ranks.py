@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import LIBRARIES, ROOT, Run, in_turns, mpirun
+from tests.support.programs import LIBRARIES, ROOT, TESSERA, Run, in_turns, mpirun
 from tests.support.runs import Runs
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -20,7 +20,7 @@ def dhfr(run_program: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dhfr") / "dhfr.tsr"
     example = ROOT / "examples/dhfr"
     run_program(
-        [sys.executable, "-m", "tessera", "prepare", "charmm", "--psf", example / "5dhfr_cube.psf", "--coords",
+        [*TESSERA, "prepare", "charmm", "--psf", example / "5dhfr_cube.psf", "--coords",
          example / "5dhfr_cube.pdb", "--topology", example / "charmm22.rtf", "--params",
          example / "par_all22_prot.inp", example / "toppar_water_ions.str", "--box", "62.23", "62.23", "62.23",
          "-o", path],

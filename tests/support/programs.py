@@ -20,6 +20,8 @@ ENGINES = Path(os.environ.get("TESSERA_BIN", ROOT / "build" / "release" / "bin")
 #: the folder of a library that answers as NVIDIA's driver does (cpp/tessera/device/fake_driver.cpp)
 FAKE_DRIVER = ENGINES.parent / "test"
 FLAVOURS = ("openmpi", "mpich")
+#: the words that start a command of tessera
+TESSERA = [sys.executable, "-m", "tessera"]
 # By itself mpi4py takes the first library that it finds, whichever launcher started it.
 LIBRARIES = {"openmpi": "libmpi.so.40", "mpich": str(Path(sys.executable).parents[1] / "lib" / "libmpi.so.12")}
 #: numbers of ranks that quick tests take in turns: odd and even ones, which divide few things

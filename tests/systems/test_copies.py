@@ -21,6 +21,7 @@ from tessera.build.water import make_water, tiles
 from tessera.ranks import EndedElsewhere, Ranks, fork, launched
 from tessera.system import System, read, write
 from tessera.system.box import in_vectors, reduced
+from tests.support.programs import TESSERA
 from tests.systems.strategies import systems
 
 COUNTS = st.tuples(*[st.integers(1, 4)] * 3)
@@ -155,7 +156,7 @@ def test_launchers_are_known_by_their_variables(environment: dict[str, str], exp
 
 
 def test_the_summary_says_where_memory_goes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tessera", "make", "nacl", "--ions", "500000", "-o", tmp_path / "salt.tsr"]
+    command = [*TESSERA, "make", "nacl", "--ions", "500000", "-o", tmp_path / "salt.tsr"]
     found = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True).stdout)["memory"]
     assert found["libraries_bytes"] < found["peak_bytes"] < 10**9 and {"building", "writing"} <= set(found["phases"])
     assert found["phases"]["writing"]["bytes_per_atom"] > 20

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import Run, in_turns, mpirun
+from tests.support.programs import TESSERA, Run, in_turns, mpirun
 
 pytest.importorskip("tessera._core", reason="the Python modules are not built")
 
-TESSERA = [sys.executable, "-m", "tessera"]
 SALT = ["make", "nacl", "--ions", "64000"]
 
 # What one rank is refused, as by a full disk or a missing file, or how it is lost.

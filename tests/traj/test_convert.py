@@ -25,7 +25,7 @@ from tessera.system import read, write
 from tessera.traj import Trajectory
 from tessera.traj.convert import convert
 from tessera.traj.formats import FORMATS
-from tests.support.programs import HANGS
+from tests.support.programs import HANGS, TESSERA
 from tests.traj.samples import (
     BOX,
     FLOAT32,
@@ -239,7 +239,7 @@ def test_ranks_write_the_same_file(
 ) -> None:
     one, several = tmp_path / f"one.{ending}", tmp_path / f"all.{ending}"
     ran("convert", output, "-o", one)
-    command = [sys.executable, "-m", "tessera", "traj", "convert", output, "-o", several]
+    command = [*TESSERA, "traj", "convert", output, "-o", several]
     more = ["-n", str(ranks), "--mpi", mpi, "--oversubscribe", "--batch", "7", *way]
     subprocess.run([*command, *more], check=True, timeout=HANGS)
     assert one.read_bytes() == several.read_bytes()

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import h5py
@@ -14,7 +13,7 @@ import pytest
 
 from tessera.checked_file import checksum
 from tessera.io import bench
-from tests.support.programs import ENGINES, Run, in_turns, mpirun
+from tests.support.programs import ENGINES, TESSERA, Run, in_turns, mpirun
 
 LIBRARIES = ("pnetcdf", "phdf5")  # under Open MPI
 METHODS = ("sdaw-printf", "sdaw", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "segments")
@@ -121,7 +120,7 @@ def test_bench_runs_under_mpi(mpi: str, run_program: Run, tmp_path: Path) -> Non
     folder.mkdir()
     words = ["io", "bench", folder, "-n", "1,2", "--mpi", mpi, "--atoms", "3000", "--repeats", "1"]
     words += ["--formats", "text,binary", "--json", "-o", tmp_path / "map.json"]
-    done = run_program([sys.executable, "-m", "tessera", *words])
+    done = run_program([*TESSERA, *words])
     assert list(folder.iterdir()) == []
     found = json.loads(done.stdout)
     assert [run["ranks"] for run in found["runs"]] == [1, 2]

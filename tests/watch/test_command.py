@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from tessera.watch.liveness import Watch
 from tessera.watch.text import line_of, screen_of
 from tessera.watch.tracks import Tracks
-from tests.support.programs import HANGS, start
+from tests.support.programs import HANGS, TESSERA, start
 from tests.watch.samples import NETWORK, table, write
 
 Command = Callable[..., tuple[int, str]]
@@ -94,7 +93,7 @@ def test_foreign_text_does_nothing(tmp_path: Path) -> None:
 
 
 def test_the_page_is_served_until_the_command_is_ended(tmp_path: Path) -> None:
-    process = start([sys.executable, "-m", "tessera", "watch", write(tmp_path / "run"), "--web"])
+    process = start([*TESSERA, "watch", write(tmp_path / "run"), "--web"])
     assert process.stdout is not None
     try:
         address = process.stdout.readline()

@@ -12,7 +12,7 @@ import pytest
 
 from tessera.watch.liveness import Watch
 from tessera.watch.status import Status, read_status
-from tests.support.programs import HANGS, command_under_way, in_turns, ranks_of, run_program, wait_until
+from tests.support.programs import HANGS, TESSERA, command_under_way, in_turns, ranks_of, run_program, wait_until
 from tests.support.runs import Runs, Settings
 
 SHORT: Settings = {"dynamics.steps": 60, "output.energy_every": 2, "output.trajectory_every": 0}
@@ -77,7 +77,7 @@ def test_stages_share_one_status(runs: Runs, small_water: Path) -> None:
 def test_a_run_that_fails_says_why(runs: Runs, small_water: Path) -> None:
     run_file = runs.run_file(small_water, {**LONG, "output.checkpoint_every": 50})
     folder = run_file.parent / "output"
-    with command_under_way([sys.executable, "-m", "tessera", "run", run_file], "tessera-md-serial") as (process, _):
+    with command_under_way([*TESSERA, "run", run_file], "tessera-md-serial") as (process, _):
         wait_until(lambda: (folder / "status.json").exists(), process)
         (folder / "energy.csv").unlink()
         _, stderr = process.communicate(timeout=HANGS)
@@ -90,7 +90,7 @@ def test_a_run_that_fails_says_why(runs: Runs, small_water: Path) -> None:
 def test_a_run_that_is_ended_is_told(runs: Runs, small_water: Path, number: signal.Signals) -> None:
     run_file = runs.run_file(small_water, LONG)
     folder = run_file.parent / "output"
-    with command_under_way([sys.executable, "-m", "tessera", "run", run_file], "tessera-md-serial") as (process, _):
+    with command_under_way([*TESSERA, "run", run_file], "tessera-md-serial") as (process, _):
         wait_until(lambda: (folder / "status.json").exists(), process)
         status, view = said(folder), Watch(folder).look()
         assert view.state == "running" and status.process == process.pid and (status.number("step") or 0) >= 1
@@ -124,7 +124,7 @@ def events(path: Path) -> list[list[Any]]:
 def test_a_command_is_told_of_the_end(runs: Runs, small_water: Path, tmp_path: Path, ranks: int) -> None:
     command, path = tell(tmp_path)
     run_file = runs.run_file(small_water, SHORT)
-    words = [sys.executable, "-m", "tessera", "run", run_file, "-n", str(ranks), "--on-event", command]
+    words = [*TESSERA, "run", run_file, "-n", str(ranks), "--on-event", command]
     run_program(words, cwd=tmp_path)
     folder = str(run_file.parent / "output")
     assert events(path) == [["finished", "0", "60", folder, "all steps are done"]]
@@ -136,7 +136,7 @@ def test_a_command_is_told_of_the_end(runs: Runs, small_water: Path, tmp_path: P
 def test_a_command_is_told_that_the_run_was_stopped(runs: Runs, small_water: Path, tmp_path: Path) -> None:
     command, path = tell(tmp_path)
     run_file = runs.run_file(small_water, LONG)
-    words = [sys.executable, "-m", "tessera", "run", run_file, "--on-event", command]
+    words = [*TESSERA, "run", run_file, "--on-event", command]
     with command_under_way(words, "tessera-md-serial") as (process, mark):
         wait_until(lambda: (run_file.parent / "output" / "status.json").exists(), process)
         assert len(ranks_of(mark, "tessera-md-serial")) == 1
@@ -148,6 +148,6 @@ def test_a_command_is_told_that_the_run_was_stopped(runs: Runs, small_water: Pat
 
 def test_a_run_file_starts_no_command(runs: Runs, small_water: Path, tmp_path: Path) -> None:
     run_file = runs.run_file(small_water, {**SHORT, "output.on_event": f"touch {tmp_path / 'made'}"})
-    words = [sys.executable, "-m", "tessera", "run", run_file]
+    words = [*TESSERA, "run", run_file]
     assert "on_event" in run_program(words, status=2).stderr and not (tmp_path / "made").exists()
     assert "No closing quotation" in run_program([*words, "--on-event", "'open"], status=2).stderr
