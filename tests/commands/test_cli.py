@@ -90,9 +90,8 @@ def test_surprises_are_one_line_and_a_hint(traceback: str) -> None:
         "sys.argv = ['tessera', 'run']\n"
         "c.main()"
     )
-    environment = {**os.environ, "PYTHONPATH": PYTHON, "TESSERA_TRACEBACK": traceback}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert result.returncode == 1
+    environment = {"PYTHONPATH": PYTHON, "TESSERA_TRACEBACK": traceback}
+    result = run_program([sys.executable, "-c", code], env=environment, status=1)
     assert "tessera: error: ModuleNotFoundError: No module named 'tessera.no_such_module'" in result.stderr
     assert "TESSERA_TRACEBACK=1" in result.stderr
     assert ("Traceback" in result.stderr) == bool(traceback)
@@ -116,9 +115,7 @@ def test_a_missing_package_is_one_message(tmp_path: Path) -> None:
         "sys.argv = ['tessera', 'run']\n"
         "c.main()"
     )
-    environment = {**os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}"}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert result.returncode == 2
+    result = run_program([sys.executable, "-c", code], env={"PYTHONPATH": f"{PYTHON}:{tmp_path}"}, status=2)
     wanted = "tessera: error: this needs openmm, which is not installed: pip install 'tessera-md[formats]'"
     assert result.stderr.splitlines() == [wanted]
 
@@ -130,19 +127,17 @@ def test_a_missing_package_is_one_message(tmp_path: Path) -> None:
 def test_missing_compiled_modules_are_one_message(tmp_path: Path, line: str) -> None:
     (tmp_path / "a_command.py").write_text(line)
     code = "import sys, tessera.cli as c; c.COMMANDS['run'] = ('a_command:run', ''); sys.argv[1:] = ['run']; c.main()"
-    environment = {**os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}"}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    result = run_program([sys.executable, "-c", code], env={"PYTHONPATH": f"{PYTHON}:{tmp_path}"}, status=2)
+    assert result.stderr.count("\n") == 1
     assert result.stderr.startswith("tessera: error: the compiled modules of Tessera can't be loaded")
 
 
 def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     code = "import os, sys, tessera.cli as c; os.rmdir(os.getcwd()); sys.argv = ['tessera', 'doctor']; c.main()"
-    environment = {**os.environ, "PYTHONPATH": PYTHON}
     words = [sys.executable, "-P", "-c", code]
-    result = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path / "gone")
-    assert result.returncode == 1 and "tessera: error: the working directory is not there any more" in result.stderr
+    result = run_program(words, env={"PYTHONPATH": PYTHON}, cwd=tmp_path / "gone", status=1)
+    assert "tessera: error: the working directory is not there any more" in result.stderr
 
 
 def test_bare_tessera_helps() -> None:

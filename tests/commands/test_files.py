@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from tessera.settings import sections_of
 from tessera.stopping import Stopped
 from tessera.system import read, write
 from tessera.traj.find import settings_of
-from tests.support.programs import HANGS, TESSERA
+from tests.support.programs import TESSERA, run_program
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -156,7 +155,7 @@ else:
     raise AssertionError
 """
     command = ["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", sys.executable, "-c", code]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANGS)
+    run_program(command, cwd=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -167,8 +166,7 @@ def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
     write(make_water(24), path)
     before = path.read_bytes()
     command = f'ulimit -f {kib}; exec {sys.executable} -m tessera make water --atoms 3000 -o "$0"'
-    done = subprocess.run(["bash", "-c", command, path], capture_output=True, text=True, timeout=HANGS)
-    assert done.returncode == 2, (done.returncode, done.stderr)
+    done = run_program(["bash", "-c", command, path], status=2)
     assert len(done.stderr.splitlines()) == 1 and "File too large" in done.stderr, done.stderr
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
     assert read(path).n_atoms == 24
@@ -178,6 +176,5 @@ def test_no_room_for_a_system_file(tmp_path: Path, kib: int) -> None:
 def test_commands_replace_no_device(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     command = [*TESSERA, "make", "water", "--atoms", "300", "-o", tmp_path / name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
-    assert done.returncode == 2 and "no regular file" in done.stderr, done.stderr
+    assert "no regular file" in run_program(command, status=2).stderr
     assert Path("/dev/null").is_char_device() and (tmp_path / "pipe").is_fifo()

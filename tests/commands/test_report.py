@@ -26,7 +26,7 @@ from tessera.report.run import runs_of
 from tessera.system import write
 from tests.support.commands import said
 from tests.support.inputs import ROOT
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 
 RUN_FILE = """
 [input]
@@ -78,16 +78,13 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     write(make_water(2000), folder / "water & <b>ions.tsr")
     (folder / "run.toml").write_text(RUN_FILE)
-    words = [*TESSERA, "run", "run.toml"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_program([*TESSERA, "run", "run.toml"], cwd=folder)
     return folder / "output"
 
 
 @pytest.fixture(scope="module", name="defaults")
 def _defaults() -> str:
-    words = [*single_engine(), "--print-defaults"]
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return run_program([*single_engine(), "--print-defaults"]).stdout
 
 
 def test_a_protocol_is_one_page(folder: Path, tmp_path: Path) -> None:
@@ -144,9 +141,7 @@ def test_the_commands_of_the_page_do_it_again(folder: Path, tmp_path: Path) -> N
     assert len(commands) == len(runs)
     for run, command in zip(runs, commands, strict=True):
         (tmp_path / f"{run.name}.toml").write_text(run.settings_text)
-        words = [*TESSERA, *shlex.split(command)[1:]]
-        again = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-        assert again.returncode == 0, again.stderr
+        run_program([*TESSERA, *shlex.split(command)[1:]], cwd=tmp_path)
     redone = json.loads((tmp_path / "keep" / "report.json").read_text())
     assert redone["state_hash"] == runs[-1].report["state_hash"]
 

@@ -18,7 +18,7 @@ from tessera.errors import InputError
 from tessera.files import locked
 from tessera.select.resolve import ranges_of, resolve
 from tessera.select.run import WORDS
-from tests.support.programs import ENGINES, TESSERA, Run
+from tests.support.programs import ENGINES, TESSERA, Run, run_program
 from tests.support.runs import read_table
 
 OXYGENS = "name O* and resid 11:20"
@@ -160,8 +160,7 @@ def test_a_restart_tells_of_restraints_that_are_gone(start: Run, tmp_path: Path)
     text = (tmp_path / "run.toml").read_text()
     (tmp_path / "run.toml").write_text(text[: text.index("[[restraint]]")].replace("steps = 10", "steps = 20"))
     command = [ENGINES / "tessera-md-serial", tmp_path / "run.toml", "--restart"]
-    gone = subprocess.run(command, capture_output=True, text=True)
-    assert gone.returncode == 2
+    gone = run_program(command, status=2)
     assert 'restraint.0.kind was "position", is missing' in gone.stderr
 
 

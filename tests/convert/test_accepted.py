@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from tessera.build.water import make_water
 from tessera.system import write
 from tests.convert import test_amber, test_genesis, test_gromacs, test_namd
 from tests.convert.converted import conversion
-from tests.support.programs import ENGINES, HANGS
+from tests.support.programs import ENGINES, run_program
 
 MODULES = {"amber": test_amber, "gromacs": test_gromacs, "namd": test_namd, "genesis": test_genesis}
 
@@ -36,7 +35,7 @@ def _check(tmp_path: Path, program: str, texts: list[str]) -> None:
         found = conversion(tmp_path, "settings", text, system="water.tsr", source=program)
         (tmp_path / "run.toml").write_text(found.text)
         command = [ENGINES / "tessera-md-serial", tmp_path / "run.toml", "--check", "--ranks", "1"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
+        done = run_program(command, check=False)
         if done.returncode:
             wrong.append((text.splitlines()[-1], done.stderr))
     assert not wrong

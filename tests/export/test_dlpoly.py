@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ from tessera.prepare.dlpoly.config import read_config
 from tessera.ranks import Ranks
 from tessera.system import System, write
 from tessera.way import Way
-from tests.support.programs import HANGS, TESSERA
+from tests.support.programs import TESSERA, run_program
 
 pytest.importorskip("tessera._ranks_serial", reason="the Python modules are not built")
 METHODS = ("auto", "pdaw", "sdaw", "mpiw-independent", "mpiw-collective")
@@ -106,10 +104,10 @@ def test_ranks_write_the_same_bytes(water: System, tmp_path: Path, mpi: str, ran
     command = [*TESSERA, "export", "water.tsr", "--wrap", "atoms", "-o"]
     more = ["-n", str(ranks), "--mpi", mpi, "--oversubscribe", "--method", method, "--batch", "11"]
     for arguments in (["CONFIG"], ["REVCON", *more]):
-        subprocess.run([*command, *arguments], cwd=tmp_path, check=True, timeout=HANGS, env=os.environ)
+        run_program([*command, *arguments], cwd=tmp_path)
     assert (tmp_path / "CONFIG").read_bytes() == (tmp_path / "REVCON").read_bytes()
-    refused = subprocess.run([*command, "REVCON", *more], cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
-    assert refused.returncode == 2 and refused.stderr.count("REVCON exists") == 1, refused.stderr
+    refused = run_program([*command, "REVCON", *more], cwd=tmp_path, status=2)
+    assert refused.stderr.count("REVCON exists") == 1, refused.stderr
 
 
 def test_the_root_alone_has_memory_for_all_atoms(

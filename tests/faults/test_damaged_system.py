@@ -17,7 +17,7 @@ from tessera.build.water import make_water
 from tessera.errors import InputError
 from tessera.system import read, write
 from tests.support.checkpoints import damaged
-from tests.support.programs import ENGINES, HANGS
+from tests.support.programs import ENGINES, run_program
 from tests.support.samples import changed, edited, sample
 
 NAMES = ["water", "peptide"]
@@ -27,7 +27,7 @@ CUT = ["--set=interactions.electrostatics=cut"]
 
 def energies(path: Path) -> subprocess.CompletedProcess[str]:
     command = [ENGINES / "tessera-md-serial", "--energy", path, "--json", *SETTINGS, *CUT]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
+    return run_program(command, check=False)
 
 
 @cache
@@ -83,8 +83,7 @@ def check_reading(name: str, seeds: range, folder: Path) -> None:
     for seed in seeds:
         paths.append(folder / f"{seed}.tsr")
         paths[-1].write_bytes(damaged(small(name), seed))
-    found = subprocess.run([sys.executable, "-c", READ_ALL, *paths], capture_output=True, text=True, timeout=HANGS)
-    assert found.returncode == 0, (found.stdout.splitlines()[-1:], found.stderr[-2000:])
+    found = run_program([sys.executable, "-c", READ_ALL, *paths])
     same = [str(path) for path in paths if path.read_bytes() == small(name)]
     assert [line.split()[0] for line in found.stdout.splitlines() if line.endswith("read")] == same
 

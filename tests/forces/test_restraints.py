@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import tessera
 from tessera import system as systems
 from tessera.system.blocks import to_fraction
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -21,7 +20,7 @@ pytest.importorskip("tessera._md_serial", reason="the Python modules are not bui
 def water(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A system file of 900 atoms of liquid water."""
     path = tmp_path_factory.mktemp("water") / "water.tsr"
-    subprocess.run([*TESSERA, "make", "water", "--atoms", "900", "-o", path], check=True)
+    run_program([*TESSERA, "make", "water", "--atoms", "900", "-o", path])
     return path
 
 

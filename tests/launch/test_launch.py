@@ -19,7 +19,7 @@ import pytest
 from tessera import launch
 from tessera.launch.supervision import supervise
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, MPICH, OPEN_MPI, TESSERA, Run, script, wait_until
+from tests.support.programs import HANGS, MPICH, OPEN_MPI, TESSERA, Run, run_program, script, wait_until
 
 PYTHON = str(Path(__file__).parents[2] / "python")
 
@@ -203,8 +203,7 @@ def test_arguments_and_exit_status_pass_through(tmp_path: Path) -> None:
     environment = engine(tmp_path, 'echo "$@"; exit 3')
     command = [*TESSERA, "run", "a.toml", "-t", "2", "--restart"]
     command += ["--set", "dynamics.steps=5", "--set", "output.folder=a b"]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert result.returncode == 3
+    result = run_program(command, env=environment, status=3)
     assert result.stdout == "a.toml --restart --set dynamics.steps=5 --set output.folder=a b -t 2\n"
 
 
@@ -212,8 +211,7 @@ def test_energy_and_explain_arguments(tmp_path: Path) -> None:
     environment = engine(tmp_path, 'echo "$@"')
 
     def output(*arguments: str) -> str:
-        command = [*TESSERA, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+        return run_program([*TESSERA, *arguments], env=environment).stdout.strip()
 
     assert output("energy", "a.tsr", "--json", "--forces", "f.npy") == "--energy a.tsr --json --forces f.npy"
     assert output("explain", "r.toml", "--ranks", "64", "-t", "2") == "--explain r.toml --ranks 64 -t 2"
@@ -281,8 +279,7 @@ def supervised(folder: Path, text: str, *words: str) -> tuple[dict[str, str], li
 )
 def test_status_of_the_launcher(tmp_path: Path, said: str, status: int, message: str) -> None:
     environment, command = supervised(tmp_path, said)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
-    assert done.returncode == status
+    done = run_program(command, env=environment, status=status)
     assert message in done.stderr if message else not done.stderr
 
 

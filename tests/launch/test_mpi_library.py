@@ -11,17 +11,14 @@ import pytest
 
 from tessera import mpi_library
 from tessera.launch.supervision import environment_of_launchers
-from tests.support.programs import HANGS, LIBRARIES, script
+from tests.support.programs import LIBRARIES, run_program, script
 
 LOAD = "from tessera import mpi_library; mpi_library.load_library({0!r}); print(mpi_library.loaded_library())"
 
 
 def loads(flavour: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Loads a library in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", LOAD.format(flavour)],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=HANGS,
-    )  # fmt: skip
+    return run_program([sys.executable, "-c", LOAD.format(flavour)], env=environment, check=False)
 
 
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])

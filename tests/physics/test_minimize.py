@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +22,7 @@ from tessera.build.water import make_water
 from tessera.launch import supervision
 from tessera.system import System, image, read, write
 from tests.support.oracle import KCAL, Settings, openmm_system
-from tests.support.programs import ENGINES, HANGS, TESSERA, Run
+from tests.support.programs import ENGINES, HANGS, TESSERA, Run, run_program, start
 from tests.support.samples import sample
 
 SHORT = ["--set", "interactions.cutoff=9", "--set", "interactions.switch=8"]
@@ -56,9 +55,8 @@ def minimized(run_engine: Run, system: Path, place: Path, *words: str, **sizes: 
     return json.loads(done.stdout), np.load(positions)
 
 
-def tessera(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "TESSERA_BIN": str(ENGINES)}
-    return subprocess.run([*TESSERA, *map(str, words)], env=env, capture_output=True, text=True, timeout=HANGS)
+def tessera(*words: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return run_program([*TESSERA, *words], env={"TESSERA_BIN": str(ENGINES)}, cwd=cwd, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -196,9 +194,7 @@ def test_atoms_that_stay_together_are_named(water: Path, tmp_path: Path) -> None
     ids=["ending", "folder", "no file", "force", "steps", "key"],
 )
 def test_bad_requests(water: Path, tmp_path: Path, words: list[str], message: str) -> None:
-    env = {**os.environ, "TESSERA_BIN": str(ENGINES)}
-    command = [*TESSERA, "minimize", str(water), *words]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS)
+    done = tessera("minimize", water, *words, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert not list(tmp_path.iterdir())
@@ -208,10 +204,7 @@ def test_a_signal_writes_the_best_so_far(bad: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.tsr"
     command = [*TESSERA, "minimize", bad, "-o", out, "--max-force=1e-9", "--steps=1000000"]
     command += [*SHORT, "--set", "parallel.precision=double", "--set", "output.progress=log"]
-    process = subprocess.Popen(
-        list(map(str, command)), env={**os.environ, "TESSERA_BIN": str(ENGINES)}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = start(command, env={"TESSERA_BIN": str(ENGINES)})
     assert process.stderr is not None
     assert any("step" in line for line in process.stderr), "nothing of the progress is shown"  # up to its first line
     process.send_signal(SIGTERM)
@@ -244,8 +237,7 @@ def test_memory_to_write_does_not_grow_with_the_system(tmp_path: Path) -> None:
         system = read(start)
         moved = dataclasses.replace(system, fraction=system.fraction + np.int32(10**8), velocity=None)
         np.save(positions, moved.fraction.astype(np.float64))
-        done = subprocess.run([sys.executable, "-c", PEAK, *paths], capture_output=True, text=True, check=True)
-        peaks.append(int(done.stdout))
+        peaks.append(int(run_program([sys.executable, "-c", PEAK, *paths]).stdout))
     assert peaks[1] - peaks[0] < 1_000_000 * 4, peaks  # a coordinate of each ion would be more
     assert out.read_bytes() == image(moved)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from click.testing import Result
 from tessera.system import scratch
 from tests.support.commands import called
 from tests.support.inputs import ALA3_PARAMETERS, SMALL
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 
 EDGE = 64  # ions
 PEPTIDE = ["charmm", "--psf", SMALL / "ala_ala_ala.psf", "--coords", SMALL / "ala_ala_ala.pdb"]
@@ -54,9 +53,7 @@ def test_memory_is_bounded_once_the_inputs_are_read(tmp_path: Path) -> None:
     for memory in (2.0, 0.02, 0.002):
         outputs.append(tmp_path / f"{memory}.tsr")
         words = ["prepare", "dlpoly", inputs, "-o", outputs[-1], "--memory", memory, "--json"]
-        command = [*TESSERA, *map(str, words)]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        facts: dict[str, Any] = json.loads(said)["memory"]
+        facts: dict[str, Any] = json.loads(run_program([*TESSERA, *map(str, words)]).stdout)["memory"]
         assert "reading CONFIG" in facts["phases"]
         peak = max(facts["phases"][name]["peak_bytes"] for name in ("checking atoms", "writing"))
         most.append(peak - facts["libraries_bytes"])

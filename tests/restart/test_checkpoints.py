@@ -21,7 +21,7 @@ from tessera.system import write
 from tessera.traj import Trajectory
 from tessera.verify import verify
 from tests.support.checkpoints import damaged, flip
-from tests.support.programs import ENGINES, HANGS, TESSERA, job_under_way, ranks_of, wait_until
+from tests.support.programs import ENGINES, HANGS, TESSERA, job_under_way, ranks_of, run_program, wait_until
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -38,7 +38,7 @@ OFTEN: Settings = {
 def verified(path: Path) -> tuple[int, dict[str, object]]:
     """Returns the exit status of `tessera verify --json`, and what it prints."""
     words = [*TESSERA, "verify", str(path), "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
+    done = run_program(words, check=False)
     assert done.returncode in (0, 1) and not done.stderr, done
     return done.returncode, json.loads(done.stdout)
 
@@ -166,7 +166,7 @@ def check_engine(run_file: Path, seeds: range) -> None:
 
     def restart() -> subprocess.CompletedProcess[str]:
         words = [ENGINES / "tessera-md-serial", run_file, "--restart", "--set", "dynamics.steps=6"]
-        return subprocess.run(words, capture_output=True, text=True, timeout=HANGS)
+        return run_program(words, check=False)
 
     def reset() -> None:
         shutil.rmtree(output)
@@ -249,11 +249,7 @@ def test_fields_of_atoms_are_in_checkpoints(runs: Runs) -> None:
     contents = set()
 
     def run(steps: int, mpi: str, ranks: int, *more: str) -> bytes:
-        words = [*TESSERA, "run", path, "--mpi", mpi, "-n", ranks, "--set"]
-        done = subprocess.run(
-            [*map(str, words), f"dynamics.steps={steps}", *more], capture_output=True, text=True, timeout=HANGS
-        )
-        assert done.returncode == 0, done.stderr
+        run_program([*TESSERA, "run", path, "--mpi", mpi, "-n", str(ranks), "--set", f"dynamics.steps={steps}", *more])
         return (output / "checkpoint.tck").read_bytes()
 
     for mpi, ranks in (("openmpi", 3), ("mpich", 4)):

@@ -17,7 +17,7 @@ from tessera.export.checkpoint import read_header
 from tessera.system import write
 from tessera.traj import History
 from tessera.traj.history_reader import check as check_history
-from tests.support.programs import ENGINES, HANGS, job_under_way
+from tests.support.programs import ENGINES, HANGS, job_under_way, run_program
 from tests.support.runs import Runs, Settings, read_table, wait_for
 from tests.support.samples import changed, sample
 
@@ -220,8 +220,8 @@ def test_temporaries_of_killed_runs_go(runs: Runs) -> None:
 
 def limited(kib: int, *words: str | Path) -> subprocess.CompletedProcess[str]:
     """Runs a program that can't write a file of more than `kib` KiB."""
-    command = ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
+    command = ["bash", "-c", f'ulimit -f {kib}; exec "$@"', "bash", *words]
+    return run_program(command, check=False)
 
 
 @pytest.mark.parametrize("kind", ["dcd", "h5md", "history"])

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -20,7 +19,7 @@ import tessera
 from tessera import system as systems
 from tessera.system.blocks import to_fraction
 from tessera.traj import Trajectory
-from tests.support.programs import wait_until
+from tests.support.programs import run_program, wait_until
 from tests.support.runs import Runs
 from tests.support.samples import sample
 
@@ -567,9 +566,5 @@ print(resident() - before)
 @pytest.mark.parametrize("cycles", [100, pytest.param(1000, marks=pytest.mark.slow(part="faults"))])
 def test_memory_is_given_back(water: Path, cycles: int) -> None:
     """A cycle that kept its simulation would keep a megabyte and two threads."""
-    found = subprocess.run(
-        [sys.executable, "-c", CYCLES, water, str(cycles)], capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stderr
-    assert float(found.stdout) < 8
+    assert float(run_program([sys.executable, "-c", CYCLES, water, str(cycles)]).stdout) < 8
     gc.collect()

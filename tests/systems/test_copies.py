@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from tessera.build.water import make_water, tiles
 from tessera.ranks import EndedElsewhere, Ranks, fork, launched
 from tessera.system import System, read, write
 from tessera.system.box import in_vectors, reduced
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 from tests.systems.strategies import systems
 
 COUNTS = st.tuples(*[st.integers(1, 4)] * 3)
@@ -112,7 +111,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def test_memory_does_not_grow_with_the_system(tmp_path: Path) -> None:
     def peak(ions: int) -> int:
         command = [sys.executable, "-c", PEAK, str(ions), str(tmp_path / "salt.tsr")]
-        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) * 1024
+        return int(run_program(command).stdout) * 1024
 
     small, large = peak(1_000_000), peak(8_000_000)
     assert large - small < 7_000_000 * 8, (small, large)  # an id of each atom would be more
@@ -157,8 +156,7 @@ def test_launchers_are_known_by_their_variables(environment: dict[str, str], exp
 
 def test_the_summary_says_where_memory_goes(tmp_path: Path) -> None:
     command = [*TESSERA, "make", "nacl", "--ions", "500000", "-o", tmp_path / "salt.tsr"]
-    found = json.loads(subprocess.run([*command, "--json"], capture_output=True, check=True).stdout)["memory"]
+    found = json.loads(run_program([*command, "--json"]).stdout)["memory"]
     assert found["libraries_bytes"] < found["peak_bytes"] < 10**9 and {"building", "writing"} <= set(found["phases"])
     assert found["phases"]["writing"]["bytes_per_atom"] > 20
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "MB at the peak" in text
+    assert "MB at the peak" in run_program(command).stdout

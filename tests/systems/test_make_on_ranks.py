@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import TESSERA, Run, in_turns, mpirun
+from tests.support.programs import TESSERA, Run, in_turns, mpirun, run_program
 
 pytest.importorskip("tessera._core", reason="the Python modules are not built")
 
@@ -41,7 +40,7 @@ cli.main()
 @pytest.fixture(scope="module")
 def salt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("salt") / "salt.tsr"
-    subprocess.run([*TESSERA, *SALT, "--processes", "1", "-o", path], check=True)
+    run_program([*TESSERA, *SALT, "--processes", "1", "-o", path])
     return path
 
 

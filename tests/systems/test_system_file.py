@@ -1,8 +1,6 @@
 """What is written to a system file is read back, in the order that the format guarantees."""
 
-import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,6 +20,7 @@ from tessera.system import TERM_ATOMS, System, read, scratch, write
 from tessera.system.blocks import block_of, to_fraction
 from tessera.system.file import image
 from tests.support.inputs import alanine_tripeptide, dhfr
+from tests.support.programs import run_program
 from tests.systems.strategies import systems
 
 
@@ -227,8 +226,7 @@ def test_checking_and_writing_take_little_more_memory_than_the_system(tmp_path: 
     def beyond(atoms: int) -> list[int]:
         command = [sys.executable, "-c", BEYOND_THE_SYSTEM, str(atoms), str(tmp_path / "salt.tsr")]
         # What is freed goes back to the system at once, so that peaks are those of what is held.
-        environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"}
-        done = subprocess.run(command, capture_output=True, check=True, env=environment)
+        done = run_program(command, env={"MALLOC_MMAP_THRESHOLD_": "65536"})
         return [int(word) for word in done.stdout.split()]
 
     small, large = beyond(1_500_000), beyond(4_500_000)

@@ -7,7 +7,6 @@ import pickle
 import re
 import resource
 import shutil
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -25,7 +24,7 @@ from tessera.system import read, write
 from tessera.traj import Trajectory
 from tessera.traj.convert import convert
 from tessera.traj.formats import FORMATS
-from tests.support.programs import HANGS, TESSERA
+from tests.support.programs import TESSERA, run_program
 from tests.traj.samples import (
     BOX,
     FLOAT32,
@@ -118,10 +117,10 @@ def test_the_reader_registers_itself(output: Path, order: str) -> None:
         f"{order}\nu = MDAnalysis.Universe.empty({ATOMS})\nu.load_new({str(output / 'trajectory.segments')!r})\n"
         "assert len(u.trajectory) == 5\n"
     )
-    environment = {**__import__("os").environ, "PYTHONPATH": ":".join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=HANGS)
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    run_program([sys.executable, "-c", program], env=environment)
     alone = "import sys, tessera.traj\nassert 'MDAnalysis' not in sys.modules\n"
-    subprocess.run([sys.executable, "-c", alone], check=True, env=environment, timeout=HANGS)
+    run_program([sys.executable, "-c", alone], env=environment)
 
 
 @pytest.mark.parametrize("ending", ["dcd", "xtc", "trr", "nc", "h5md", "pdb"])
@@ -240,12 +239,12 @@ def test_ranks_write_the_same_file(
     one, several = tmp_path / f"one.{ending}", tmp_path / f"all.{ending}"
     ran("convert", output, "-o", one)
     command = [*TESSERA, "traj", "convert", output, "-o", several]
-    more = ["-n", str(ranks), "--mpi", mpi, "--oversubscribe", "--batch", "7", *way]
-    subprocess.run([*command, *more], check=True, timeout=HANGS)
+    command += ["-n", str(ranks), "--mpi", mpi, "--oversubscribe", "--batch", "7", *way]
+    run_program(command)
     assert one.read_bytes() == several.read_bytes()
     if ending == "history":
-        refused = subprocess.run([*command, *more], capture_output=True, text=True, timeout=HANGS)
-        assert refused.returncode == 2 and refused.stderr.count(f"{several.name} exists") == 1, refused.stderr
+        refused = run_program(command, status=2)
+        assert refused.stderr.count(f"{several.name} exists") == 1, refused.stderr
 
 
 def test_ranks_read_the_parts_that_they_need(output: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from tessera.constants import KCAL
 from tessera.errors import InputError
 from tessera.traj import History, Trajectory
-from tests.support.programs import ENGINES
+from tests.support.programs import ENGINES, run_program
 from tests.traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 12
@@ -233,6 +232,6 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 def test_what_write_methods_write(tmp_path: Path) -> None:
     words = [ENGINES / "tessera-io-serial", "write", tmp_path / "HISTORY", "--atoms", "1000", "--format", "history"]
-    subprocess.run(words, check=True, capture_output=True)
+    run_program(words)
     found = History(tmp_path / "HISTORY")
     assert len(found) == 1 and found.n_atoms == 1000 and np.isfinite(found[0].positions).all()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from tessera import launch
 from tessera.io import bench
 from tessera.io.text import ratios, recommendation
 from tests.support.commands import called, said
+from tests.support.programs import run_program
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 run = partial(called, "io", "bench")
@@ -65,10 +65,10 @@ def test_netcdf_is_read_by_mdanalysis_and_scipy(name: str, dtype: type, tmp_path
     program = launch.engines(bench.PROGRAM)["serial"]
     for method in ("sncw", "pdaw"):
         words = [program, "write", tmp_path / f"{method}.nc", "--candidate", method, "--format", name, "--atoms", "77"]
-        subprocess.run([str(word) for word in words], check=True, capture_output=True)
+        run_program(words)
     assert (tmp_path / "sncw.nc").read_bytes() == (tmp_path / "pdaw.nc").read_bytes()
     words = [program, "write", tmp_path / "xdr", "--format", "xdr", "--atoms", "77"]
-    subprocess.run([str(word) for word in words], check=True, capture_output=True)
+    run_program(words)
     exact = np.frombuffer((tmp_path / "xdr").read_bytes()[-40 * 77 :], ">f8").reshape(-1, 5)[:, 2:]
     with netcdf_file(tmp_path / "pdaw.nc", mmap=False) as file:
         coordinates = file.variables["coordinates"][0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.programs import ROOT
+from tests.support.programs import ROOT, run_program
 
 core = pytest.importorskip("tessera._core", reason="the Python modules are not built")
 
@@ -203,13 +201,7 @@ def test_all_instruction_sets_write_and_read_the_same() -> None:
     )
     found = {}
     for name in ("EMU128", "AVX2", "AVX3", ""):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=ROOT,
-            env={**os.environ, "TESSERA_SIMD": name},
-            text=True,
-            capture_output=True,
-        )
+        done = run_program([sys.executable, "-c", script], cwd=ROOT, env={"TESSERA_SIMD": name}, check=False)
         if done.returncode == 0:
             found[name] = done.stdout.split()
     assert {"", "EMU128"} <= set(found) and len({digest for _, digest in found.values()}) == 1, found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from tessera.io import SegmentWriter
 from tessera.traj import Trajectory
 from tessera.traj.chunks import from_differences, to_differences
 from tessera.traj.manifest import blocks_of, ids_of
-from tests.support.programs import HANGS
+from tests.support.programs import run_program
 from tests.traj.samples import BOX, FLOAT32, LOSSLESS, MOVED, PACKED, TIMESTEP, expected, numbers, write_segment
 
 QUANTITIES = ("positions", "velocities", "forces")
@@ -291,7 +290,4 @@ assert len(trajectory) == 5000 and len(trajectory.manifests) == 5000
 frames = trajectory.map(range(5000), trajectory.read)
 assert [frame.step for frame in frames] == list(range(5000))
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS, env=environment)
-    assert done.returncode == 0, done.stderr
+    run_program([sys.executable, "-c", program], env={"PYTHONPATH": os.pathsep.join(sys.path)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import warnings
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 from tessera import launch
+from tests.support.programs import run_program
 
 N_ATOMS, N_FRAMES = 50, 40
 ROUNDING = {"dcd": 0.0, "h5": 0.0, "xtc": 0.00501}  # Å
@@ -30,8 +29,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     else:
         pytest.skip("io_test is not built; `make build` builds it")
     path = tmp_path_factory.mktemp("samples")
-    command = [str(program), "--gtest_filter=Samples.Trajectories"]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "TESSERA_SAMPLES": str(path)})
+    run_program([program, "--gtest_filter=Samples.Trajectories"], env={"TESSERA_SAMPLES": str(path)})
     if not (path / "cuboid.xtc").exists():
         pytest.skip("io_test is older than these tests; `make build` builds it")
     return path

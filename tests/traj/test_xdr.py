@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from tessera.build.water import make_water
 from tessera.system import write
 from tessera.traj import History, Trajectory
-from tests.support.programs import ENGINES
+from tests.support.programs import ENGINES, run_program
 from tests.traj.samples import BOX, TIMESTEP, numbers, ran, run, write_segment
 
 ATOMS = 30
@@ -82,8 +81,8 @@ def test_masses_are_asked_for(made: Path) -> None:
 def test_what_write_methods_write(tmp_path: Path, kind: str, order: str) -> None:
     """Atoms are put back by their numbers."""
     words = [ENGINES / "tessera-io-serial", "write", "--atoms", "100", "--order", order, "--format"]
-    subprocess.run([*words, kind, tmp_path / "a.xdr"], check=True, capture_output=True)
-    subprocess.run([*words, "history", tmp_path / "HISTORY"], check=True, capture_output=True)
+    run_program([*words, kind, tmp_path / "a.xdr"])
+    run_program([*words, "history", tmp_path / "HISTORY"])
     ours, theirs = History(tmp_path / "a.xdr"), History(tmp_path / "HISTORY")
     np.testing.assert_allclose(ours[0].positions, theirs[0].positions, atol=1e-6)
     assert ours.structure("").name.tolist() == theirs.structure("").name.tolist()
