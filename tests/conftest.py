@@ -1,7 +1,6 @@
 """Fixtures of all tests: reference data, the built engine, and programs with a time limit.
 
 data_folder    the folder of reference data (TESSERA_DATA), or a loud skip
-run_program    runs any command, with a time limit for its whole process group
 mpi            one of the MPI libraries the engine was built for ("openmpi", "mpich"); makes the test run once for each
 run_engine     runs tessera-md on ranks × threads under that MPI
 runs           starts runs, each in a folder of its own
@@ -65,11 +64,6 @@ def data_folder() -> Path:
     if not Path(folder).is_dir():
         pytest.fail(f"TESSERA_DATA is {folder}, which is not a folder")
     return Path(folder)
-
-
-@pytest.fixture(scope="session", name="run_program")
-def _run_program() -> Callable[..., subprocess.CompletedProcess[str]]:
-    return run_program
 
 
 def _make_water(folder: Path, atoms: int) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import LIBRARIES, ROOT, Run, mpirun
+from tests.support.programs import LIBRARIES, ROOT, mpirun, run_program
 
 
 def _cases(ranks: int) -> dict[str, list[dict[str, Any]]]:
@@ -29,7 +29,7 @@ def _cases(ranks: int) -> dict[str, list[dict[str, Any]]]:
 
 
 @cache
-def _launch(run_program: Run, mpi: str, ranks: int) -> tuple[dict[str, list[Any]], str]:
+def _launch(mpi: str, ranks: int) -> tuple[dict[str, list[Any]], str]:
     """Runs all cases; returns the results of each kind's cases up to the first one that failed, and standard error."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cases.json"
@@ -47,9 +47,9 @@ def _launch(run_program: Run, mpi: str, ranks: int) -> tuple[dict[str, list[Any]
     return found, done.stderr
 
 
-def results(run_program: Run, mpi: str, ranks: int, kind: str) -> list[Any]:
+def results(mpi: str, ranks: int, kind: str) -> list[Any]:
     """Returns the results of a kind's cases on these ranks. Fails the test where one has none."""
-    found, error = _launch(run_program, mpi, ranks)
+    found, error = _launch(mpi, ranks)
     count = len(_cases(ranks)[kind])
     if len(found[kind]) < count:
         pytest.fail(f"{kind}: {len(found[kind])} of {count} cases have a result\n{error[-4000:]}")
@@ -79,7 +79,7 @@ END = """
 
 
 @cache
-def _messages(run_program: Run, mpi: str) -> tuple[dict[str, list[str]], str]:
+def _messages(mpi: str) -> tuple[dict[str, list[str]], str]:
     from tests.arrays import test_eigen, test_fft, test_grid, test_poisson
 
     modules = {"fft": test_fft, "grid": test_grid, "poisson": test_poisson, "eigen": test_eigen}
@@ -92,10 +92,10 @@ def _messages(run_program: Run, mpi: str) -> tuple[dict[str, list[str]], str]:
     return dict(map(json.loads, done.stdout.splitlines())), done.stderr
 
 
-def messages(run_program: Run, mpi: str, kind: str) -> list[str]:
+def messages(mpi: str, kind: str) -> list[str]:
     """Returns what three ranks say, all the same, to the calls of a kind's `WRONG_ON_ONE_RANK`. These are wrong on the
     rank that is `odd`, and append to `texts` what `said(call)` returns."""
-    found, error = _messages(run_program, mpi)
+    found, error = _messages(mpi)
     if kind not in found:
         pytest.fail(f"{kind}: ranks differ, or the launch ended before\n{error[-4000:]}")
     return found[kind]

@@ -14,7 +14,7 @@ from tessera.grid import Grid, GridError
 from tests.arrays import one_launch
 from tests.arrays.eigen_cases import TOLERANCE, run
 from tests.support.drawn import Case, examples
-from tests.support.programs import Run, in_turns
+from tests.support.programs import in_turns
 
 lengths = st.integers(1, 5)
 case = st.fixed_dictionaries(
@@ -54,8 +54,8 @@ def expected() -> list[list[float]]:
 
 
 @in_turns(3, 5, also=(1, 2, 4, 6, 7, 8, 12), first="mpich")  # launches of the other kinds
-def test_same_states_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[float]]) -> None:
-    found = one_launch.results(run_program, mpi, ranks, "eigen")
+def test_same_states_as_one_process(mpi: str, ranks: int, expected: list[list[float]]) -> None:
+    found = one_launch.results(mpi, ranks, "eigen")
     for case, one, alone in zip(cases(), found, expected):
         assert np.abs(np.subtract(one, alone)).max() <= 2 * TOLERANCE, case
 
@@ -202,6 +202,6 @@ assert said(lambda: grid.eigenstates(v, 2)) is None
 """
 
 
-def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
-    lines = one_launch.messages(run_program, mpi, "eigen")
+def test_what_is_wrong_on_one_rank_all_ranks_hear(mpi: str) -> None:
+    lines = one_launch.messages(mpi, "eigen")
     assert len(lines) == 5 and all("expected" in line or "has (" in line for line in lines)

@@ -15,7 +15,7 @@ from tests.arrays import one_launch
 from tests.support.commands import said
 from tests.support.drawn import Case, examples
 from tests.support.fft_cases import run
-from tests.support.programs import ENGINES, LIBRARIES, RANKS, Run, in_turns, mpirun
+from tests.support.programs import ENGINES, LIBRARIES, RANKS, in_turns, mpirun, run_program
 
 SCHEMES = ["slab", "pencil", "2d_alltoall", "1d_alltoall", "auto"]
 EXCHANGES = ["auto", "pairwise", "alltoall", "collectives"]
@@ -60,8 +60,8 @@ def expected() -> list[list[str]]:
 
 
 @in_turns(*RANKS, also=(1, 4, 6, 8))
-def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[str]]) -> None:
-    found = one_launch.results(run_program, mpi, ranks, "fft")
+def test_same_bits_as_one_process(mpi: str, ranks: int, expected: list[list[str]]) -> None:
+    found = one_launch.results(mpi, ranks, "fft")
     assert not [case for case, (ours, _), alone in zip(cases(ranks), found, expected) if ours != alone]
 
 
@@ -92,9 +92,9 @@ assert said(lambda: t.forward(x)) is None
 """
 
 
-def test_an_error_on_one_rank_is_everybodys(run_program: Run, mpi: str) -> None:
+def test_an_error_on_one_rank_is_everybodys(mpi: str) -> None:
     differ, kind, shape, dtype, infinite, threads, batch, machine, ragged, no_array, read_only, too_many = (
-        one_launch.messages(run_program, mpi, "fft")
+        one_launch.messages(mpi, "fft")
     )
     assert "ranks 0 and 2 ask for different transforms" in differ
     assert kind == "kind is 'r2r'; expected 'r2c' or 'c2c'"
@@ -119,13 +119,13 @@ CASES_AFTER_ERRORS: list[Case] = [
 
 
 @in_turns(*RANKS, also=(1, 4, 6, 8))
-def test_after_an_error_transforms_go_on(run_program: Run, mpi: str, ranks: int) -> None:
+def test_after_an_error_transforms_go_on(mpi: str, ranks: int) -> None:
     """A transform that one rank can't begin leaves nothing behind that disturbs a later transform."""
-    refused = one_launch.results(run_program, mpi, ranks, "fft after errors")
+    refused = one_launch.results(mpi, ranks, "fft after errors")
     assert len(refused) == len(CASES_AFTER_ERRORS) and min(refused) > 10
 
 
-def test_the_example_in_cpp(run_program: Run) -> None:
+def test_the_example_in_cpp() -> None:
     program = ENGINES.parent / "examples" / "fft" / "spectrum"
     found = run_program([*mpirun("openmpi", 3), program]).stdout
     assert "60×45×50 real points on 3 ranks" in found
@@ -150,7 +150,7 @@ print("both done")
 """
 
 
-def test_threads_of_python_wait_for_other_ranks_side_by_side(run_program: Run, mpi: str) -> None:
+def test_threads_of_python_wait_for_other_ranks_side_by_side(mpi: str) -> None:
     """Rank 0 begins with one transform and rank 1 with the other."""
     found = run_program(
         [*mpirun(mpi, 2), sys.executable, "-c", THREADS_OF_PYTHON],

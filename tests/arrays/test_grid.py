@@ -17,7 +17,7 @@ from tessera.grid import Grid, GridError, Stencil, approaches
 from tests.arrays import one_launch
 from tests.arrays.grid_cases import run
 from tests.support.drawn import Case, examples
-from tests.support.programs import LIBRARIES, RANKS, Run, in_turns, mpirun
+from tests.support.programs import LIBRARIES, RANKS, in_turns, mpirun, run_program
 
 APPROACHES = ["flat-original", "flat-optimized", "hybrid-master-only", "hybrid-multiple"]
 lengths = st.one_of(st.integers(1, 14), st.sampled_from([24, 33]))
@@ -70,8 +70,8 @@ def expected() -> dict[str, str]:
 
 
 @in_turns(*RANKS, also=(1, 4, 6, 8))
-def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: dict[str, str]) -> None:
-    found = one_launch.results(run_program, mpi, ranks, "grid")
+def test_same_bits_as_one_process(mpi: str, ranks: int, expected: dict[str, str]) -> None:
+    found = one_launch.results(mpi, ranks, "grid")
     assert not [case for case, ours in zip(cases(ranks), found) if ours != expected[json.dumps(case)]]
 
 
@@ -138,8 +138,8 @@ assert said(lambda: apply(x)) is None
 """
 
 
-def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
-    lines = one_launch.messages(run_program, mpi, "grid")
+def test_what_is_wrong_on_one_rank_all_ranks_hear(mpi: str) -> None:
+    lines = one_launch.messages(mpi, "grid")
     assert len(lines) == 5 and all("expected" in line or "different" in line or "has (" in line for line in lines)
 
 
@@ -155,7 +155,7 @@ assert all(not operator(x).any() for operator in operators[::500])
 """
 
 
-def test_thousands_of_operators(run_program: Run, tmp_path: Path, mpi: str) -> None:
+def test_thousands_of_operators(tmp_path: Path, mpi: str) -> None:
     """Operators share the communicator of a host: MPICH has about 2,000 in all."""
     program = tmp_path / "many.py"
     program.write_text(MANY_OPERATORS)

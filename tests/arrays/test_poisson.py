@@ -14,7 +14,7 @@ from tessera.grid import Grid, GridError, poisson_methods
 from tests.arrays import one_launch
 from tests.arrays.poisson_cases import run
 from tests.support.drawn import Case, examples
-from tests.support.programs import RANKS, Run, in_turns
+from tests.support.programs import RANKS, in_turns
 
 METHODS = ["fft", "multigrid"]
 lengths = st.one_of(st.integers(1, 14), st.sampled_from([15, 16, 24, 31, 32, 33]))
@@ -53,8 +53,8 @@ def expected() -> list[list[str]]:
 
 
 @in_turns(*RANKS, also=(1, 4, 6, 8))
-def test_same_bits_as_one_process(run_program: Run, mpi: str, ranks: int, expected: list[list[str]]) -> None:
-    found = one_launch.results(run_program, mpi, ranks, "poisson")
+def test_same_bits_as_one_process(mpi: str, ranks: int, expected: list[list[str]]) -> None:
+    found = one_launch.results(mpi, ranks, "poisson")
     assert not [case for case, ours, alone in zip(cases(ranks), found, expected) if ours != alone]
 
 
@@ -198,6 +198,6 @@ assert said(lambda: solve(rho)) is None
 """
 
 
-def test_what_is_wrong_on_one_rank_all_ranks_hear(run_program: Run, mpi: str) -> None:
-    lines = one_launch.messages(run_program, mpi, "poisson")
+def test_what_is_wrong_on_one_rank_all_ranks_hear(mpi: str) -> None:
+    lines = one_launch.messages(mpi, "poisson")
     assert len(lines) == 4 and all("expected" in line or "has (" in line for line in lines)

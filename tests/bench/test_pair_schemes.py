@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES
+from tests.support.programs import ENGINES, run_program
 
 DRIVER = ENGINES / "tessera-pair-schemes-serial"
 SIZES = ["--steps=2", "--threads=2"]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_each_scheme_is_measured(run_program: Run, water: Path) -> None:
+def test_each_scheme_is_measured(water: Path) -> None:
     """Lists hold the pairs within reach alone; flags have those of whole cells, and clusters are in between."""
     pairs = {}
     for scheme in ("list_aos", "list_soa", "cell_flag_aos", "cell_flag_soa", "cluster"):
@@ -36,6 +36,6 @@ def test_each_scheme_is_measured(run_program: Run, water: Path) -> None:
         (["--scheme=list_aos", "--set=parallel.precision=double"], "the schemes have neither double precision"),
     ],
 )
-def test_what_it_cannot_measure_is_named(run_program: Run, water: Path, words: list[str], expected: str) -> None:
+def test_what_it_cannot_measure_is_named(water: Path, words: list[str], expected: str) -> None:
     found = run_program([DRIVER, water, *words, *SIZES], status=2)
     assert expected in found.stderr

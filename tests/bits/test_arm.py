@@ -11,7 +11,7 @@ import pytest
 
 from tessera.build.water import make_water
 from tessera.system import write
-from tests.support.programs import FLAVOURS, ROOT, Run
+from tests.support.programs import FLAVOURS, ROOT, run_program
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -46,14 +46,14 @@ def _is_built() -> None:
 
 
 @pytest.mark.parametrize("flavour", ["serial", *FLAVOURS])
-def test_the_engine_is_built_for_every_mpi(flavour: str, run_program: Run) -> None:
+def test_the_engine_is_built_for_every_mpi(flavour: str) -> None:
     done = run_program([*EMULATED, BUILD / "bin" / f"tessera-md-{flavour}", "--version"])
     assert done.stdout.startswith("tessera 0.") and "NEON" in done.stdout
     assert ("Open MPI" in done.stdout) == (flavour == "openmpi")
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_unit_tests(share: int, run_program: Run) -> None:
+def test_unit_tests(share: int) -> None:
     """Each share is every twelfth test, so that all take about as long."""
     left_out = "|".join(f"^{name}$" for name in LEFT_OUT)
     command = ["ctest", "--test-dir", BUILD, "-I", f"{share + 1},,{SHARES}", "-E", left_out, "--no-tests=error"]
@@ -61,7 +61,7 @@ def test_unit_tests(share: int, run_program: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def emulated(run_program: Run, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     def run(*arguments: str | Path, threads: int = 1, **options: object) -> subprocess.CompletedProcess[str]:
         engine = BUILD / "bin" / "tessera-md-serial"
         return run_program([*EMULATED, engine, *arguments, "--threads", str(threads)], **options)

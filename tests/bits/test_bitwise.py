@@ -4,7 +4,6 @@ restarts."""
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +14,7 @@ import pytest
 
 from tests.bits.bit_rows import DHFR, ROWS, SHORT, Row, combination, system_file
 from tests.support.maps import map_of_plans
-from tests.support.programs import ENGINES, FLAVOURS, RANKS, Run
+from tests.support.programs import ENGINES, FLAVOURS, RANKS, run_program
 from tests.support.runs import Outcome, Runs, Settings, with_set
 from tests.support.samples import sample
 
@@ -271,7 +270,7 @@ print(sim.state_hash)
 """
 
 
-def test_python_uses_a_device(run_program: Run, device: dict[str, Any]) -> None:
+def test_python_uses_a_device(device: dict[str, Any]) -> None:
     """On whatever thread it does a step. What fails there would be told."""
     env = {**device["env"], "TESSERA_BIN": str(device["engines"])}
     done = [
@@ -350,7 +349,7 @@ def test_golden_hashes_with_each_instruction_set(runs: Runs, instruction_sets: l
 
 
 @pytest.mark.slow(part="bits")
-def test_a_box_that_changes_in_every_step(run_program: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+def test_a_box_that_changes_in_every_step() -> None:
     """DHFR gives the same bits on 1, 3 and 4 ranks, and after fresh starts in between, while the box changes as under a
     barostat."""
     program = ENGINES.parent / "test" / "app_test"

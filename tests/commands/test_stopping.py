@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, TESSERA, Run, script, start, wait_until
+from tests.support.programs import HANGS, TESSERA, run_program, script, start, wait_until
 
 #: makes a file, and gets the signal when this function is called for the first time
 ENDED = """
@@ -35,7 +35,7 @@ cli.main()
 
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_a_command_that_is_ended_leaves_nothing_behind(tmp_path: Path, run_program: Run, number: int) -> None:
+def test_a_command_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
     words = ["files", "_flush", str(int(number)), "make", "nacl", "--ions", "64", "-o", str(tmp_path / "a.tsr")]
     done = run_program([sys.executable, "-c", ENDED, *words], check=False)
     assert done.returncode == 128 + number
@@ -68,7 +68,7 @@ sys.exit(2)
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], timeout=HANGS).returncode == 0
 
 
-def test_requests_within_a_second_are_one(run_program: Run) -> None:
+def test_requests_within_a_second_are_one() -> None:
     code = """
 import os, signal, sys, time
 from tessera import stopping
@@ -85,7 +85,7 @@ time.sleep(60)
     assert run_program([sys.executable, "-c", code], check=False).returncode == -signal.SIGINT
 
 
-def test_ignored_signals_stay_ignored(run_program: Run) -> None:
+def test_ignored_signals_stay_ignored() -> None:
     code = """
 import os, signal
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -96,7 +96,7 @@ os.kill(os.getpid(), signal.SIGHUP)
     run_program([sys.executable, "-c", code])
 
 
-def test_nothing_is_told_while_modules_load(run_program: Run) -> None:
+def test_nothing_is_told_while_modules_load() -> None:
     """Ctrl-C in the first tenths of a second would show where Python imports what."""
     code = """
 import signal, sys

@@ -15,11 +15,12 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.support.programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -62,7 +63,7 @@ def with_code() -> list[Path]:
 
 
 @pytest.mark.parametrize("document", with_code(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_code_runs(document: Path, tmp_path: Path, run_program: Callable) -> None:
+def test_code_runs(document: Path, tmp_path: Path) -> None:
     for folder in ("examples", "machines"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     printed = ""
@@ -104,5 +105,5 @@ def test_blocks_are_found_and_left_out() -> None:
     ]
 
 
-def test_reference_is_what_the_programs_say(run_program: Callable) -> None:
+def test_reference_is_what_the_programs_say() -> None:
     run_program([sys.executable, ROOT / "scripts" / "reference", "--check"])

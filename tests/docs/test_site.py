@@ -6,12 +6,13 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.support.programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "scripts" / "site"
@@ -50,17 +51,17 @@ def module(name: str) -> ModuleType:
     return found
 
 
-def build(config: Path, to: Path, run_program: Callable) -> str:
+def build(config: Path, to: Path) -> str:
     """Builds a site strictly. Returns what MkDocs says."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", config, "--site-dir", to]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(config), "--site-dir", str(to)]
     done = run_program(command, check=False, env={"NO_MKDOCS_2_WARNING": "1"})
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    assert build(ROOT / "mkdocs.yml", folder, run_program) == ""
+    assert build(ROOT / "mkdocs.yml", folder) == ""
     return folder
 
 
@@ -85,7 +86,7 @@ def test_python_names_are_there_with_their_types(pages: Path) -> None:
     ("page", "said"),
     [("[a](b.md)", "b.md"), ("[a](index.md#b)", "no such anchor"), ("a", 'not included in the "nav"')],
 )
-def test_a_broken_site_is_refused(page: str, said: str, tmp_path: Path, run_program: Callable) -> None:
+def test_a_broken_site_is_refused(page: str, said: str, tmp_path: Path) -> None:
     text = (ROOT / "mkdocs.yml").read_text()
     text = text[: text.index("\nnav:")] + "\nnav:\n  - index.md\n"
     text = re.sub(r"  - mkdocstrings:.*?\n\n", "\n", text, flags=re.S)
@@ -94,7 +95,7 @@ def test_a_broken_site_is_refused(page: str, said: str, tmp_path: Path, run_prog
     (tmp_path / "docs" / "index.md").write_text(f"# A\n\n{page}\n")
     if page == "a":
         (tmp_path / "docs" / "left_out.md").write_text("# B\n")
-    assert said in build(tmp_path / "mkdocs.yml", tmp_path / "site", run_program)
+    assert said in build(tmp_path / "mkdocs.yml", tmp_path / "site")
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ broken."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.programs import run_program
 from tests.watch.browser import browsing
 
 pytestmark = pytest.mark.slow(part="pictures")
@@ -23,10 +23,10 @@ SHOWN = "document.readyState === 'complete' && !!document.querySelector('article
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, run_program: Callable) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--config-file", ROOT / "mkdocs.yml", "--site-dir", folder]
-    run_program([*command, "--quiet"], env={"NO_MKDOCS_2_WARNING": "1"})
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", str(ROOT / "mkdocs.yml")]
+    run_program([*command, "--site-dir", folder], env={"NO_MKDOCS_2_WARNING": "1"})
     return folder
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
 
 from bench import studies
+from tests.support.programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = sorted((ROOT / "examples" / "studies").glob("*.py"))
@@ -23,7 +23,7 @@ def page_of(study: Path) -> str:
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda path: path.stem)
-def test_a_study_runs(study: Path, tmp_path: Path, run_program: Callable) -> None:
+def test_a_study_runs(study: Path, tmp_path: Path) -> None:
     run_program([sys.executable, study], cwd=tmp_path, env={"TESSERA_STUDY": "short"})
     assert (tmp_path / f"{study.stem}.png").stat().st_size > 10_000
 

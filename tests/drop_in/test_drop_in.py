@@ -16,7 +16,7 @@ import pytest
 
 from tests.cluster import launch
 from tests.cluster.racks import emulable_racks
-from tests.support.programs import ENGINES, FLAVOURS, LIBRARIES, TESSERA, Run, mpirun, run_program
+from tests.support.programs import ENGINES, FLAVOURS, LIBRARIES, TESSERA, mpirun, run_program
 
 HERE = Path(__file__).parent
 FOLDER = ENGINES.parent / "lib" / "tessera"
@@ -64,7 +64,7 @@ def test_what_is_preloaded_needs_no_mpi(mpi: str) -> None:
     assert not ours, "calls of our own would be seen by profilers"
 
 
-def test_other_programs_do_not_notice(run_program: Run) -> None:
+def test_other_programs_do_not_notice() -> None:
     done = run_program(["bash", "-c", "echo here"], env=preload(*map(library, FLAVOURS)))
     assert (done.stdout, done.stderr) == ("here\n", "")
 
@@ -79,7 +79,7 @@ def test_other_programs_do_not_notice(run_program: Run) -> None:
     ],
     indirect=["mpi"],
 )
-def test_results_are_those_of_the_library(run_program: Run, build: Build, mpi: str, ranks: int, entry: str) -> None:
+def test_results_are_those_of_the_library(build: Build, mpi: str, ranks: int, entry: str) -> None:
     command = [*mpirun(mpi, ranks), build("check", COMPILERS[mpi])]
     without = run_program(command)
     done = run_program(command, env={**preload(library(mpi)), "TESSERA_FORCE": entry, "TESSERA_REPORT": "1"})
@@ -88,13 +88,13 @@ def test_results_are_those_of_the_library(run_program: Run, build: Build, mpi: s
     assert re.search(r"^tessera-collectives: choosing took 0\.\d*[1-9]\d* s$", done.stderr, re.MULTILINE), done.stderr
 
 
-def test_communicators_in_threads(run_program: Run, build: Build, mpi: str) -> None:
+def test_communicators_in_threads(build: Build, mpi: str) -> None:
     env = {**preload(library(mpi)), "TESSERA_FORCE": "subnets"}
     done = run_program([*mpirun(mpi, 3), build("check", COMPILERS[mpi]), "threads"], env=env)
     assert "0 wrong" in done.stdout
 
 
-def test_errors_are_those_of_the_library(run_program: Run, build: Build, mpi: str) -> None:
+def test_errors_are_those_of_the_library(build: Build, mpi: str) -> None:
     env = {**preload(library(mpi)), "TESSERA_FORCE": "subnets"}
     done = run_program([*mpirun(mpi, 2), build("check", COMPILERS[mpi]), "error"], env=env)
     assert "root refused" in done.stdout
@@ -111,9 +111,7 @@ def test_errors_are_those_of_the_library(run_program: Run, build: Build, mpi: st
         ({"TESSERA_FORCE": "hierarchical:pattern=rang"}, 'did you mean "ring"?'),
     ],
 )
-def test_one_line_says_why_nothing_is_done(
-    run_program: Run, build: Build, variables: dict[str, str], says: str
-) -> None:
+def test_one_line_says_why_nothing_is_done(build: Build, variables: dict[str, str], says: str) -> None:
     done = run_program(
         [*mpirun("openmpi", 2), build("check", COMPILERS["openmpi"]), "error"],
         env={**preload(library("openmpi")), **variables},
@@ -122,13 +120,13 @@ def test_one_line_says_why_nothing_is_done(
     assert "the MPI library's own collectives are used" in done.stderr
 
 
-def test_it_is_silent_where_it_is_off(run_program: Run, build: Build) -> None:
+def test_it_is_silent_where_it_is_off(build: Build) -> None:
     env = {**preload(library("openmpi")), "TESSERA_FORCE": "ring", "TESSERA_OFF": "1", "TESSERA_REPORT": "1"}
     done = run_program([*mpirun("openmpi", 2), build("check", COMPILERS["openmpi"]), "error"], env=env)
     assert done.stderr == ""
 
 
-def test_another_mpi_is_left_alone(run_program: Run, build: Build, mpi: str) -> None:
+def test_another_mpi_is_left_alone(build: Build, mpi: str) -> None:
     """Handles of Open MPI are pointers, those of MPICH ints, so a call must not be passed on by a wrong prototype."""
     command = [*mpirun(mpi, 2), build("check", COMPILERS[mpi])]
     done = run_program(command, env={**preload(library(OTHER[mpi])), "TESSERA_FORCE": "ring"})
@@ -136,7 +134,7 @@ def test_another_mpi_is_left_alone(run_program: Run, build: Build, mpi: str) -> 
     assert "0 wrong" in done.stdout
 
 
-def test_the_standard_binary_interface_is_left_alone(run_program: Run, build: Build) -> None:
+def test_the_standard_binary_interface_is_left_alone(build: Build) -> None:
     compiler = Path(sys.executable).parent / "mpicc_abi"
     if not compiler.exists():
         pytest.skip("this MPICH has no libmpi_abi")
@@ -146,14 +144,14 @@ def test_the_standard_binary_interface_is_left_alone(run_program: Run, build: Bu
     assert "0 wrong" in done.stdout
 
 
-def test_programs_of_tessera_are_left_alone(run_program: Run, mpi: str) -> None:
+def test_programs_of_tessera_are_left_alone(mpi: str) -> None:
     program = ENGINES / f"tessera-collectives-{mpi}"
     command = [*mpirun(mpi, 2), program, "large", "--operation", "all_reduce", "--count", "100"]
     done = run_program(command, env=preload(library(mpi)))
     assert json.loads(done.stdout)["wrong"] == 0 and done.stderr == ""
 
 
-def test_profilers_see_what_is_left_and_nothing_else(run_program: Run, build: Build, mpi: str) -> None:
+def test_profilers_see_what_is_left_and_nothing_else(build: Build, mpi: str) -> None:
     profiler = build("profiler", COMPILERS[mpi], "-shared", "-fPIC")
     env = {**preload(library(mpi), profiler), "TESSERA_FORCE": "ring"}
     done = run_program([*mpirun(mpi, 2), build("check", COMPILERS[mpi]), "1"], env=env)
@@ -163,7 +161,7 @@ def test_profilers_see_what_is_left_and_nothing_else(run_program: Run, build: Bu
     assert (int(seen[1]), int(seen[3])) == (4, 0) and int(seen[2]) > 0
 
 
-def test_plans_are_taken_over_from_communicators_that_were_freed(run_program: Run, build: Build, mpi: str) -> None:
+def test_plans_are_taken_over_from_communicators_that_were_freed(build: Build, mpi: str) -> None:
     """Programs make and free communicators by the thousand, and each would cost a second one for its plans."""
     profiler = build("profiler", COMPILERS[mpi], "-shared", "-fPIC")
     env = {**preload(library(mpi), profiler), "TESSERA_FORCE": "ring"}
@@ -173,7 +171,7 @@ def test_plans_are_taken_over_from_communicators_that_were_freed(run_program: Ru
     assert made is not None and int(made[1]) == 3 and "0 wrong" in done.stdout, done.stdout
 
 
-def test_python_loads_mpi_for_itself(run_program: Run, mpi: str) -> None:
+def test_python_loads_mpi_for_itself(mpi: str) -> None:
     """mpi4py loads its MPI library so that other modules do not see it."""
     pytest.importorskip("mpi4py")
     text = (
@@ -186,7 +184,7 @@ def test_python_loads_mpi_for_itself(run_program: Run, mpi: str) -> None:
     assert re.search(r"broadcast .* ring", done.stderr), done.stderr
 
 
-def test_command(run_program: Run) -> None:
+def test_command() -> None:
     tessera = [*TESSERA, "mpi"]
     for mpi in FLAVOURS:
         done = run_program([*tessera, "--library", mpi])
@@ -205,7 +203,7 @@ def test_command(run_program: Run) -> None:
     assert refused.returncode == 2 and "--library openmpi or mpich" in refused.stderr
 
 
-def test_command_starts_the_program(run_program: Run, build: Build, mpi: str) -> None:
+def test_command_starts_the_program(build: Build, mpi: str) -> None:
     words = [*TESSERA, "mpi", "--", *mpirun(mpi, 2), build("check", COMPILERS[mpi]), "1"]
     done = run_program(words, env={"TESSERA_FORCE": "ring", "TESSERA_REPORT": "1"})
     assert "0 wrong" in done.stdout and re.search(r"broadcast .* ring", done.stderr), done.stderr

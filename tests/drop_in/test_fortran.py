@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.drop_in.test_drop_in import HERE, library, preload
-from tests.support.programs import LIBRARIES, Run, mpirun, run_program
+from tests.support.programs import LIBRARIES, mpirun, run_program
 
 OPERATIONS = [
     "barrier", "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce", "allreduce",
@@ -40,7 +40,7 @@ def expect_short_way(ring: list[int]) -> None:
     ("module", "ranks", "entry"),
     [("HEADER", 5, "ring"), ("MODULE", 4, "subnets:segment=512"), ("MODULE_F08", 5, "recursive_halving")],
 )
-def test_fortran(run_program: Run, two_hosts: Path, tmp_path: Path, module: str, ranks: int, entry: str) -> None:
+def test_fortran(two_hosts: Path, tmp_path: Path, module: str, ranks: int, entry: str) -> None:
     """With mpif.h and both modules, results are right and each call is counted, also of what the entry can't do."""
     if not shutil.which("gfortran"):
         pytest.skip("NOTHING IS TESTED IN FORTRAN: there is no gfortran; make setup")
@@ -81,7 +81,7 @@ def test_fortran_of_mpich_calls_c() -> None:
         assert f"MPI_{operation.capitalize()}" in called, operation
 
 
-def test_grids_and_graphs(run_program: Run, two_hosts: Path, mpi: str) -> None:
+def test_grids_and_graphs(two_hosts: Path, mpi: str) -> None:
     """Where a program lets MPI renumber ranks, a grid and a graph lie along the hosts; else they keep their numbers."""
     pytest.importorskip("mpi4py")
     text = """if True:

@@ -11,10 +11,10 @@ import pytest
 
 from tests.drop_in.test_drop_in import library, preload
 from tests.drop_in.test_mpi4py import map_of_two_hosts
-from tests.support.programs import LIBRARIES, Run, mpirun
+from tests.support.programs import LIBRARIES, mpirun, run_program
 
 
-def test_groups_of_one_split_share_the_wires(run_program: Run, two_hosts: Path, tmp_path: Path, mpi: str) -> None:
+def test_groups_of_one_split_share_the_wires(two_hosts: Path, tmp_path: Path, mpi: str) -> None:
     """Groups that a communicator is divided into are priced together, however they are made; one group has the wires
     for itself."""
     pytest.importorskip("mpi4py")

@@ -23,6 +23,7 @@ from tessera.export.files import write_all
 from tessera.prepare.psf import read_psf
 from tessera.system import System, write
 from tests.support.commands import called
+from tests.support.programs import run_program
 
 MDAnalysis = pytest.importorskip("MDAnalysis")
 export = partial(called, "export")
@@ -100,7 +101,7 @@ def test_one_that_fails_leaves_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".pdb", ".ncrst", ".psf"])
-def test_a_file_that_cannot_grow(water: Path, tmp_path: Path, run_program: Any, suffix: str) -> None:
+def test_a_file_that_cannot_grow(water: Path, tmp_path: Path, suffix: str) -> None:
     command = f"ulimit -f 4; exec {sys.executable} -m tessera export {water} -o {tmp_path}/x{suffix}"
     refused = run_program(["bash", "-c", command], status=2)
     assert refused.stderr == f"tessera: error: {tmp_path}/x{suffix} can't be written: File too large\n"

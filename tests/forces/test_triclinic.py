@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from tests.forces.test_forces import COMPONENTS, MESH
 from tests.support.gradients import check_gradient, strain_slope
 from tests.support.oracle import TERMS, coulomb_parts, lj_coefficients, lj_pair_energy, openmm_system, pairs_within
 from tests.support.oracle import Settings as Reference
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 from tests.support.runs import Runs, Settings
 from tests.support.samples import changed, sample, whole_positions
 
@@ -223,7 +222,7 @@ def test_frames_hold_the_changing_box(runs: Runs, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gro", "pdb", "rst7", "ncrst", "cif"])
-def test_exported_boxes_are_read_again(run_program: Callable[..., object], tmp_path: Path, kind: str) -> None:
+def test_exported_boxes_are_read_again(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("MDAnalysis")
     path = tmp_path / f"octahedron.{kind}"
     run_program([*TESSERA, "export", sample("octahedron"), "-o", path])

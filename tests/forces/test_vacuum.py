@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from tessera.system.model import FloatArray
 from tessera.system.vacuum import with_positions
 from tessera.traj.trajectory import Trajectory
 from tests.support.commands import said
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
 
@@ -173,9 +172,7 @@ def test_exports_and_trajectories_have_the_coordinates_of_the_input(tmp_path: Pa
         np.testing.assert_allclose(found, end, atol=0.01)
 
 
-def test_a_run_that_leaves_the_longest_frame_stops_with_a_checkpoint(
-    tmp_path: Path, run_program: Callable[..., Any]
-) -> None:
+def test_a_run_that_leaves_the_longest_frame_stops_with_a_checkpoint(tmp_path: Path) -> None:
     system = pair("b")
     system.velocity = np.array([[0.0, 0.0, 0.0], [900.0, 0.0, 0.0]])
     systems.write(system, tmp_path / "b.tsr")
@@ -211,9 +208,7 @@ def test_a_force_of_python_sees_the_coordinates_of_the_input() -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_minimize_writes_a_frame_that_holds_the_atoms(
-    tmp_path: Path, run_program: Callable[..., Any], ranks: int
-) -> None:
+def test_minimize_writes_a_frame_that_holds_the_atoms(tmp_path: Path, ranks: int) -> None:
     """Two ions that repel each other go as far as they are let; the sum is that of one pair, however far."""
     systems.write(pair("c"), tmp_path / "c.tsr")
     choices = ["--set", "interactions.electrostatics=cut", "--set", "interactions.cutoff=1000", "-n", str(ranks)]

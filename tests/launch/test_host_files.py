@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, TESSERA, Run, mpirun
+from tests.support.programs import ENGINES, TESSERA, mpirun, run_program
 
 
 @pytest.mark.parametrize(("mpi", "order"), [("openmpi", "cartesian"), ("mpich", "hypercube"), ("mpich", "ring")])
-def test_a_launcher_takes_its_file(run_program: Run, tmp_path: Path, mpi: str, order: str) -> None:
+def test_a_launcher_takes_its_file(tmp_path: Path, mpi: str, order: str) -> None:
     """Starts four ranks on this host, which is the only one in the map."""
     host = {"name": socket.gethostname(), "slots": 4}
     leaf = {"hosts": [host["name"]], "link": {"latency": 0, "bandwidth": 0}, "medium": "unknown"}

@@ -19,7 +19,7 @@ import pytest
 from tessera import launch
 from tessera.launch.supervision import supervise
 from tessera.stopping import STOP_SIGNALS
-from tests.support.programs import HANGS, MPICH, OPEN_MPI, TESSERA, Run, run_program, script, wait_until
+from tests.support.programs import HANGS, MPICH, OPEN_MPI, TESSERA, run_program, script, wait_until
 
 PYTHON = str(Path(__file__).parents[2] / "python")
 
@@ -395,7 +395,7 @@ sys.exit(supervise(["sh", "-c", "sleep 0.3; exit 3"]))
 """
 
 
-def test_an_end_that_another_thread_is_told_of_is_seen(run_program: Run) -> None:
+def test_an_end_that_another_thread_is_told_of_is_seen() -> None:
     """A thread that has not blocked the signal of a child's end takes it: `tessera minimize` could wait for an hour."""
     assert run_program([sys.executable, "-c", ENDS_UNSEEN], check=False).returncode == 3
 

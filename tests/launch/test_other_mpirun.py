@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, FLAVOURS, Run, mpirun
+from tests.support.programs import ENGINES, FLAVOURS, mpirun, run_program
 
 OTHER = dict(zip(FLAVOURS, reversed(FLAVOURS)))
 
@@ -20,7 +20,7 @@ def foreign(request: pytest.FixtureRequest, mpi: str) -> Path:
     return path
 
 
-def test_the_other_mpi_is_said_once(run_program: Run, mpi: str, foreign: Path) -> None:
+def test_the_other_mpi_is_said_once(mpi: str, foreign: Path) -> None:
     done = run_program([*mpirun(mpi, 3), foreign, "--help"], check=False)
     assert done.returncode == 2
     name = foreign.name.rpartition("-")[0]
@@ -29,7 +29,7 @@ def test_the_other_mpi_is_said_once(run_program: Run, mpi: str, foreign: Path) -
     assert not done.stdout.strip()
 
 
-def test_one_process_is_no_mistake(run_program: Run) -> None:
+def test_one_process_is_no_mistake() -> None:
     """A program of Open MPI starts alone under any launcher. (A program of MPICH does not where the launcher uses
     PMIx.)"""
     engine = ENGINES / "tessera-md-openmpi"

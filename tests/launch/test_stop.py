@@ -18,7 +18,16 @@ from signal import SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1
 
 import pytest
 
-from tests.support.programs import ENGINES, FLAVOURS, HANGS, Run, command_under_way, mpirun, ranks_of, wait_until
+from tests.support.programs import (
+    ENGINES,
+    FLAVOURS,
+    HANGS,
+    command_under_way,
+    mpirun,
+    ranks_of,
+    run_program,
+    wait_until,
+)
 from tests.support.runs import PATIENT, Runs, Settings, wait_for
 from tests.support.samples import sample
 
@@ -168,7 +177,7 @@ def test_ranks_stop_with_a_checkpoint_where_tessera_run_is_killed(runs: Runs, mp
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_what_fails_on_its_input_says_so_once(runs: Runs, run_program: Run, mpi: str, start: str) -> None:
+def test_what_fails_on_its_input_says_so_once(runs: Runs, mpi: str, start: str) -> None:
     run_file = runs.run_file(sample("water"), {"dynamics.steps": 5, "dynamics.velocities": "file"})
     environment = {"TESSERA_BIN": str(ENGINES)}
     done = run_program(command(mpi, start, run_file), env=environment, check=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import ENGINES, Run, in_turns, mpirun
+from tests.support.programs import ENGINES, Run, in_turns, mpirun, run_program
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 @in_turns(1, 2, 5)
-def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_program: Run, tmp_path: Path) -> None:
+def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, tmp_path: Path) -> None:
     path = tmp_path / "here.json"
     done = run_program([*mpirun(mpi, ranks), probe, "-o", path, "--seconds", "5", "--repeats", "2"])
     assert "all ranks are on one host" in done.stderr
@@ -47,7 +47,7 @@ def test_one_host_has_an_inside_only(mpi: str, ranks: int, probe: Path, run_prog
     assert list(tmp_path.iterdir()) == [path]  # no temporary is left
 
 
-def test_merge_keeps_the_least(mpi: str, probe: Path, run_program: Run, tmp_path: Path) -> None:
+def test_merge_keeps_the_least(mpi: str, probe: Path, tmp_path: Path) -> None:
     first, both = tmp_path / "first.json", tmp_path / "both.json"
     start = [*mpirun(mpi, 2), probe, "--seconds", "5", "--repeats", "1", "-q"]
     run_program([*start, "-o", first])
@@ -64,7 +64,7 @@ def inside(measurements: dict[str, Any]) -> list[float]:
     return list(measurements["hosts"][0]["inside"])
 
 
-def test_check_knows_this_host_and_not_another(mpi: str, probe: Path, run_program: Run, tmp_path: Path) -> None:
+def test_check_knows_this_host_and_not_another(mpi: str, probe: Path, tmp_path: Path) -> None:
     path, other = tmp_path / "here.json", tmp_path / "other.json"
     run_program([*mpirun(mpi, 2), probe, "-o", path, "--seconds", "5", "-q"])
     holds = run_program([*mpirun(mpi, 2), probe, "--check", path])
@@ -89,7 +89,7 @@ def test_check_knows_this_host_and_not_another(mpi: str, probe: Path, run_progra
         (["-o", "map.json", "--seconds", "soon"], "--seconds"),
     ],
 )
-def test_bad_arguments_are_named(run_program: Run, tmp_path: Path, arguments: list[str], says: str) -> None:
+def test_bad_arguments_are_named(tmp_path: Path, arguments: list[str], says: str) -> None:
     """A program of Open MPI starts alone without mpirun."""
     check_refusal(
         run_program([ENGINES / "tessera-probe-openmpi", *arguments], cwd=tmp_path, check=False), says, tmp_path
@@ -103,9 +103,7 @@ def test_bad_arguments_are_named(run_program: Run, tmp_path: Path, arguments: li
         (["-o", "map.json", "--sizes", "0"], "--sizes"),  # each rank reads the words
     ],
 )
-def test_ranks_agree_on_bad_arguments(
-    mpi: str, probe: Path, run_program: Run, tmp_path: Path, arguments: list[str], says: str
-) -> None:
+def test_ranks_agree_on_bad_arguments(mpi: str, probe: Path, tmp_path: Path, arguments: list[str], says: str) -> None:
     check_refusal(run_program([*mpirun(mpi, 2), probe, *arguments], cwd=tmp_path, check=False), says, tmp_path)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tessera.potential.mesh import FINEST, MeanPotential
 from tessera.system import read
 from tessera.system.model import FloatArray
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -84,7 +84,7 @@ def run(runs: Runs) -> Path:
 
 
 @pytest.fixture
-def tessera(run_program: Callable[..., Any], tmp_path: Path) -> Tessera:
+def tessera(tmp_path: Path) -> Tessera:
     def start(*words: Any, **more: Any) -> Any:
         command = [*TESSERA, "potential", *map(str, words)]
         return run_program(command, cwd=tmp_path, **more)

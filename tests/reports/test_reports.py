@@ -30,7 +30,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import TESSERA
+from tests.support.programs import TESSERA, run_program
 
 HERE = Path(__file__).parent
 KEYS = {"name", "run", "status", "values", "tolerance", "says", "never"}
@@ -56,9 +56,7 @@ def _value(found: Any, path: str) -> Any:
 
 
 @pytest.mark.parametrize(("folder", "case"), _cases())
-def test_report(
-    folder: Path, case: dict[str, Any], tmp_path: Path, run_program: Callable[..., Any], command: Callable[..., Any]
-) -> None:
+def test_report(folder: Path, case: dict[str, Any], tmp_path: Path, command: Callable[..., Any]) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     for number, line in enumerate(case["run"], 1):
         words = shlex.split(line)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ENGINES, ROOT, TESSERA, Run, mpirun
+from tests.support.programs import ENGINES, ROOT, TESSERA, mpirun, run_program
 
 pytest.importorskip("MDAnalysis")
 
@@ -81,7 +81,7 @@ def test_all_that_are_shown_are_tried() -> None:
 
 
 @pytest.fixture(scope="module")
-def study(water: Path, run_program: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study(water: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     shutil.copy(water, folder / "water.tsr")
     run_program([*TESSERA, "export", water, "-o", folder / "start.pdb"])
@@ -91,7 +91,7 @@ def study(water: Path, run_program: Run, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("command", RESTARTS)
-def test_it_goes_on(command: str, study: Path, run_program: Run, tmp_path: Path) -> None:
+def test_it_goes_on(command: str, study: Path, tmp_path: Path) -> None:
     begun, end, last = RESTARTS[command]
     program, *arguments = shlex.split(command)
     name = arguments[1] if program == "tessera" else arguments[0]
@@ -112,7 +112,7 @@ def test_it_goes_on(command: str, study: Path, run_program: Run, tmp_path: Path)
     assert len(hashes) == 1
 
 
-def test_the_printed_command_goes_on_with_its_own_reference(study: Path, run_program: Run, tmp_path: Path) -> None:
+def test_the_printed_command_goes_on_with_its_own_reference(study: Path, tmp_path: Path) -> None:
     """Also where a run that was begun by mistake, with another reference, was refused meanwhile. One that takes the
     folder's place leaves the reference there."""
     env = {"TESSERA_BIN": str(ENGINES)}

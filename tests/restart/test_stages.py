@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tessera.system import read, write
-from tests.support.programs import ENGINES, HANGS, TESSERA, command_under_way
+from tests.support.programs import ENGINES, HANGS, TESSERA, command_under_way, run_program
 from tests.support.runs import Runs, Settings, read_table, wait_for
 from tests.support.samples import sample
 
@@ -216,7 +216,7 @@ restraint = []
 
 
 @pytest.mark.mpi
-def test_restraints_of_stages(runs: Runs, run_program: Callable[..., Any], water: Path) -> None:
+def test_restraints_of_stages(runs: Runs, water: Path) -> None:
     """`tessera run` finds the atoms of all stages and makes references ready; a restart takes both from the folder."""
     pytest.importorskip("MDAnalysis")
     environment = {"TESSERA_BIN": str(ENGINES)}

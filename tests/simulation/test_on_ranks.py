@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import LIBRARIES, ROOT, TESSERA, Run, in_turns, mpirun
+from tests.support.programs import LIBRARIES, ROOT, TESSERA, in_turns, mpirun, run_program
 from tests.support.runs import Runs
 
 pytest.importorskip("tessera._md_serial", reason="the Python modules are not built")
@@ -16,7 +16,7 @@ SETTINGS = {"interactions.cutoff": 9.0, "interactions.switch": 8.0, "dynamics.ti
 
 
 @pytest.fixture(scope="module")
-def dhfr(run_program: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dhfr(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("dhfr") / "dhfr.tsr"
     example = ROOT / "examples/dhfr"
     run_program(
@@ -50,7 +50,7 @@ if comm.rank == 0:
 
 
 @in_turns(1, 2, 3, 5)
-def test_steps_are_those_of_the_engine(run_program: Run, runs: Runs, dhfr: Path, mpi: str, ranks: int) -> None:
+def test_steps_are_those_of_the_engine(runs: Runs, dhfr: Path, mpi: str, ranks: int) -> None:
     found = run_program([*mpirun(mpi, ranks), sys.executable, "-c", STEPS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]})
     assert found.stdout.strip() == runs.hash_of_one_rank(dhfr, SETTINGS)
 
@@ -88,7 +88,7 @@ if comm.rank == 0:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", pytest.param("mpich", marks=pytest.mark.slow(part="bits"))], indirect=True)
-def test_external_forces_are_the_same_bits(run_program: Run, dhfr: Path, mpi: str) -> None:
+def test_external_forces_are_the_same_bits(dhfr: Path, mpi: str) -> None:
     """On any ranks, told of each rank's own atoms or of all, while the baths change."""
 
     def of(ranks: int, *listed: str) -> str:
@@ -130,7 +130,7 @@ for rank, of_rank in enumerate(comm.gather(found) or []):
 """
 
 
-def test_errors_of_one_rank_are_those_of_all(run_program: Run, dhfr: Path, mpi: str) -> None:
+def test_errors_of_one_rank_are_those_of_all(dhfr: Path, mpi: str) -> None:
     done = run_program([*mpirun(mpi, 2), sys.executable, "-c", ERRORS, dhfr], env={"MPI4PY_LIBMPI": LIBRARIES[mpi]})
     found = [line for line in done.stdout.splitlines() if line.strip()]  # launchers may put others between
     assert len(found) == 2

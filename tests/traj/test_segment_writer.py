@@ -10,7 +10,7 @@ import pytest
 
 from tessera.traj import Trajectory
 from tessera.traj.check import check
-from tests.support.programs import LIBRARIES, Run, in_turns, mpirun
+from tests.support.programs import LIBRARIES, in_turns, mpirun, run_program
 
 pytestmark = [pytest.mark.mpi]
 ATOMS = 101
@@ -62,15 +62,15 @@ if comm.rank == 0:
 """
 
 
-def start(run_program: Run, program: str, folder: Path, mpi: str, ranks: int) -> str:
+def start(program: str, folder: Path, mpi: str, ranks: int) -> str:
     words = [*mpirun(mpi, ranks), sys.executable, "-c", program, folder]
     return run_program(words, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}).stdout
 
 
 @in_turns(1, 2, 3, 5, also=(4, 6, 8))
-def test_what_ranks_write(run_program: Run, tmp_path: Path, mpi: str, ranks: int) -> None:
+def test_what_ranks_write(tmp_path: Path, mpi: str, ranks: int) -> None:
     folder = tmp_path / "out.segments"
-    start(run_program, WRITE, folder, mpi, ranks)
+    start(WRITE, folder, mpi, ranks)
     found = Trajectory(folder)
     assert found.ids.tolist() == list(range(0, 202, 2)) and found.steps.tolist() == [0, 5, 10, 15, 20]
     for frame in found:
@@ -81,8 +81,8 @@ def test_what_ranks_write(run_program: Run, tmp_path: Path, mpi: str, ranks: int
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
-def test_errors_are_those_of_all(run_program: Run, tmp_path: Path, mpi: str) -> None:
-    lines = start(run_program, ERRORS, tmp_path / "out.segments", mpi, 3).splitlines()
+def test_errors_are_those_of_all(tmp_path: Path, mpi: str) -> None:
+    lines = start(ERRORS, tmp_path / "out.segments", mpi, 3).splitlines()
     assert "shape (4, 3), expected (3, 3)" in lines[0] and "ids must rise over the ranks" in lines[1], lines
     assert "/dev/null" in lines[2] and len(lines) == 3, lines
     assert Trajectory(tmp_path / "out.segments").steps.tolist() == [0, 2]

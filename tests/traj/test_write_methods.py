@@ -13,7 +13,7 @@ import pytest
 
 from tessera.checked_file import checksum
 from tessera.io import bench
-from tests.support.programs import ENGINES, TESSERA, Run, in_turns, mpirun
+from tests.support.programs import ENGINES, TESSERA, in_turns, mpirun, run_program
 
 LIBRARIES = ("pnetcdf", "phdf5")  # under Open MPI
 METHODS = ("sdaw-printf", "sdaw", "pdaw", "mpiw-independent", "mpiw-collective", "file-per-rank", "segments")
@@ -26,7 +26,7 @@ def content(path: Path) -> bytes:
 
 
 @in_turns(2, 3, also=(1,))
-def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tmp_path: Path) -> None:
+def test_methods_write_the_same_bytes(mpi: str, ranks: int, tmp_path: Path) -> None:
     serial = tmp_path / "serial"
     for name in ("text", "xdr"):
         words = ["--format", name, "--atoms", "5001"]
@@ -48,9 +48,7 @@ def test_methods_write_the_same_bytes(mpi: str, ranks: int, run_program: Run, tm
 
 @pytest.mark.parametrize("name", ["netcdf", "netcdf-double"])
 @in_turns(2, 5, also=(1, 3, 4))
-def test_netcdf_is_the_same_by_the_library_and_without_it(
-    mpi: str, ranks: int, name: str, run_program: Run, tmp_path: Path
-) -> None:
+def test_netcdf_is_the_same_by_the_library_and_without_it(mpi: str, ranks: int, name: str, tmp_path: Path) -> None:
     words = ["--format", name, "--atoms", "5001"]
     engine = [*mpirun(mpi, ranks), ENGINES / f"tessera-io-{mpi}", "write"]
     run_program([ENGINES / "tessera-io-serial", "write", tmp_path / "pdaw", *words])
@@ -69,7 +67,7 @@ def library_program(method: str) -> Path:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(("ranks", "name"), [(1, "netcdf"), (2, "netcdf-double"), (3, "netcdf"), (5, "netcdf-double")])
-def test_parallel_netcdf_writes_the_same_bytes(ranks: int, name: str, run_program: Run, tmp_path: Path) -> None:
+def test_parallel_netcdf_writes_the_same_bytes(ranks: int, name: str, tmp_path: Path) -> None:
     program = library_program("pnetcdf")
     words = ["--format", name, "--atoms", "5001"]
     run_program([ENGINES / "tessera-io-serial", "write", tmp_path / "pdaw", *words])
@@ -81,7 +79,7 @@ def test_parallel_netcdf_writes_the_same_bytes(ranks: int, name: str, run_progra
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("ranks", [1, 2, 5])
-def test_parallel_hdf5_has_the_records_of_binary(ranks: int, run_program: Run, tmp_path: Path) -> None:
+def test_parallel_hdf5_has_the_records_of_binary(ranks: int, tmp_path: Path) -> None:
     program = library_program("phdf5")
     words = ["--format", "binary", "--atoms", "5001"]
     run_program([ENGINES / "tessera-io-serial", "write", tmp_path / "pdaw", *words])
@@ -95,7 +93,7 @@ def test_parallel_hdf5_has_the_records_of_binary(ranks: int, run_program: Run, t
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small file system")
-def test_full_disk_is_one_message_and_leaves_nothing(mpi: str, run_program: Run, tmp_path: Path) -> None:
+def test_full_disk_is_one_message_and_leaves_nothing(mpi: str, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     probe = ["unshare", "-m", "mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
@@ -115,7 +113,7 @@ def test_full_disk_is_one_message_and_leaves_nothing(mpi: str, run_program: Run,
         assert done.stdout.splitlines()[-1].startswith("status "), f"{method} left {done.stdout}"
 
 
-def test_bench_runs_under_mpi(mpi: str, run_program: Run, tmp_path: Path) -> None:
+def test_bench_runs_under_mpi(mpi: str, tmp_path: Path) -> None:
     folder = tmp_path / "disk"
     folder.mkdir()
     words = ["io", "bench", folder, "-n", "1,2", "--mpi", mpi, "--atoms", "3000", "--repeats", "1"]
@@ -142,7 +140,7 @@ def test_bench_runs_under_mpi(mpi: str, run_program: Run, tmp_path: Path) -> Non
         ("mpiw-collective", ("1", "16777216", "automatic")),  # ROMIO's own, with an aggregator a host
     ],
 )
-def test_tuned_mpi_io_gets_hints(candidate: str, expected: tuple[str, ...], run_program: Run, tmp_path: Path) -> None:
+def test_tuned_mpi_io_gets_hints(candidate: str, expected: tuple[str, ...], tmp_path: Path) -> None:
     """ROMIO prints what it makes of them."""
     words = ["write", tmp_path / "new", "--candidate", candidate, "--atoms", "500"]
     done = run_program(

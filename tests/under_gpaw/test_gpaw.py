@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from tessera import flavours
 from tessera.gpaw import GpawError, domains, enable, is_enabled, operators
-from tests.support.programs import LIBRARIES, Run, mpirun
+from tests.support.programs import LIBRARIES, Run, mpirun, run_program
 
 HERE = Path(__file__).parent
 MAPS = HERE.parents[1] / "machines"
@@ -37,7 +37,7 @@ needs_gpaw = pytest.mark.skipif(
 
 
 @pytest.fixture
-def run_with_gpaw(run_program: Run) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_with_gpaw() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs Python on ranks of an MPI with the GPAW that is built for it."""
 
     def run(
@@ -374,7 +374,7 @@ def test_ranks_that_do_not_find_each_other_are_refused(
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 5)], indirect=["mpi"])
-def test_operators_on_ranks_that_gpaw_would_have(run_program: Run, mpi: str, ranks: int) -> None:
+def test_operators_on_ranks_that_gpaw_would_have(mpi: str, ranks: int) -> None:
     """Where there is no GPAW, as in CI, a stand-in says what it tells Tessera."""
     command = [*mpirun(mpi, ranks), sys.executable, "-m", "mpi4py", HERE / "ranks_cases.py"]
     found = json.loads(run_program(command, env={"MPI4PY_LIBMPI": LIBRARIES[mpi]}).stdout)
