@@ -122,9 +122,9 @@ def launched(environment: Mapping[str, str] = os.environ) -> str | None:
     return found
 
 
-def is_first(environment: Mapping[str, str] = os.environ) -> bool:
+def is_first() -> bool:
     """Returns whether this process is the first of its launcher, for messages where MPI can't start."""
-    return not any(environment.get(rank, "0") != "0" for _, rank in _VARIABLES.values())
+    return not any(os.environ.get(rank, "0") != "0" for _, rank in _VARIABLES.values())
 
 
 _of_launcher = ALONE

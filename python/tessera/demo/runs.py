@@ -25,7 +25,7 @@ def ways(ranks: int | None, mpi: str) -> list[Way]:
     With one rank, with `serial` and where there is no MPI, the first way remains. Raises `LaunchError` where one of
     them can't be started."""
     cores = usable_cores()
-    found = [Way("one_process", ("-n", "1", "-t", str(cores)), f"1 process of {_counted(cores, 'thread')}")]
+    found = [Way("one_process", ("-n", "1", "-t", str(cores)), f"1 process of {cores} thread{'s' * (cores != 1)}")]
     ranks = max(2, cores) if ranks is None else ranks
     flavour = _available() if mpi == "auto" else mpi
     engine_command([], threads=cores)
@@ -39,10 +39,6 @@ def _available() -> str | None:
     """Returns the MPI of the first launcher for which there is an engine; None where there is none."""
     built = engines()
     return next((launcher.flavour for launcher in launchers() if launcher.flavour in built), None)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from tessera import launch
 from tessera.errors import InputError
 from tessera.launch.supervision import output_of
 from tessera.machine.change import change_map
+from tessera.printing import layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +95,7 @@ def measure(request: Request, tell: Callable[[str], None]) -> dict[str, Any]:
     of the model among them and the quickest. `tell` gets a line of progress before each. Raises LaunchError."""
     jobs = []
     for ranks, threads in request.jobs():
-        tell(f"measuring {_text(ranks, 'rank')} × {_text(threads, 'thread')} …")
+        tell(f"measuring {layout(ranks, threads)} …")
         jobs.append(judged(request, ranks, threads, started(request, ranks, threads)))
     return {
         "shape": list(request.shape),
@@ -141,7 +142,7 @@ def judged(request: Request, ranks: int, threads: int, found: dict[str, Any]) ->
         one["predicted"] = seconds
     if not trials:
         why = found["left_out"][0]["why"] if found["left_out"] else "nothing was asked for"
-        raise launch.LaunchError(f"no approach can be tried on {_text(ranks, 'rank')}: {why}")
+        raise launch.LaunchError(f"no approach can be tried on {ranks} rank{'s' * (ranks != 1)}: {why}")
     least = min(trials, key=lambda one: one["predicted"])
     alike = [one for one in trials if one["approach"] == least["approach"]
              and one["predicted"] <= least["predicted"] / (1 - ALIKE)]  # fmt: skip
@@ -252,10 +253,6 @@ def _draw(ax: Axes, job: dict[str, Any]) -> None:
         best = [1e3 * min(one["median"] for one in mine if one["batch"] == batch) for batch in batches]
         ax.plot(batches, best, "o-", label=name, color=f"C{i}", markersize=4)
     ax.axhline(1e3 * job["alone"], color="#5A6270", linestyle="--", linewidth=1, label="computing alone")
-    ax.set_title(f"{_text(job['ranks'], 'rank')} × {_text(job['threads'], 'thread')}")
+    ax.set_title(layout(job["ranks"], job["threads"]))
     ax.set_xscale("log", base=2)
     ax.set_xlabel("batch")
-
-
-def _text(n: int, word: str) -> str:
-    return f"{n} {word}{'s' * (n != 1)}"

@@ -28,40 +28,40 @@ class Allocation:
     all_cores: int | None = None
 
 
-def allocation(environment: Mapping[str, str] = os.environ) -> Allocation | None:
+def allocation() -> Allocation | None:
     """Returns what Slurm's job has; None outside a job. Raises `LaunchError` where its variables can't be understood,
     or where the job is of several kinds of hosts, each with numbers of its own."""
-    if "SLURM_JOB_ID" not in environment:
+    if "SLURM_JOB_ID" not in os.environ:
         return None
-    if (whole_of(environment.get("SLURM_HET_SIZE", "")) or 0) > 1:
+    if (whole_of(os.environ.get("SLURM_HET_SIZE", "")) or 0) > 1:
         raise LaunchError("this job of Slurm's is heterogeneous: give the numbers of ranks (-n) and threads (-t)")
-    ranks = _number(environment, "SLURM_NTASKS")
+    ranks = _number("SLURM_NTASKS")
     if ranks is None:
-        ranks = _sum_of_nodes(environment, "SLURM_TASKS_PER_NODE") or 1
+        ranks = _sum_of_nodes("SLURM_TASKS_PER_NODE") or 1
     hosts, cores = (
-        _number(environment, "SLURM_JOB_NUM_NODES") or 1,
-        _sum_of_nodes(environment, "SLURM_JOB_CPUS_PER_NODE"),
+        _number("SLURM_JOB_NUM_NODES") or 1,
+        _sum_of_nodes("SLURM_JOB_CPUS_PER_NODE"),
     )
-    return Allocation(ranks, cores_of_a_rank(environment), hosts, cores)
+    return Allocation(ranks, cores_of_a_rank(), hosts, cores)
 
 
-def words_of_its_host(threads: int, environment: Mapping[str, str] = os.environ) -> list[str]:
+def words_of_its_host(threads: int) -> list[str]:
     """Returns the words that start one process on the job's first host, where this process is not on one: `salloc`
     leaves its shell on the host where it was called."""
-    is_elsewhere = "SLURM_JOB_ID" in environment and "SLURMD_NODENAME" not in environment
-    if not is_elsewhere or shutil.which("srun", path=environment.get("PATH")) is None:
+    is_elsewhere = "SLURM_JOB_ID" in os.environ and "SLURMD_NODENAME" not in os.environ
+    if not is_elsewhere or shutil.which("srun", path=os.environ.get("PATH")) is None:
         return []
     return ["srun", "--nodes=1", *options_of_srun(("srun",), 1, threads)]
 
 
-def cores_of_a_rank(environment: Mapping[str, str] = os.environ) -> int | None:
+def cores_of_a_rank() -> int | None:
     """Returns the cores that Slurm's job has for each rank; None where it did not ask for a number. Raises
     `LaunchError`."""
-    return _number(environment, "SLURM_CPUS_PER_TASK")
+    return _number("SLURM_CPUS_PER_TASK")
 
 
-def _number(environment: Mapping[str, str], name: str) -> int | None:
-    text = environment.get(name)
+def _number(name: str) -> int | None:
+    text = os.environ.get(name)
     if text is None:
         return None
     number = whole_of(text)
@@ -70,9 +70,9 @@ def _number(environment: Mapping[str, str], name: str) -> int | None:
     return number
 
 
-def _sum_of_nodes(environment: Mapping[str, str], name: str) -> int | None:
+def _sum_of_nodes(name: str) -> int | None:
     """Returns the sum of what nodes have, which is seven where the variable is `2(x3),1`."""
-    text = environment.get(name)
+    text = os.environ.get(name)
     if text is None:
         return None
     count = 0

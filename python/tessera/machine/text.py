@@ -12,8 +12,8 @@ MEDIA = {"bus": "shared medium", "fabric": "switch", "unknown": "bus or switch u
 _SHOWN = 8  # wires with traffic
 
 
-def _count(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def map_text(content: dict[str, Any], node: str, file: str) -> str:

@@ -64,10 +64,10 @@ def _advice(reason: str) -> str:
     return "an example is 'protein and not name H*', all are in its documentation"
 
 
-def selected(structure: Structure, text: str, system: System | None, key: str = "--select") -> IdArray:
-    """Returns rows of the atoms that an MDAnalysis selection names; messages call it `key`. Raises `InputError` where
-    it is none, names no atom, or needs bonds without a system."""
-    return Selector(structure, system).rows(text, key)
+def selected(structure: Structure, text: str, system: System | None) -> IdArray:
+    """Returns rows of the atoms that the MDAnalysis selection of `--select` names. Raises `InputError` where it is
+    none, names no atom, or needs bonds without a system."""
+    return Selector(structure, system).rows(text, "--select")
 
 
 def _quoted(text: str) -> str:

@@ -112,9 +112,9 @@ class Prmtop:
             raise self.wrong(flag, int(bad[0]), f"{values[bad[0]].decode('latin-1')!r} is not plain ASCII")
         return np.char.strip(values).astype("S8")
 
-    def indices(self, flag: str, limit: int, count: int | None = None) -> IdArray:
+    def indices(self, flag: str, limit: int) -> IdArray:
         """Returns whole numbers from 1 to `limit`, less 1."""
-        values = self.integers(flag, count)
+        values = self.integers(flag)
         bad = np.flatnonzero((values < 1) | (values > limit))
         if len(bad):
             raise self.wrong(flag, int(bad[0]), f"{values[bad[0]]} is not within 1 to {limit}")
