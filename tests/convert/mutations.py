@@ -11,8 +11,6 @@ from typing import Any
 
 from tests.convert import test_amber, test_genesis, test_gromacs, test_namd
 
-Effect = Callable[[float], float]
-
 
 @dataclass(frozen=True)
 class Number:

@@ -17,7 +17,7 @@ from tests.support.samples import sample
 
 pytestmark = pytest.mark.slow(part="pictures")
 
-BLUE, GREEN, GREY = (0, 114, 178), (0, 158, 115), (90, 98, 112)
+BLUE, GREEN = (0, 114, 178), (0, 158, 115)
 
 
 def is_like(picture: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
