@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
@@ -17,6 +19,19 @@ from tessera.build.clashes.rings import rings_of
 from tessera.system.model import FloatArray, IdArray
 
 LIMIT = 0.9  # Å
+#: of the clashes that a test draws
+SEEDS = st.integers(min_value=0, max_value=2**32 - 1)
+
+
+def few(count: int) -> settings:
+    """Returns the settings of a test that draws so many cases, the same ones each time."""
+    return settings(
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
 
 
 def copy_of(molecules: Molecules) -> Molecules:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from tessera.build.clashes.files import read_structure
 from tessera.build.clashes.find import overlaps_of
@@ -16,16 +15,7 @@ from tessera.build.clashes.mend import mend
 from tessera.build.clashes.molecules import Molecules
 from tessera.build.clashes.moves import describe
 from tessera.build.clashes.trials import rotated
-from tests.clashes.injected import Injector, all_turns, check_mended, copy_of, repeated
-
-seeds = st.integers(min_value=0, max_value=2**32 - 1)
-few = settings(
-    max_examples=3,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+from tests.clashes.injected import SEEDS, Injector, all_turns, check_mended, copy_of, few, repeated
 
 
 def mended(molecules: Molecules, seed: int, count: int, apart: float = 25.0) -> tuple[int, int, int]:
@@ -39,15 +29,15 @@ def mended(molecules: Molecules, seed: int, count: int, apart: float = 25.0) -> 
     return len(overlaps), sum(not outcome.mended for outcome in outcomes), missed
 
 
-@few
-@given(seed=seeds)
+@few(3)
+@given(seed=SEEDS)
 def test_side_chains_of_a_protein_in_water(protein: Molecules, seed: int) -> None:
     found, left, missed = mended(protein, seed, 4)
     assert (missed, left <= found // 2) == (0, True)
 
 
-@few
-@given(seed=seeds)
+@few(3)
+@given(seed=SEEDS)
 def test_phosphates_of_a_helix(helix: Molecules, seed: int) -> None:
     found, left, missed = mended(helix, seed, 2)
     assert found

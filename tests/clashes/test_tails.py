@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from hypothesis import HealthCheck, Phase, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given
 from numpy.typing import NDArray
 
 from tessera.build.clashes import mend as mend_module
@@ -22,19 +20,11 @@ from tessera.build.clashes.mend import mend
 from tessera.build.clashes.molecules import ROLE, Molecules
 from tessera.build.clashes.tails import ANGLES, _around, best_pose, tail_turns
 from tessera.build.clashes.trials import Trial, rotated
-from tessera.cli import cli
 from tessera.system.model import FloatArray, IdArray
-from tests.clashes.injected import Rotation, check_mended, copy_of
+from tests.clashes.injected import SEEDS, Rotation, check_mended, copy_of, few
 from tests.clashes.peptides import around, coil, molecules_of, peptide, write_pdb
+from tests.support.commands import called
 
-few = settings(
-    max_examples=2,
-    deadline=None,
-    derandomize=True,
-    phases=[Phase.explicit, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-seeds = st.integers(min_value=0, max_value=2**32 - 1)
 FREE, CONTACT = 0.91, 1.6  # Å
 AXES = {"φ": ("N", "CA"), "ψ": ("CA", "C")}
 NOWHERE = np.array([[500.0, 500.0, 500.0]])
@@ -109,8 +99,8 @@ def _apart(molecules: Molecules, place: FloatArray, others: IdArray, bonded: NDA
     return np.asarray(np.where(bonded, np.inf, distance))
 
 
-@few
-@given(seed=seeds)
+@few(2)
+@given(seed=SEEDS)
 @example(seed=23)  # none does
 @example(seed=31)  # and a contact is left
 def test_the_smallest_turn_of_all_is_found(tmp_path: Path, seed: int) -> None:
@@ -301,7 +291,7 @@ def test_the_command_poses_tails(tmp_path: Path) -> None:
     path = write_pdb(tmp_path / "tail.pdb", {"A": chain}, waters)
 
     def run(*words: str) -> tuple[int, dict[str, Any]]:
-        done = CliRunner().invoke(cli, ["clashes", str(path), *words, "--json"])
+        done = called("clashes", path, *words, "--json")
         return done.exit_code, json.loads(done.stdout)
 
     status, found = run("--fix", "-o", str(tmp_path / "without.pdb"))
@@ -314,7 +304,7 @@ def test_the_command_poses_tails(tmp_path: Path) -> None:
     old, new = (file.read_text().splitlines() for file in (path, tmp_path / "with.pdb"))
     assert [(line[:30], line[54:]) for line in old] == [(line[:30], line[54:]) for line in new]
     assert not len(overlaps_of(read_structure(tmp_path / "with.pdb").molecules))
-    refused = CliRunner().invoke(cli, ["clashes", str(path), "--tails"])
+    refused = called("clashes", path, "--tails")
     assert refused.exit_code and "--tails is of --fix" in refused.output
 
 
