@@ -13,6 +13,11 @@ from tests.support.oracle import OPENMM_COULOMB, TERMS, Settings, lj_sum, refere
 from tests.support.peers import energies
 
 BONDED = TERMS[:6]
+#: OpenMM's names of the forces that these terms are
+PEERS = {
+    "bond": "HarmonicBondForce", "angle": "HarmonicAngleForce", "urey_bradley": "HarmonicBondForce_2",
+    "dihedral": "PeriodicTorsionForce", "improper": "CustomTorsionForce", "cmap": "CMAPTorsionForce",
+}  # fmt: skip
 
 
 def close(value: float, expected: float, relative: float = 1e-6, absolute: float = 1e-4) -> bool:
@@ -49,12 +54,8 @@ def test_alanine_tripeptide_equals_openmms_reader(tmp_path: Path) -> None:
     pdb = app.PDBFile(str(ordered_tripeptide(tmp_path)))
     peer = energies(psf.createSystem(parameters, nonbondedMethod=app.NoCutoff), pdb.positions)
     found = reference_energies(alanine_tripeptide(), Settings(cutoff=None))
-    assert close(found["bond"], peer["HarmonicBondForce"], absolute=1e-6)
-    assert close(found["angle"], peer["HarmonicAngleForce"], absolute=1e-6)
-    assert close(found["urey_bradley"], peer["HarmonicBondForce_2"], absolute=1e-6)
-    assert close(found["dihedral"], peer["PeriodicTorsionForce"], absolute=1e-6)
-    assert close(found["improper"], peer["CustomTorsionForce"], absolute=1e-6)
-    assert close(found["cmap"], peer["CMAPTorsionForce"], absolute=1e-6)
+    for term, force in PEERS.items():
+        assert close(found[term], peer[force], absolute=1e-6), term
     coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / 332.0716
     assert close(found["lj"] + found["lj_14"] + coulomb, peer["NonbondedForce"], absolute=1e-5)
 
@@ -73,11 +74,8 @@ def test_alanine_tripeptide_in_water_has_nbfix(data_folder: Path) -> None:
     ours = prepare_charmm(folder / "ala3_solv.psf", folder / "ala3_solv.crd", files, np.diag([edge] * 3))
     assert len(ours.force_field.nbfix_types) == 1
     found = reference_energies(ours, Settings(cutoff=12, lj="cut", alpha=0.38, grid=(48, 48, 48)))
-    assert close(found["bond"], peer["HarmonicBondForce"])
-    assert close(found["angle"], peer["HarmonicAngleForce"])
-    assert close(found["urey_bradley"], peer["HarmonicBondForce_2"])
-    assert close(found["dihedral"], peer["PeriodicTorsionForce"])
-    assert close(found["cmap"], peer["CMAPTorsionForce"])
+    for term in ("bond", "angle", "urey_bradley", "dihedral", "cmap"):
+        assert close(found[term], peer[PEERS[term]]), term
     assert close(found["lj"], peer["CustomNonbondedForce"])
     coulomb = (found["coulomb"] + found["coulomb_14"]) * OPENMM_COULOMB / 332.0716
     assert close(found["lj_14"] + coulomb, peer["NonbondedForce"])
