@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 import tessera
 from tessera.cli import COMMANDS, cli
 from tessera.errors import EXTRAS, text_of_missing
+from tests.support.commands import said
 from tests.support.programs import TESSERA, run_program
 
 ROOT = Path(__file__).parents[2]
@@ -27,11 +27,11 @@ def tessera_command(*arguments: str, **environment: str) -> subprocess.Completed
 
 
 def test_version() -> None:
-    assert CliRunner().invoke(cli, ["--version"]).output == f"tessera {tessera.__version__}\n"
+    assert said("--version") == f"tessera {tessera.__version__}\n"
 
 
 def test_help_lists_all_commands() -> None:
-    output = CliRunner().invoke(cli, ["--help"]).output
+    output = said("--help")
     for name in COMMANDS:
         assert f"  {name} " in output
     assert "Examples:" in output
@@ -39,14 +39,12 @@ def test_help_lists_all_commands() -> None:
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_every_command_has_help(name: str) -> None:
-    result = CliRunner().invoke(cli, [name, "--help"])
-    assert result.exit_code == 0
-    assert "Usage:" in result.output
+    assert "Usage:" in said(name, "--help")
 
 
 @pytest.mark.parametrize("name", ["run", "energy", "plot", "explain"])
 def test_help_has_examples(name: str) -> None:
-    output = CliRunner().invoke(cli, [name, "--help"]).output
+    output = said(name, "--help")
     assert "Examples:" in output
     assert f"  tessera {name} " in output
 

@@ -10,11 +10,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tessera.cli import cli
 from tests.convert import test_amber, test_genesis, test_gromacs, test_namd
-from tests.support.commands import said
+from tests.support.commands import called, said
 from tests.support.inputs import SMALL
 
 FILES = {
@@ -27,7 +25,7 @@ FILES = {
 
 def refused(*words: object) -> str:
     """Returns what the command prints and the message of the error in which it ends."""
-    done = CliRunner().invoke(cli, ["convert", *map(str, words)])
+    done = called("convert", *words)
     assert done.exit_code != 0
     return f"{done.output}{done.exception}"
 
@@ -107,10 +105,10 @@ def test_settings_beside_a_prepared_system(tmp_path: Path) -> None:
     (tmp_path / "md.mdin").write_text(test_amber.WATER)
     (tmp_path / "bad.mdin").write_text(test_amber.changed("ibelly", "1"))
     bad = [*words, "--settings", tmp_path / "bad.mdin", "-o", out]
-    done = CliRunner().invoke(cli, [*map(str, bad)])
+    done = called(*bad)
     assert "ibelly = 1" in f"{done.output}{done.exception}" and not out.exists()
     (tmp_path / "bad.mdin").write_text(test_amber.changed("ibelly", f"'{'x' * 100_000}'"))
-    done = CliRunner().invoke(cli, [*map(str, bad)])
+    done = called(*bad)
     assert "ibelly = " in f"{done.output}{done.exception}" and len(f"{done.output}{done.exception}") < 2000
     assert "a.toml is a run by these settings" in said(*words, "--settings", tmp_path / "md.mdin", "-o", out)
     assert tomllib.loads((tmp_path / "a.toml").read_text())["input"] == {"system": "a.tsr"}

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tessera.cli import cli
+from tests.support.commands import called
 from tests.support.programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +30,7 @@ def test_the_guide_builds_and_minimises_a_helix(
         if words[:2] == ["tessera", "minimize"]:  # which sets handlers of signals
             run_program([sys.executable, "-m", *words])
         elif words[0] == "tessera":
-            done = CliRunner().invoke(cli, words[1:])
+            done = called(*words[1:])
             assert done.exit_code == 0, done.output
             printed += done.stdout
         else:
