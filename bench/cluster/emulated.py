@@ -131,13 +131,12 @@ class Job:
         *,
         map_file: Path | None,
         entries: Sequence[str],
-        root: int = 0,
         elements: str = "double",
     ) -> dict[str, Any]:
         """Returns the result of `tessera-collectives time`: entries take turns, and a time is that of the slowest
         rank."""
         words = ["--operation", operation, "--bytes", str(size), "--elements", elements]
-        words += ["--repeats", str(repeats), "--root", str(root)]
+        words += ["--repeats", str(repeats)]
         words += ["--map", str(map_file)] if map_file else []
         said = self.run(launch.program("tessera-collectives", self.mpi), "time", *words, "--entries", ",".join(entries))
         return dict(json.loads(last_object(said)))

@@ -100,6 +100,14 @@ def installed(program: str) -> Path | None:
     return Path(found) if found else None
 
 
+def can_import(python: str, package: str) -> bool:
+    """Returns whether this Python is there and has the package."""
+    try:
+        return subprocess.run([python, "-c", f"import {package}"], capture_output=True, timeout=60).returncode == 0
+    except OSError:
+        return False
+
+
 def on_ranks(ranks: int, module: str, *words: object, **environment: str) -> Any:
     """Runs a module of this package on ranks of Open MPI that are bound to no cores, and returns what the root prints
     last, as JSON. A single rank is started without mpirun."""

@@ -14,7 +14,7 @@ from statistics import median
 import click
 
 from bench.common.options import Common, script
-from bench.common.process import ENVIRONMENT, measure
+from bench.common.process import ENVIRONMENT, can_import, measure
 from bench.common.results import table
 
 MESHES = ("64x64x64", "100x100x72", "108x108x108", "128x128x128", "144x144x144", "256x256x256")
@@ -54,13 +54,6 @@ def compiled(folder: Path) -> Path | None:
     except OSError:
         return None
     return program if done.returncode == 0 else None
-
-
-def has_mpi4py_fft(python: str) -> bool:
-    try:
-        return subprocess.run([python, "-c", "import mpi4py_fft"], capture_output=True, timeout=60).returncode == 0
-    except OSError:
-        return False
 
 
 def versions(other_python: str) -> dict[str, str]:
@@ -160,7 +153,7 @@ def compare(
     programs: dict[str, Sequence[str | Path]] = {"tessera": [sys.executable, *child, "tessera"]}
     if program := compiled(common.work / "fft"):
         programs["FFTW-MPI"] = [program]
-    if has_mpi4py_fft(other_python):
+    if can_import(other_python, "mpi4py_fft"):
         programs["mpi4py-fft"] = [other_python, *child, "mpi4py_fft"]
     peers = list(PROMISES) if instruction_set is None else ["FFTW-MPI"]
     figure = common.figure(

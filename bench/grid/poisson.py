@@ -11,7 +11,7 @@ from statistics import median
 import click
 
 from bench.common.options import Common, script
-from bench.common.process import ENVIRONMENT, measure
+from bench.common.process import ENVIRONMENT, can_import, measure
 from bench.common.results import table
 
 # By kind of edges our methods, GPAW's solver of the same equations, and how many times faster ours are to be at 128³ on
@@ -46,13 +46,6 @@ class Times:
 
     turns: list[float]
     residual: float = 0.0
-
-
-def has_gpaw(python: str) -> bool:
-    try:
-        return subprocess.run([python, "-c", "import gpaw"], capture_output=True, timeout=60).returncode == 0
-    except OSError:
-        return False
 
 
 def broken_promises(measured: Mapping[Case, Mapping[tuple[str, str], Times]]) -> list[str]:
@@ -99,7 +92,7 @@ def poisson(
     environment = {**ENVIRONMENT, "MPI4PY_LIBMPI": LIBRARIES[mpi], "OMP_NUM_THREADS": "1", "GPAW_MPI_BACKEND": "cgpaw"}
     peer = [("gpaw", "fast"), ("gpaw", "fd")]
     figure = common.figure("poisson", "Potentials on grids")
-    if has_gpaw(other_python):
+    if can_import(other_python, "gpaw"):
         asked = subprocess.run(
             [other_python, "-c", "import gpaw; print(gpaw.__version__)"], capture_output=True, text=True
         )

@@ -81,7 +81,7 @@ def timing_of(job: Job, shuffle: int | None, library: str, said: dict[str, Any],
     return Timing(job.spec.name, len(job.order), shuffle, library, version, own, ours, report, where)
 
 
-def cost_of_left(mpi: str, folder: Path, spells: int = 1000) -> dict[str, float]:
+def cost_of_left(mpi: str, folder: Path) -> dict[str, float]:
     """Returns the ns by which a call that is left to the MPI library takes longer, by operation: with functions in the
     place of MPI's that do nothing, on two ranks that pretend to be on two hosts."""
     compiler = COMPILERS[mpi]
@@ -97,7 +97,7 @@ def cost_of_left(mpi: str, folder: Path, spells: int = 1000) -> dict[str, float]
             **{f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")},
         }
         done = subprocess.run(
-            [*mpirun(mpi, 2), str(program), str(spells)], env=environment, capture_output=True, text=True, timeout=300
+            [*mpirun(mpi, 2), str(program)], env=environment, capture_output=True, text=True, timeout=300
         )
         if done.returncode:
             raise click.ClickException(f"left.c under {mpi}: {done.stderr.strip()[-1000:]}")
