@@ -6,6 +6,7 @@ import contextlib
 import json
 import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -188,3 +189,39 @@ def test_wrong_bits_and_failures_are_faults(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("TESSERA_BIN", str(tmp_path))
     (found,) = sample.sample()
     assert (found.verdict, found.found) == ("fault", "failed: tessera: error: no luck")
+
+
+def test_a_run_may_be_slow_as_long_as_it_makes_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of an emulated processor, or beside other work."""
+    status = tmp_path / "status.json"
+
+    def looked_at(steps: list[int], end: bool) -> str | None:
+        """Returns what is made of a process that has come to these steps when it is looked at, and then may end."""
+        with subprocess.Popen(["sleep", "1000"], stderr=subprocess.PIPE, text=True) as process:
+            left = iter(steps)
+
+            def step_of(asked: Path) -> int:
+                assert asked == status
+                step = next(left)
+                if end and step == steps[-1]:
+                    process.terminate()
+                return step
+
+            monkeypatch.setattr(sample, "_step_of", step_of)
+            try:
+                return sample._said(process, status)
+            finally:
+                process.kill()
+
+    monkeypatch.setattr(sample, "_SECONDS", 0.01)
+    assert looked_at([0, 1, 5], end=True) == ""
+    for steps in ([-1], [0, 0], [0, 3, 3]):
+        assert looked_at(steps, end=False) is None, steps
+
+
+@pytest.mark.parametrize(("text", "step"), [('{"step": 7}', 7), ("{}", -1), ('{"step": 7', -1), ("[]", -1), (None, -1)])
+def test_the_step_of_a_run(tmp_path: Path, text: str | None, step: int) -> None:
+    status = tmp_path / "status.json"
+    if text is not None:
+        status.write_text(text)
+    assert sample._step_of(status) == step

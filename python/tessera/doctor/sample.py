@@ -27,7 +27,7 @@ timestep = 2.0
 [output]
 energy_every = {STEPS}
 """
-_SECONDS = 300  # after which a run is taken not to end
+_SECONDS = 300  # in which a run makes a step, however slow its machine is
 
 
 def sample() -> Iterator[Finding]:
@@ -64,13 +64,12 @@ def _run(folder: Path, flavour: str) -> Finding:
         cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            _, stderr = process.communicate(timeout=_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return judged(subject, f"did not end in {_SECONDS} s", fault="look whether its ranks can reach each other")
+            stderr = _said(process, output / "status.json")
         except BaseException:  # a request to stop: a launcher that is killed leaves files of its own behind
             process.terminate()
             raise
+    if stderr is None:
+        return judged(subject, f"made no step in {_SECONDS} s", fault="look whether its ranks can reach each other")
     if process.returncode:
         said = stderr.strip().splitlines()
         all_of_it = f"mend what the message says; `tessera run` of any run file with {' '.join(how)} shows all of it"
@@ -83,3 +82,25 @@ def _run(folder: Path, flavour: str) -> Finding:
             subject, found, fault="build Tessera anew; if it stays, report this line with processor and compiler"
         )
     return judged(subject, f"{found}, the right bits")
+
+
+def _said(process: subprocess.Popen[str], status: Path) -> str | None:
+    """Returns what a run has printed to its standard error, once it has ended; None where it has made no step for too
+    long, and was killed."""
+    step = -1
+    while True:
+        try:
+            return process.communicate(timeout=_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            before, step = step, _step_of(status)
+            if step <= before:
+                process.kill()
+                return None
+
+
+def _step_of(status: Path) -> int:
+    """Returns the step that a run has come to; -1 where its status does not say so."""
+    try:
+        return int(json.loads(status.read_text(encoding="utf-8"))["step"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return -1
