@@ -193,6 +193,8 @@ class GrowingArray {
 };
 
 inline constexpr int lanes_of_warp = 32, warps_of_block = 4;  // as kernels are compiled
+/// Returns how many warps have so many lanes at least.
+constexpr std::int64_t warps_of(std::int64_t lanes) { return (lanes + lanes_of_warp - 1) / lanes_of_warp; }
 
 /// A function of the device, which takes its arguments as one object.
 class Kernel {

@@ -9,10 +9,6 @@ namespace tessera::md::bonded {
 
 namespace {
 
-constexpr std::int64_t warps_of(std::int64_t terms) {
-  return (terms + device::lanes_of_warp - 1) / device::lanes_of_warp;
-}
-
 /// Adds integers to others, one by one.
 template <class To, std::size_t n>
 void add_all_fixed(To& to, const std::int64_t (&values)[n]) {
@@ -49,7 +45,6 @@ void DeviceBonded::set_terms(const LocalTerms& terms, std::span<const double> ch
     array.reserve(on, values.size());
     array.start_copy_from(values, atoms_.stream());
   };
-  n_warps_ = 0;
   std::size_t k = 0;
   model::for_each_kind([&](auto kind) {
     auto& list = lists_[k++];
@@ -57,7 +52,6 @@ void DeviceBonded::set_terms(const LocalTerms& terms, std::span<const double> ch
       const auto& [slots, parameter] = terms[kind];
       TESSERA_CHECK(slots.size() < (std::size_t{1} << 28));  // kernels number lanes and values in 32 bits
       list.n = static_cast<std::int32_t>(slots.size());
-      n_warps_ += warps_of(list.n);
       copy(list.slots, std::span(slots.empty() ? nullptr : slots[0].data(), slots.size() * kind.arity));
       copy(list.parameter, std::span(parameter));
     }
@@ -82,10 +76,10 @@ void DeviceBonded::start(const Box& box, std::int64_t* total, bool with_sums) {
     const auto& list = lists_[k];
     arguments.kinds[k] = {list.n, static_cast<std::int32_t>(warp), list.slots.data(), list.parameter.data(),
                           list.rows.data()};
-    warp += warps_of(list.n);
+    warp += device::warps_of(list.n);
   }
   if (with_sums) sums_.start_clear(atoms_.stream());
-  (with_sums ? with_sums_ : alone_).start_warps(atoms_.stream(), n_warps_, arguments);
+  (with_sums ? with_sums_ : alone_).start_warps(atoms_.stream(), warp, arguments);
   if (with_sums) sums_.start_copy_to(host_sums_.get(), atoms_.stream());
 }
 

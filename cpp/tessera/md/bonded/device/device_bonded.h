@@ -42,7 +42,6 @@ class DeviceBonded {
   const DeviceAtoms& atoms_;
   device::Kernel alone_, with_sums_;
   std::vector<List> lists_;  // by kind
-  std::int64_t n_warps_ = 0;
   device::GrowingArray<double> charge_;
   device::DeviceArray<BondedSums> sums_;     // (1)
   device::HostArray<BondedSums> host_sums_;  // (1)

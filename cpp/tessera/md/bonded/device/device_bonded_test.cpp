@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <random>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ struct Found {
 /// Holds terms of every kind in a chain, and what computes them on a device.
 class Chain {
  public:
-  Chain(std::int32_t n, double scale, double least_distance)
-      : tables_(make_force_tables(every_kind(scale))), terms_(chain_terms(n)), bonded_(tables_, atoms_) {
+  Chain(std::int32_t n, double least_distance)
+      : tables_(make_force_tables(every_kind(1))), terms_(chain_terms(n)), bonded_(tables_, atoms_) {
     std::mt19937_64 random(17);
     auto r = random_chain(random, n);
     for (std::size_t i = 6; i < r.size(); i += 6) r[i] = r[i - 3] + least_distance * Vec3{0.6, 0, 0.8};
@@ -35,16 +36,9 @@ class Chain {
     bonded_.set_terms(terms_, charge_);
   }
 
-  Found engine(bool with_sums) {
+  Found engine(bool with_sums, std::initializer_list<KindsToAdd> all = {KindsToAdd::of_device}) {
     return found_by(with_sums, [&](Accumulator& a) {
-      add_all(box_, position_, charge_, terms_, tables_, 0, 1, a, KindsToAdd::of_device);
-    });
-  }
-  Found all_by_engine(KindsToAdd kinds) {
-    return found_by(true, [&](Accumulator& a) {
-      add_all(box_, position_, charge_, terms_, tables_, 0, 1, a, kinds);
-      if (kinds == KindsToAdd::of_device)
-        add_all(box_, position_, charge_, terms_, tables_, 0, 1, a, KindsToAdd::left_by_device);
+      for (const auto kinds : all) add_all(box_, position_, charge_, terms_, tables_, 0, 1, a, kinds);
     });
   }
   Found device(bool with_sums, int seed) {
@@ -101,7 +95,7 @@ TEST(DeviceBonded, HasTheBitsOfTheEngine) {
   TESSERA_NEEDS_HOST_LANES();
   for (const std::int32_t n : {5, 23, 700}) {
     SCOPED_TRACE(n);
-    Chain chain(n, 1, 2);
+    Chain chain(n, 2);
     check(chain);
   }
 }
@@ -111,7 +105,7 @@ TEST(DeviceBonded, EnergiesOfClashes) {
   TESSERA_NEEDS_HOST_LANES();
   for (const double distance : {0.2, 0.0}) {
     SCOPED_TRACE(distance);
-    Chain chain(61, 1, distance);
+    Chain chain(61, distance);
     check(chain);
     const auto sums = chain.engine(true).sums;
     EXPECT_NE(sums.energy_of_clashes[static_cast<std::size_t>(Term::lj_14)], 0);
@@ -121,8 +115,9 @@ TEST(DeviceBonded, EnergiesOfClashes) {
 
 // What a device computes and what it leaves are all kinds.
 TEST(DeviceBonded, EveryKindIsAddedOnce) {
-  Chain chain(23, 1, 2);
-  const auto all = chain.all_by_engine(KindsToAdd::all), both = chain.all_by_engine(KindsToAdd::of_device);
+  Chain chain(23, 2);
+  const auto all = chain.engine(true, {KindsToAdd::all});
+  const auto both = chain.engine(true, {KindsToAdd::of_device, KindsToAdd::left_by_device});
   expect_same_bits(both, all);
   EXPECT_NE(all.sums.energy, chain.engine(true).sums.energy);
 }

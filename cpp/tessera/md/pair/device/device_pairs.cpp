@@ -277,8 +277,7 @@ void DevicePairs::start_total(std::int64_t* total) {
   };
   virial_.start_clear(stream_);
   // The warp after the last one adds the virial of cells.
-  const auto warps =
-      (cluster_size * std::int64_t{of_atoms.n_clusters} + device::lanes_of_warp - 1) / device::lanes_of_warp;
+  const auto warps = device::warps_of(cluster_size * std::int64_t{of_atoms.n_clusters});
   launch(has_virial ? "tessera_pair_forces_virial" : "tessera_pair_forces", warps + 1, of_atoms);
   auto& sums = host_sums_.get().front();
   n_clashes_.start_copy_to({&sums.n_clashes, 1}, stream_);

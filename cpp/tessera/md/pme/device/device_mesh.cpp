@@ -19,13 +19,6 @@ device::Kernel find_kernel(const device::DeviceInUse& in_use, const std::string&
   return in_use.kernels().find("tessera_mesh_" + what + "_" + std::to_string(order));
 }
 
-/// Begins a kernel of so many lanes at least.
-template <class Arguments>
-void start_lanes(const device::Kernel& kernel, const device::Stream& stream, std::int64_t lanes,
-                 const Arguments& arguments) {
-  kernel.start_warps(stream, (lanes + device::lanes_of_warp - 1) / device::lanes_of_warp, arguments);
-}
-
 }  // namespace
 
 bool DeviceMesh::serves(const PmePlan& plan) {
@@ -101,8 +94,8 @@ void DeviceMesh::start(std::int64_t* total, bool with_spectrum) {
   host_spectrum_.resize(atoms_.device(), with_spectrum ? at(2 * convolution_.n_waves()) : 0);
 
   const auto of_atoms = arguments(total);
-  const std::int64_t lanes = std::int64_t{of_atoms.n_atoms} * (settings_.order > 4 ? 8 : 4);
-  start_lanes(spread_, stream, lanes, of_atoms);
+  const auto warps = device::warps_of(std::int64_t{of_atoms.n_atoms} * (settings_.order > 4 ? 8 : 4));
+  spread_.start_warps(stream, warps, of_atoms);
   const ConvertArguments of_points{
       .n = static_cast<std::int32_t>(points_.size()),
       .fixed = fixed_.data(),
@@ -110,9 +103,9 @@ void DeviceMesh::start(std::int64_t* total, bool with_spectrum) {
       .limit = std::numeric_limits<FixedCharge<float>>::max() / 2,  // as Pme::spread() has it
       .n_too_great = n_too_great_.data(),
   };
-  start_lanes(convert_, stream, of_points.n, of_points);
+  convert_.start_warps(stream, device::warps_of(of_points.n), of_points);
   convolution_.start(points_.data(), influence_.data(), host_spectrum_.get(), stream);
-  start_lanes(gather_, stream, lanes, of_atoms);
+  gather_.start_warps(stream, warps, of_atoms);
   n_too_great_.start_copy_to(host_too_great_.get(), stream);
 }
 
