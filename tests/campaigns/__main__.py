@@ -161,7 +161,9 @@ def print_parts() -> None:
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, metavar="[PART | PART:PIECE/PIECES]…")
 @click.option("--stale", is_flag=True, help="Say which parts should run again, in one line.")
-@click.option("--tables", is_flag=True, help="Write the tables of parts into the record, CONTRIBUTING.md and docs/trust.md.")
+@click.option(
+    "--tables", is_flag=True, help="Write the tables of parts into the record, CONTRIBUTING.md and docs/trust.md."
+)
 def main(names: tuple[str, ...], stale: bool, tables: bool) -> None:
     pieces = [piece for name in names for piece in pieces_of(name)]
     if tables:
