@@ -67,10 +67,16 @@ def device(common: Common, figures: Path) -> None:
         f"{written} of {len(cases)} hashes are of AVX2, found before and written into `scripts/device_check`; "
         f"{found['sanitizer']}. Times are "
         "medians of runs in turn, at constant temperature (Langevin) and 2 fs; OpenMM computes in mixed precision. "
-        f"Tessera computes {', '.join(by_device)} on the GPU, and processors do all else; "
+        f"Tessera computes {', '.join(by_device)} on the GPU{whole_steps(cases)}, and processors do all else; "
         "the kernel of pairs is timed by NVIDIA's ncu."
     )
     figure.finish(common)
+
+
+def whole_steps(cases: list[dict[str, Any]]) -> str:
+    """Returns how many steps of the runs a device has done without processors."""
+    done, steps = (sum(row.get(key, 0) for row in cases) for key in ("steps_on_device", "steps"))
+    return f", {100 * done / steps:.0f} % of the steps whole" if done else ""
 
 
 def said_of(row: dict[str, Any]) -> str:

@@ -66,4 +66,7 @@ arch = sm_100
  Function good:
   REG:56 STACK:8 SHARED:1896 LOCAL:16 CONSTANT[0]:1936 TEXTURE:0
 """
-    assert check_kernels.resources(text) == {"good": {"sm_90": (48, 0), "sm_100": (56, 24)}}
+    found = check_kernels.resources(text)
+    assert found == {"good": {"sm_90": (48, 0), "sm_100": (56, 24)}}
+    assert check_kernels.spills("good", found["good"]) == ["sm_100 keeps 24 bytes in memory"]
+    assert check_kernels.spills("good_any", found["good"]) == []

@@ -58,10 +58,14 @@ std::string note_of_device(const Simulation& simulation) {
   if (simulation.device() == nullptr) return "";
   if (simulation.settings().precision == md::pair::Precision::double_precision)
     return "parallel.device = \"gpu\" has nothing to do: pairs in double precision are summed by the CPU";
-  return fmt::format("{} are computed on the GPU {}, all else by the CPU",
-                     simulation.engine().forces().mesh().is_on_device() ? "pairs of atoms, bonded terms and the mesh"
-                                                                        : "pairs of atoms and bonded terms",
-                     simulation.device()->facts().name);
+  const auto& forces = simulation.engine().forces();
+  const auto& name = simulation.device()->facts().name;
+  if (forces.are_all_on_device() && forces.n_groups() == 1)
+    return fmt::format("steps are computed on the GPU {}, searches, energies and most of baths by the CPU", name);
+  return fmt::format(
+      "{} are computed on the GPU {}, all else by the CPU",
+      forces.mesh().is_on_device() ? "pairs of atoms, bonded terms and the mesh" : "pairs of atoms and bonded terms",
+      name);
 }
 
 }  // namespace

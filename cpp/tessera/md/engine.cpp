@@ -96,11 +96,12 @@ void Engine::set_state(Snapshot snapshot) {
 }
 
 Snapshot Engine::snapshot(std::int64_t begin, std::int64_t end) const {
+  bring_home();
   Snapshot snapshot;
   static_cast<GlobalState&>(snapshot) = state_;
   for (const auto& field : state_.fields) snapshot.fields.push_back({field.name, field.width, {}});
-  snapshot.atoms.reserve(at(std::min<std::int64_t>(domain().n_owned_atoms(), end - begin)));
-  for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s) {
+  snapshot.atoms.reserve(at(std::min<std::int64_t>(layout_->domain.n_owned_atoms(), end - begin)));
+  for (std::int32_t s = 0; s < layout_->domain.n_owned_slots(); ++s) {
     if (state_.id[at(s)] < begin || state_.id[at(s)] >= end) continue;  // padding too
     snapshot.atoms.push_back({state_.id[at(s)], state_.reference[at(s)], state_.velocity[at(s)],
                               state_.position[at(s)] - state_.reference[at(s)]});
@@ -125,6 +126,7 @@ void Engine::set_box(const Box& box) {
     throw InputError("the box can't change while atoms are fixed (dynamics.fixed), as it would move them");
   if (!system_.is_periodic) throw InputError("a vacuum has no box to set: its frame follows the atoms");
   auto plan = plan_for(box);  // which may throw: before anything changes
+  bring_home();
   layout_->motion.set_box(box);
   auto own = snapshot();
   search_here(own);
@@ -134,11 +136,13 @@ void Engine::set_box(const Box& box) {
 }
 
 void Engine::set_external_forces(external::ExternalForces forces) {
+  bring_home();
   external_forces_ = std::move(forces);
   layout_->forces.follow_external();
 }
 
 void Engine::set_baths(integrate::BathSettings baths) {
+  bring_home();  // steps that are done again would have the new ones
   settings_.baths = std::move(baths);
   integrator_ = integrate::make_integrator(settings_);  // all that lasts from step to step is in the state
 }
@@ -155,7 +159,7 @@ void Engine::place(Particles particles) {
 void Engine::rebuild_lists() {
   std::string torn;
   try {
-    topology_.rebuild(domain(), threads_);
+    topology_.rebuild(layout_->domain, threads_);
   } catch (const RunError& error) {
     torn = fmt::format("step {}: {}", state_.step, error.what());
   }
@@ -208,8 +212,8 @@ Plan Engine::plan_for(const Box& box, std::optional<domain::Decomposition> brick
 /// Makes frame and cells those of the atoms' present positions in a vacuum, and plans anew where these have changed.
 void Engine::follow_atoms_of_vacuum() {
   auto own = vacuum::nowhere;
-  for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s)
-    if (!domain().is_padding(s)) own.add(state_.position[at(s)]);
+  for (std::int32_t s = 0; s < layout_->domain.n_owned_slots(); ++s)
+    if (!layout_->domain.is_padding(s)) own.add(state_.position[at(s)]);
   extent_ = vacuum::extent_of_all(own, comm_);
   const auto before = state_.box;
   const auto [doublings, is_full] = vacuum::fit(state_.box, extent_, settings_.pair.range(), settings_.buffer);
@@ -331,7 +335,10 @@ void Engine::check() const {
   }
 }
 
-StrongestForce Engine::find_strongest_force(std::int64_t atom) { return layout_->forces.find_strongest(atom); }
+StrongestForce Engine::find_strongest_force(std::int64_t atom) {
+  bring_home();
+  return layout_->forces.find_strongest(atom);
+}
 
 void Engine::start_check() {
   // Squares of lengths are not negative, and such doubles compare like the integers of their bits.
@@ -345,11 +352,17 @@ void Engine::start_check() {
 bool Engine::must_search() {
   comm::Communicator::wait_all(std::span(&check_request_, 1));
   if (check_[has_blown_up] != 0) check();
+  return needs_search();
+}
+
+/// Returns by this step's check whether a search is due.
+bool Engine::needs_search() const {
   const double moved2 = std::bit_cast<double>(check_[displacement2]), allowed = allowed_displacement();
   return is_search_due() || allowed <= 0 || !(moved2 < allowed * allowed);
 }
 
 void Engine::constrain_start() {
+  bring_home();
   comm::agree_on_input(comm_, layout_->motion.constrain_positions());
   place_virtual_sites();
   search();
@@ -369,9 +382,13 @@ std::string Engine::describe_undetermined(std::int32_t slot) const {
                      system_.describe(state_.id[at(slot)]));
 }
 
-void Engine::project_velocities() { report(layout_->motion.kick_and_project(0, false)); }
+void Engine::project_velocities() {
+  bring_home();
+  report(layout_->motion.kick_and_project(0, false));
+}
 
 void Engine::generate_velocities(double temperature, std::uint64_t seed) {
+  bring_home();
   auto& motion = layout_->motion;
   motion.draw_velocities(temperature, seed);
   project_velocities();
@@ -417,11 +434,11 @@ void Engine::report_blow_up(const std::string& problem) {
   if (problem.empty() || !blow_up_.empty()) return;
   std::int32_t fastest = 0;
   double greatest = -1;
-  for (std::int32_t s = 0; s < domain().n_owned_slots(); ++s) {
+  for (std::int32_t s = 0; s < layout_->domain.n_owned_slots(); ++s) {
     const auto& v = state_.velocity[at(s)];
     const double speed2 =
         norm2(velocity_unit * Vec3{static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)});
-    if (!domain().is_padding(s) && speed2 > greatest) greatest = speed2, fastest = s;
+    if (!layout_->domain.is_padding(s) && speed2 > greatest) greatest = speed2, fastest = s;
   }
   blow_up_ = fmt::format("step {}: {}: the run has blown up; the fastest atom is {} at {:.0f} Å/ps, {}", state_.step,
                          problem, system_.describe(state_.id[at(fastest)]), std::sqrt(greatest),
@@ -429,7 +446,7 @@ void Engine::report_blow_up(const std::string& problem) {
 }
 
 std::vector<MemoryUse> Engine::memory() const {
-  const auto atoms = state_.bytes() + domain().bytes() + layout_->motion.bytes();
+  const auto atoms = state_.bytes() + layout_->domain.bytes() + layout_->motion.bytes();
   const auto templates = system_.bytes() + topology_.index_bytes() + pair::PairForces::template_bytes(system_);
   std::vector<MemoryUse> uses = {{memory_owners::atoms, static_cast<std::int64_t>(atoms)},
                                  {memory_owners::templates, templates},

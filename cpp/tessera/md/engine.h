@@ -33,7 +33,12 @@ class Engine {
   /// Returns this rank's atoms with ids from begin to end.
   Snapshot snapshot(std::int64_t begin, std::int64_t end) const;
   Snapshot snapshot() const { return snapshot(0, system_.n_atoms()); }
-  const State& state() const { return state_; }
+  /// Returns what belongs to all atoms. Where a device moves atoms, these stay there.
+  const GlobalState& global() const { return state_; }
+  const State& state() const {
+    bring_home();
+    return state_;
+  }
 
   /// Moves cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
   void set_bricks(domain::Decomposition bricks);
@@ -54,7 +59,10 @@ class Engine {
   /// forces and energies where they are then. Slots may change. Collective. Throws RunError on blow-up.
   void displace(const std::function<void(State&)>& move);
   /// Returns the values that stay with their atoms. Callers may add and change their own, all ranks alike.
-  std::vector<AtomField>& fields() { return state_.fields; }
+  std::vector<AtomField>& fields() {
+    bring_home();
+    return state_.fields;
+  }
 
   /// Changes the box, and the atoms with it (Motion::set_box), by any factor; a search follows. Throws InputError where
   /// the cutoff doesn't fit, before anything has changed. measure() comes next. Collective.
@@ -84,22 +92,32 @@ class Engine {
   const Energies& energies() const { return layout_->motion.energies(); }
   std::int64_t energies_step() const { return energies_step_; }
   /// Finds the pairs of atoms that clashed when forces were last computed with energies, of all ranks. Collective.
-  Clashes find_clashes() const { return layout_->forces.find_clashes(); }
+  Clashes find_clashes() const { return forces().find_clashes(); }
   std::int64_t current_step() const { return state_.step; }
   std::int64_t n_searches() const { return n_searches_; }
+  /// Counts the steps that a device did without processors.
+  std::int64_t n_steps_on_device() const { return n_steps_on_device_; }
   std::int64_t n_pair_lists() const { return n_pair_lists_before_ + layout_->forces.pairs().n_lists(); }
   std::int64_t degrees_of_freedom() const { return degrees_of_freedom_; }
   const Plan& plan() const { return layout_->plan; }
-  const domain::Domain& domain() const { return layout_->domain; }
+  const domain::Domain& domain() const {
+    bring_home();
+    return layout_->domain;
+  }
   const EngineSettings& settings() const { return settings_; }
   const model::System& system() const { return system_; }
-  const Forces& forces() const { return layout_->forces; }
+  const Forces& forces() const {
+    bring_home();
+    return layout_->forces;
+  }
   const Topology& topology() const { return topology_; }
   /// Returns the force on an owned slot, kcal/mol/Å.
-  Vec3 force(std::int32_t slot) const { return layout_->forces.on(slot); }
+  Vec3 force(std::int32_t slot) const { return forces().on(slot); }
   Timers& timers() { return timers_; }
   /// Returns the processor time that this rank has spent on its own atoms, waits for others left out, s.
   double work_seconds() const { return work_seconds_; }
+  /// Returns the bytes that are held on a device.
+  std::int64_t device_bytes() const { return forces().device_bytes() + layout_->motion.device_bytes(); }
   /// Lists what holds this rank's memory between steps.
   std::vector<MemoryUse> memory() const;
   /// Says which atom has left the longest frame that a vacuum may have; empty where none has. The run can go on to the
@@ -117,8 +135,16 @@ class Engine {
     integrate::Motion motion;
   };
 
+  /// What becomes of a step whose atoms a device has moved: it computes their forces, processors do, or it has lost them.
+  enum class AfterDrift { done, by_processors, lost };
+
   template <class Function>
   void work(Phase phase, Function&& function);
+  void advance(bool with_energies);
+  AfterDrift follow_on_device(StepSums sums);
+  void go_back();
+  void bring_home() const;
+  bool needs_search() const;
   void follow_atoms(StepSums sums, GroupSet due);
   void add_forces(bool make_list);
   Energies sum_step();
@@ -158,6 +184,8 @@ class Engine {
   std::unique_ptr<Layout> layout_;
   Timers timers_;
   double work_seconds_ = 0;
+  GlobalState before_device_;  // as it was when atoms left for a device
+  std::int64_t n_steps_on_device_ = 0, n_before_device_ = 0;
   std::int64_t n_searches_ = 0, n_pair_lists_before_ = 0, degrees_of_freedom_ = 0, energies_step_ = 0;
   std::string blow_up_;                       // what this rank found
   vacuum::Extent extent_ = vacuum::anywhere;  // of the atoms of a vacuum at the last search

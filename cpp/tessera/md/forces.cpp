@@ -14,8 +14,8 @@ namespace tessera::md {
 
 namespace {
 
-/// Returns what a device needs of atoms, if there is one and it can compute anything.
-std::unique_ptr<DeviceAtoms> atoms_on_device(const EngineSettings& settings, ThreadPool& threads) {
+/// Makes what a device needs of atoms, if there is one and it can compute anything.
+std::unique_ptr<DeviceAtoms> make_atoms_on_device(const EngineSettings& settings, ThreadPool& threads) {
   std::unique_ptr<DeviceAtoms> atoms;
   if (settings.device != nullptr && settings.precision != pair::Precision::double_precision)
     settings.device->attempt(
@@ -35,7 +35,7 @@ Forces::Forces(const model::System& system, const EngineSettings& settings, cons
       comm_(comm),
       threads_(threads),
       tables_(bonded::make_force_tables(system.force_field)),
-      on_device_(atoms_on_device(settings, threads)),
+      on_device_(make_atoms_on_device(settings, threads)),
       pair_(domain, settings.pair,
             {.steps = settings.list_steps, .timestep = settings.timestep, .most_reach = 0.5 * plan.cells.buffer},
             settings.precision, threads, on_device_.get()),
@@ -62,6 +62,7 @@ void Forces::rebuild() {
     for (auto& force : group.of_thread) force.resize(at(domain_.n_slots()));
   }
   if (groups_.size() > 1) total_.assign(3 * at(domain_.n_slots()), 0);
+  has_total_on_device_ = false;
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
   if (on_device_ != nullptr)
@@ -105,9 +106,14 @@ GroupSet Forces::due_on_device() const {
 }
 
 void Forces::start_device() {
-  has_started_bonded_ = false;
+  has_started_bonded_ = has_total_on_device_ = false;
   if (on_device_ == nullptr) return;
   on_device_->in_use().attempt([&] { on_device_->start(domain_.state().position, due_on_device()); });
+  start_sums_on_device();
+}
+
+/// Begins with all forces of the groups that are due, which have been cleared on the device.
+void Forces::start_sums_on_device() {
   const auto total = [&](ForceSource source) { return on_device_->total(settings_.force_groups[source]); };
   const auto accumulators = [&](ForceSource source) -> auto& { return group_of(source).accumulators; };
   if (is_due(ForceSource::direct)) pair_.start_forces(accumulators(ForceSource::direct), total(ForceSource::direct));
@@ -127,27 +133,45 @@ void Forces::finish_device() {
     do on_device_->fetch(groups);
     while (!pair_.has_device_ended());
   });
+  has_total_on_device_ = is_done && are_all_on_device() && is_device_sound();
   if (is_done) {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       if (groups[g]) on_device_->add_to(g, groups_[g].force);
   }
   if (!std::exchange(has_started_bonded_, false)) return;
   if (!is_done) {
-    add_bonded(bonded::KindsToAdd::of_device);
+    add_bonded_here();
   } else if (auto* energies = group_of(ForceSource::bonded).accumulators.front().energies) {
     bonded_on_device_->add_sums(*energies);
   }
 }
 
-void Forces::add_bonded() {
-  if (is_due(ForceSource::bonded))
-    add_bonded(has_started_bonded_ ? bonded::KindsToAdd::left_by_device : bonded::KindsToAdd::all);
+bool Forces::are_all_on_device() const {
+  const bool is_one_group = comm_.size() == 1 && groups_.size() == 1 && system_.is_periodic;
+  const bool has_others = has_external() || has_restraints() || topology_.has_virtual_sites();
+  return on_device_ != nullptr && on_device_->in_use().error().empty() && is_one_group && !has_others &&
+         pair_.sum().is_on_device() && bonded_on_device_ != nullptr && !mesh_.needs_processors();
 }
 
-void Forces::add_bonded(bonded::KindsToAdd kinds) {
+void Forces::start_on_device() {
+  due_ = all_groups;
+  for (auto& accumulator : groups_.front().accumulators) accumulator.energies = nullptr;
+  on_device_->in_use().attempt([&] { on_device_->start_forces(due_on_device()); });
+  start_sums_on_device();
+}
+
+bool Forces::is_device_sound() const {
+  return on_device_->in_use().error().empty() && pair_.sum().n_clashes_on_device() == 0 && !mesh_.had_too_much_charge();
+}
+
+void Forces::add_bonded() {
+  if (is_due(ForceSource::bonded) && !has_started_bonded_) add_bonded_here();
+}
+
+void Forces::add_bonded_here() {
   threads_.run([&](int thread) {
     bonded::add_all(domain_.state().box, domain_.state().position, pair_.charge(), topology_.terms(), tables_, thread,
-                    threads_.size(), group_of(ForceSource::bonded).accumulators[at(thread)], kinds);
+                    threads_.size(), group_of(ForceSource::bonded).accumulators[at(thread)]);
   });
 }
 
@@ -207,6 +231,7 @@ Forces::Kept Forces::keep() const {
 }
 
 void Forces::put_back(Kept kept) {
+  has_total_on_device_ = false;
   for (std::size_t g = 0; g < groups_.size(); ++g) groups_[g].force = std::move(kept.of_group[g]);
   total_ = std::move(kept.total);
 }

@@ -56,9 +56,9 @@ class Forces {
   void add_inner_pairs(const std::function<void()>& meanwhile) {
     if (is_due(ForceSource::direct)) pair_.add_inner_forces(group_of(ForceSource::direct).accumulators, meanwhile);
   }
-  /// Lets a device begin with all forces that it computes.
+  /// Lets a device begin with all forces that it computes, from where processors know the atoms to be.
   void start_device();
-  /// Adds the bonded terms that no device computes.
+  /// Adds the bonded terms, unless a device has begun with them.
   void add_bonded();
   bool has_external() const { return !external_.is_empty(); }
   /// Adds the forces of external functions. Collective.
@@ -75,6 +75,26 @@ class Forces {
   /// Waits for a device that has begun, and adds its forces. Where it has failed it adds none of them, and the bonded
   /// terms that it should have computed; the functions that follow do the rest.
   void finish_device();
+  // What follows is for atoms that a device moves by itself (integrate::Motion).
+
+  DeviceAtoms* atoms_on_device() const { return on_device_.get(); }
+  /// Tells whether a device computes all forces, so that atoms and forces can stay there.
+  bool are_all_on_device() const;
+  /// Tells whether a device has the forces on all atoms as they were last computed, with nothing left to processors.
+  bool has_total_on_device() const { return has_total_on_device_; }
+  /// Lets the device make coordinates of clusters of where it has moved atoms.
+  void start_coordinates() { pair_.start_coordinates(); }
+  bool has_pair_list() const { return pair_.has_list(); }
+  /// Lets the device list what is near where it has moved atoms; `velocity` is its memory, by slot. Returns false where it
+  /// can't.
+  bool make_list_on_device(const Velocity* velocity) { return pair_.make_list_on_device(velocity); }
+  /// Lets the device compute all forces there.
+  void start_on_device();
+  /// Tells whether a device that has ended left nothing to processors, and failed at nothing.
+  bool is_device_sound() const;
+  /// Takes the forces that were fetched from the device.
+  void take_total() { on_device_->copy_to(0, groups_.front().force); }
+
   void add_pairs() {
     if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
   }
@@ -127,7 +147,7 @@ class Forces {
   const pair::PairForces& pairs() const { return pair_; }
   const pme::Mesh& mesh() const { return mesh_; }
   std::vector<MemoryUse> memory() const;
-  /// Tells whether a device computes the bonded terms, but for kinds that it never does.
+  /// Tells whether a device computes the bonded terms.
   bool is_bonded_on_device() const { return bonded_on_device_ != nullptr && on_device_->in_use().error().empty(); }
   /// Returns the bytes that are held on a device.
   std::int64_t device_bytes() const;
@@ -143,7 +163,8 @@ class Forces {
   bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
   std::size_t last_due_group() const;
   GroupSet due_on_device() const;
-  void add_bonded(bonded::KindsToAdd kinds);
+  void start_sums_on_device();
+  void add_bonded_here();
   AtomInQuestion in_question(std::int32_t slot) const;
   static Vec3 value_of(const std::vector<std::int64_t>& force, std::int32_t slot);
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);
@@ -160,6 +181,7 @@ class Forces {
   std::unique_ptr<DeviceAtoms> on_device_;                  // nullptr: none is used
   std::unique_ptr<bonded::DeviceBonded> bonded_on_device_;  // nullptr: processors compute all kinds
   bool has_started_bonded_ = false;                         // whether the device has begun with them
+  bool has_total_on_device_ = false;
   pair::PairForces pair_;
   pme::Mesh mesh_;
   external::ExternalSum external_;

@@ -16,21 +16,82 @@ void Engine::work(Phase phase, Function&& function) {
 }
 
 void Engine::step(bool with_energies) {
-  if (const auto trial = integrator_->trial_box(layout_->motion)) try_box(*trial);
+  // Steps that a device has lost are done again.
+  for (const auto next = state_.step + 1; state_.step < next;) advance(with_energies && state_.step + 1 == next);
+}
+
+/// Does a step, or goes back to where processors know the state.
+void Engine::advance(bool with_energies) {
+  if (layout_->forces.has_device() && !layout_->motion.is_away()) {
+    before_device_ = state_;
+    n_before_device_ = n_steps_on_device_;
+  }
+  if (const auto trial = integrator_->trial_box(layout_->motion)) {
+    if (!layout_->motion.bring_home()) return go_back();
+    try_box(*trial);
+  }
   ++state_.step;
   const auto sums =
       std::max(with_energies ? StepSums::energies : StepSums::none, integrator_->needed_sums(state_.step));
   const bool with_virial = sums != StepSums::none;
   const auto due = with_virial ? all_groups : integrator_->due_groups(state_.step);
   work(Phase::first_half, [&] { report(integrator_->before_forces(layout_->motion)); });
-  follow_atoms(sums, due);
-  add_forces(check_[needs_list] != 0);
-  work(Phase::second_half, [&] { report(integrator_->after_forces(layout_->motion, with_virial)); });
+  const auto found = follow_on_device(sums);
+  if (found == AfterDrift::by_processors) {
+    follow_atoms(sums, due);
+    add_forces(check_[needs_list] != 0);
+  }
+  if (found != AfterDrift::lost)
+    work(Phase::second_half, [&] { report(integrator_->after_forces(layout_->motion, with_virial)); });
+  if (layout_->motion.is_lost()) return go_back();
   if (sums == StepSums::energies) timers_.time(Phase::energies, [&] { sum_energies(); });
   if (sums == StepSums::virial) timers_.time(Phase::energies, [&] { sum_step(); });
 }
 
+/// Lets a device that has moved the atoms compute their forces, unless a search or sums are due, which processors do.
+Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
+  auto& [plan, domain, forces, motion] = *layout_;
+  const auto by_processors = [&] { return motion.bring_home() ? AfterDrift::by_processors : AfterDrift::lost; };
+  if (!motion.is_away() || sums != StepSums::none) return by_processors();
+  return timers_.time(Phase::device, [&] {
+    bool has_begun = !expects_search() && forces.has_pair_list();
+    motion.start_check();
+    if (has_begun) forces.start_on_device();  // while the check is on its way
+    const auto check = motion.finish_check();
+    if (!check) return AfterDrift::lost;
+    check_ = {check->displacement2, 0, check->n_beyond > 0 || !forces.has_pair_list()};
+    if (needs_search()) return by_processors();
+    if (check_[needs_list] != 0) {
+      if (!forces.make_list_on_device(motion.velocities_on_device())) return by_processors();
+      has_begun = false;
+    }
+    if (!has_begun) forces.start_on_device();
+    ++n_steps_on_device_;
+    return AfterDrift::done;
+  });
+}
+
+/// Goes back to where this host knows the atoms, which then stay here until the next search.
+void Engine::go_back() {
+  static_cast<GlobalState&>(state_) = before_device_;
+  n_steps_on_device_ = n_before_device_;
+  layout_->motion.stay_home();
+}
+
+/// Makes atoms and forces known here that a device has moved, or does the steps again that it has lost. The state is the
+/// same as before, so that this is no change to those who look at it.
+void Engine::bring_home() const {
+  auto& engine = const_cast<Engine&>(*this);
+  for (const auto step = state_.step; layout_->motion.is_away() || layout_->motion.is_lost() || state_.step < step;) {
+    if (!layout_->motion.bring_home())
+      engine.go_back();
+    else if (state_.step < step)
+      engine.advance(false);
+  }
+}
+
 void Engine::displace(const std::function<void(State&)>& move) {
+  bring_home();
   work(Phase::first_half, [&] { move(state_); });
   follow_atoms(StepSums::energies, all_groups);
   add_forces(check_[needs_list] != 0);
@@ -87,6 +148,7 @@ void Engine::add_forces(bool make_list) {
 }
 
 void Engine::compute_forces(bool with_energies) {
+  bring_home();
   work(Phase::clear, [&] { layout_->forces.clear(with_energies ? StepSums::energies : StepSums::none); });
   add_forces(false);
 }

@@ -202,7 +202,7 @@ void replay(const FailedRun& failed, const RunConfig& config, const comm::Commun
   recording.reset();
   if (!is_written) attempt([&] { simulation.step(last - simulation.current_step()); });
   result.trouble = rewound.trouble();
-  result.change_of_box = change_of_box(failed.states, simulation.engine().state().box);
+  result.change_of_box = change_of_box(failed.states, simulation.engine().global().box);
 }
 
 nlohmann::json to_json(const Trouble& trouble, const model::System& system) {

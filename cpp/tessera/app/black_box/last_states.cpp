@@ -55,7 +55,7 @@ void LastStates::start(Simulation& simulation) {
 
 void LastStates::after_step(Simulation& simulation) {
   last_step_ = simulation.current_step();
-  if (last_step_ - newer_->step() >= every && simulation.engine().state().last_search == last_step_) keep(simulation);
+  if (last_step_ - newer_->step() >= every && simulation.engine().global().last_search == last_step_) keep(simulation);
 }
 
 std::int64_t LastStates::bytes() const { return (older_ ? older_->bytes() : 0) + (newer_ ? newer_->bytes() : 0); }
@@ -73,7 +73,7 @@ void LastStates::keep(const Simulation& simulation) {
   older_.reset();  // first, as three need more room than two
   older_ = std::exchange(newer_, std::nullopt);
   newer_.emplace(simulation.engine());
-  boxes_.push_back({last_step_, simulation.engine().state().box});
+  boxes_.push_back({last_step_, simulation.engine().global().box});
   if (boxes_.size() > most_boxes) boxes_.pop_front();
 }
 

@@ -492,7 +492,7 @@ Schema make_run_schema() {
       .decides_bits();
   parallel.key(
       "device", &ParallelConfig::device,
-      "gpu: pairs of atoms, bonded terms, and on one rank the mesh, are computed on a GPU of NVIDIA, which ranks of a host take in turn, all else by the CPU; the result is the same. "
+      "gpu: pairs of atoms, bonded terms, and on one rank the mesh and whole steps, are computed on a GPU of NVIDIA, which ranks of a host take in turn, all else by the CPU; the result is the same. "
       "cpu: all by the CPU; auto: cpu, until whole steps run on a GPU");
   parallel.key("on_device_error", &ParallelConfig::on_device_error,
                "when a GPU fails during a run: continue by the CPU, with the same result, or stop with a checkpoint");

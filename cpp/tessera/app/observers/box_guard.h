@@ -18,7 +18,7 @@ class BoxGuard final : public Observer {
   const std::string& problem() const { return problem_; }
 
   void start(Simulation& simulation) override {
-    box_ = simulation.engine().state().box;
+    box_ = simulation.engine().global().box;
     system_ = md::summary_of(simulation.system());
   }
 
@@ -30,7 +30,7 @@ class BoxGuard final : public Observer {
       simulation.stop();
       return;
     }
-    const auto& box = simulation.engine().state().box;
+    const auto& box = simulation.engine().global().box;
     if (box == box_) return;
     box_ = box;
     constexpr double once_more = 0.99;  // a pressure bath changes an edge by 1 % a time at most

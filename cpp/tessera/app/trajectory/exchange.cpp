@@ -39,7 +39,7 @@ using Triple = std::array<float, 3>;
 /// Returns a frame without atoms. A vacuum has no box; its frame says no more than where its middle is.
 Frame empty_frame(const md::Engine& engine, double time) {
   return {
-      engine.current_step(), time, engine.system().is_periodic ? engine.state().box : Box({}, {}, {}), {}, {}, {}, {}};
+      engine.current_step(), time, engine.system().is_periodic ? engine.global().box : Box({}, {}, {}), {}, {}, {}, {}};
 }
 
 }  // namespace

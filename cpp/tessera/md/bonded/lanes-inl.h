@@ -71,6 +71,12 @@ HWY_INLINE V LoadLanes(const At& at) {
 
 using Rows = const std::int32_t*;  // (lanes) a row of a table of each lane
 
+/// Returns the row of a table of a lane's term.
+template <int arity>
+HWY_INLINE std::ptrdiff_t RowOf(const Batch<arity>& batch, std::size_t lane) {
+  return batch.rows[lane];
+}
+
 /// Returns a column of a table of doubles at each lane's row: `first` is the column's value in row 0, and rows are
 /// `Row`s.
 template <class Row>

@@ -1,8 +1,17 @@
 // Defines vectors of doubles with one molecule per lane, and three-vectors of them. It is included once for each
-// instruction set.
+// instruction set, and for lanes of a device.
 //
 // Every operation acts on each lane alone, so that a molecule's bits do not depend on which others share its batch.
 #include "tessera/base/simd/rounding-inl.h"
+
+// Stands before loops over the atoms and constraints of a group, whose values a device can only keep in registers where
+// no loop is left.
+#undef TESSERA_UNROLL
+#ifdef __CUDACC__
+#define TESSERA_UNROLL HWY_UNROLL(8)
+#else
+#define TESSERA_UNROLL
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::constraint {

@@ -9,7 +9,17 @@
 namespace tessera::md {
 
 DeviceAtoms::DeviceAtoms(ThreadPool& threads, device::DeviceInUse& in_use, std::size_t n_groups)
-    : threads_(threads), in_use_(in_use), stream_(device()), position_(device()), host_position_(device()) {
+    : threads_(threads),
+      in_use_(in_use),
+      stream_(device()),
+      position_(device()),
+      host_position_(device()),
+      displacement_(in_use.kernels().find("tessera_displacement")),
+      reference_(device()),
+      check_(device(), 1),
+      host_check_(device()),
+      checked_(device()) {
+  host_check_.resize(device(), 1);
   for (std::size_t g = 0; g < n_groups; ++g)
     groups_.push_back({device::GrowingArray<std::int64_t>(device()), device::HostArray<std::int64_t>(device())});
 }
@@ -28,6 +38,11 @@ void DeviceAtoms::rebuild(std::size_t n_slots) {
 }
 
 void DeviceAtoms::start(std::span<const Fraction> position, GroupSet due) {
+  start_positions(position);
+  start_forces(due);
+}
+
+void DeviceAtoms::start_positions(std::span<const Fraction> position) {
   device();
   if (is_at_work_) stream_.wait();  // that step was broken off
   is_at_work_ = true;
@@ -37,8 +52,47 @@ void DeviceAtoms::start(std::span<const Fraction> position, GroupSet due) {
     std::copy(position.begin() + begin, position.begin() + end, staged.begin() + begin);
   });
   position_.start_copy_from(staged, stream_);
+}
+
+void DeviceAtoms::start_forces(GroupSet due) {
+  device();
   for (std::size_t g = 0; g < groups_.size(); ++g)
     if (due[g]) groups_[g].total.start_clear(stream_);
+}
+
+void DeviceAtoms::set_references(std::span<const Fraction> reference) {
+  const auto& on = device();
+  n_references_ = reference.size();
+  reference_.reserve(on, n_references_);
+  reference_.start_copy_from(reference, stream_);
+  stream_.wait();  // what was copied may change now
+}
+
+void DeviceAtoms::start_check(const Box& box) {
+  device();
+  check_.start_clear(stream_);
+  const DisplacementArguments arguments{.to_length = box.unit_vectors(),
+                                        .n_slots = static_cast<std::int32_t>(n_references_),
+                                        .position = position_.data(),
+                                        .reference = reference_.data(),
+                                        .check = check_.data()};
+  displacement_.start_warps(stream_, device::warps_of(arguments.n_slots), arguments);
+}
+
+void DeviceAtoms::start_fetch_of_check() {
+  check_.start_copy_to(host_check_.get(), stream_);
+  checked_.record(stream_);
+}
+
+AtomCheck DeviceAtoms::wait_for_check() const {
+  device();
+  checked_.wait();
+  return host_check_.get().front();
+}
+
+void DeviceAtoms::start_fetch_of_positions() {
+  device();
+  position_.start_copy_to(host_position_.get(), stream_);
 }
 
 void DeviceAtoms::fetch(GroupSet groups) {
@@ -56,8 +110,15 @@ void DeviceAtoms::add_to(std::size_t group, std::span<std::int64_t> total) const
   });
 }
 
+void DeviceAtoms::copy_to(std::size_t group, std::span<std::int64_t> total) const {
+  const auto found = groups_[group].host_total.get();
+  threads_.parallel_for(std::ssize(found), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(found.begin() + begin, found.begin() + end, total.begin() + begin);
+  });
+}
+
 std::int64_t DeviceAtoms::bytes() const {
-  auto bytes = position_.bytes();
+  auto bytes = position_.bytes() + reference_.bytes();
   for (const auto& group : groups_) bytes += group.total.bytes();
   return static_cast<std::int64_t>(bytes);
 }

@@ -8,6 +8,7 @@
 #include "tessera/base/box.h"
 #include "tessera/base/threads.h"
 #include "tessera/device/device.h"
+#include "tessera/md/device/check_kernel.h"
 #include "tessera/md/force_groups.h"
 
 namespace tessera::md {
@@ -29,19 +30,44 @@ class DeviceAtoms {
   void rebuild(std::size_t n_slots);
   /// Begins to take positions by slot, and to clear the forces of the groups that are due.
   void start(std::span<const Fraction> position, GroupSet due);
+  /// Begins to take positions by slot.
+  void start_positions(std::span<const Fraction> position);
+  /// Begins to clear the forces of the groups that are due.
+  void start_forces(GroupSet due);
   /// Returns the device's memory: positions by slot, and (slots,3) forces of a group in units of force_unit.
-  const Fraction* position() const { return position_.data(); }
+  Fraction* position() const { return position_.data(); }
   std::int64_t* total(std::size_t group) const { return groups_[group].total.data(); }
   /// Waits until all is done that has begun, and takes the forces of some groups.
   void fetch(GroupSet groups);
   /// Adds the forces that were fetched.
   void add_to(std::size_t group, std::span<std::int64_t> total) const;
 
+  /// Copies the forces of a group that were fetched.
+  void copy_to(std::size_t group, std::span<std::int64_t> total) const;
+
+  // What follows is for atoms that the device moves by itself (integrate/device/device_motion.h).
+
+  /// Takes where owned atoms were at the last search, from which they are looked at.
+  void set_references(std::span<const Fraction> reference);
+  /// Begins to look how far atoms have moved since then. Other kernels add to check() until start_fetch_of_check().
+  void start_check(const Box& box);
+  AtomCheck* check() const { return check_.data(); }
+  void start_fetch_of_check();
+  /// Waits until that has been found. What was begun after it goes on meanwhile.
+  AtomCheck wait_for_check() const;
+  /// Begins to fetch positions by slot, which staged_positions() has once all has been waited for.
+  void start_fetch_of_positions();
+  std::span<const Fraction> staged_positions() const { return host_position_.get(); }
+
   /// Returns the bytes on the device, and those on the host.
   std::int64_t bytes() const;
   std::size_t host_bytes() const;
   /// Predicts bytes() for so many slots.
   static double planned_bytes(std::int64_t slots, std::size_t n_groups);
+  /// Predicts what set_references() adds.
+  static double planned_bytes_of_checks(std::int64_t slots) {
+    return device::GrowingArray<char>::room * sizeof(Fraction) * static_cast<double>(slots);
+  }
 
  private:
   struct Group {
@@ -56,6 +82,12 @@ class DeviceAtoms {
   device::HostArray<Fraction> host_position_;
   std::vector<Group> groups_;
   bool is_at_work_ = false;  // what start() began may not have ended
+  device::Kernel displacement_;
+  std::size_t n_references_ = 0;
+  device::GrowingArray<Fraction> reference_;
+  device::DeviceArray<AtomCheck> check_;     // (1)
+  device::HostArray<AtomCheck> host_check_;  // (1)
+  device::Event checked_;
 };
 
 }  // namespace tessera::md

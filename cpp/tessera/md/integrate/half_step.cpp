@@ -19,7 +19,11 @@
 #include "tessera/md/integrate/noise-inl.h"
 #include "tessera/md/lane_sums/lane_sums-inl.h"
 
+#include "tessera/md/integrate/lanes-inl.h"
+//
 #include "tessera/md/integrate/half_step-inl.h"
+//
+#include "tessera/md/integrate/half_step_entries-inl.h"
 
 #if HWY_ONCE
 

@@ -34,7 +34,7 @@ class Integrator {
   /// before; motion.energies() are those before. Collective.
   virtual bool accepts(Motion& /*motion*/, const Box& /*before*/, double /*potential*/) { return true; }
   /// Returns the quantity that this motion conserves, kcal/mol: the total energy plus what coupling has removed.
-  virtual double conserved(const Energies& energies, const State& /*state*/) const { return energies.total(); }
+  virtual double conserved(const Energies& energies, const GlobalState& /*state*/) const { return energies.total(); }
   /// Returns the degrees of freedom that the integrator itself removes, beside the constraints.
   virtual std::int64_t removed_degrees_of_freedom() const = 0;
   /// Returns the time of the velocities after a step, which checkpoints record.

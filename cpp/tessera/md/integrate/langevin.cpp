@@ -16,10 +16,7 @@ class Langevin final : public CoupledIntegrator {
 
   Failure before_forces(Motion& motion) override {
     baths().before_step(motion);
-    std::int64_t heat = 0;
-    const auto failure = motion.kick_and_drift_with_noise(0.5 * motion.timestep(), motion.timestep(), settings_, heat);
-    motion.coupling(name, 1)[0] += motion.sum_of_ranks(heat);
-    return failure;
+    return motion.kick_and_drift_with_noise(0.5 * motion.timestep(), motion.timestep(), settings_, name);
   }
 
   Failure after_forces(Motion& motion, bool with_virial) override {
@@ -30,7 +27,7 @@ class Langevin final : public CoupledIntegrator {
     return failure;
   }
 
-  double conserved(const Energies& energies, const State& state) const override {
+  double conserved(const Energies& energies, const GlobalState& state) const override {
     return CoupledIntegrator::conserved(energies, state) - coupling_of(state, name, 0);
   }
   std::int64_t removed_degrees_of_freedom() const override { return 0; }  // noise moves the centre of mass

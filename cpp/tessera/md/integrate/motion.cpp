@@ -40,9 +40,14 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
       threads_(threads),
       degrees_of_baths_(degrees_of_baths),
       degrees_of_freedom_(degrees_of_freedom),
-      total_mass_(domain.system().total_mass()) {}
+      total_mass_(domain.system().total_mass()) {
+  if (auto* atoms = forces.atoms_on_device())
+    atoms->in_use().attempt([&] { on_device_ = std::make_unique<DeviceMotion>(threads, *atoms); });
+}
 
 void Motion::rebuild() {
+  is_away_ = is_lost_ = stays_home_ = knows_groups_ = knows_state_ = false;
+  account_of_heat_.clear();
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
@@ -69,18 +74,23 @@ void Motion::find_baths() {
   });
 }
 
+HalfStep Motion::half_step(double kick, double drift, const std::vector<std::int64_t>& force) {
+  const auto to_length = state_.box.unit_vectors();
+  return {.to_length = to_length,
+          .to_fraction = inverse(to_length),
+          .kick = kick,
+          .timestep = drift,
+          .tolerance = settings_.constraint_tolerance,
+          .force = force.data(),
+          .velocity = state_.velocity.data(),
+          .position = state_.position.data()};
+}
+
 /// Calls half(thread, step, failure) on every thread. Returns the failure to report.
 template <class Half>
 Failure Motion::run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
-  const auto to_length = state_.box.unit_vectors();
-  const HalfStep step = {.to_length = to_length,
-                         .to_fraction = inverse(to_length),
-                         .kick = kick,
-                         .timestep = drift,
-                         .tolerance = settings_.constraint_tolerance,
-                         .force = force.data(),
-                         .velocity = state_.velocity.data(),
-                         .position = state_.position.data()};
+  if (!change_here()) return {};
+  const auto step = half_step(kick, drift, force);
   std::vector<Failure> failures(at(threads_.size()));
   threads_.run([&](int thread) { half(thread, step, failures[at(thread)]); });
   Failure first;
@@ -89,6 +99,12 @@ Failure Motion::run_half_step(double kick, double drift, const std::vector<std::
 }
 
 Failure Motion::kick_and_drift(double kick, double drift, const std::vector<std::int64_t>& force) {
+  if (start_on_device(kick, drift, force, [&](const auto& step) { on_device_->kick_and_drift(step); })) return {};
+  return kick_and_drift_here(kick, drift, force);
+}
+
+/// Does the same on processors.
+Failure Motion::kick_and_drift_here(double kick, double drift, const std::vector<std::int64_t>& force) {
   const auto failure = run_half_step(kick, drift, force, [&](int thread, const auto& step, auto& failed) {
     integrate::kick_and_drift(topology_.groups(), thread, threads_.size(), step, failed);
   });
@@ -96,7 +112,7 @@ Failure Motion::kick_and_drift(double kick, double drift, const std::vector<std:
   return failure;
 }
 
-Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings, std::int64_t& heat) {
+FrictionAndNoise Motion::friction_and_noise(const BathSettings& settings) const {
   FrictionAndNoise noise = {.baths = {},
                             .seed = settings.seed,
                             .step = static_cast<std::uint64_t>(state_.step),
@@ -107,21 +123,123 @@ Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathS
     const double kt = units::boltzmann * bath.temperature.at(time()) * units::acceleration;
     noise.baths.push_back({.decay = decay, .thermal = (1 - decay * decay) * kt});
   }
+  return noise;
+}
+
+Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings,
+                                          const std::string& account) {
+  const auto noise = friction_and_noise(settings);
+  const auto& force = forces_.total();
+  if (noise.baths.size() <= most_baths && start_on_device(kick, drift, force, [&](const auto& step) {
+        on_device_->kick_and_drift_with_noise(step, noise);
+        account_of_heat_ = account;
+      }))
+    return {};
   std::vector<std::int64_t> heats(at(threads_.size()));
-  const auto failure = run_half_step(kick, drift, forces_.total(), [&](int thread, const auto& step, auto& failed) {
+  const auto failure = run_half_step(kick, drift, force, [&](int thread, const auto& step, auto& failed) {
     heats[at(thread)] =
         integrate::kick_and_drift_with_noise(topology_.groups(), thread, threads_.size(), step, noise, failed);
   });
+  std::int64_t heat = 0;
   for (const auto part : heats) add_fixed(heat, part);
+  add_heat(account, heat);
   if (failure.slot >= 0) undo_drift(drift);
   return failure;
 }
 
 Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial) {
+  const auto half = [&](const auto& step) { on_device_->kick_and_project(step); };
+  if (is_away_ && !with_virial && start_on_device(kick, settings_.timestep, force, half)) return {};
   return run_half_step(kick, settings_.timestep, force, [&](int thread, const auto& step, auto& failed) {
     integrate::kick_and_project(topology_.groups(), thread, threads_.size(), step, failed,
                                 with_virial ? &forces_.constraint_virial(thread) : nullptr);
   });
+}
+
+/// Lets a device do half a step, if it has all forces that these are. Returns false where processors have to.
+template <class Half>
+bool Motion::start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
+  if (on_device_ == nullptr || stays_home_ || &force != &forces_.total() || !forces_.has_total_on_device() ||
+      !forces_.are_all_on_device())
+    return false;
+  auto& atoms = *forces_.atoms_on_device();
+  const bool has_begun = atoms.in_use().attempt([&] {
+    if (!knows_groups_) {
+      on_device_->set_groups(topology_.groups(), state_.id, bath_);
+      atoms.set_references(state_.reference);
+      heat_taken_ = 0;
+    }
+    if (!knows_state_) on_device_->start_from(state_);
+    half(half_step(kick, drift, force));
+  });
+  knows_groups_ = knows_state_ = has_begun;
+  if (has_begun)
+    is_away_ = true;
+  else
+    is_lost_ = is_away_;  // what has failed now knew more than this host
+  return has_begun || is_lost_;
+}
+
+bool Motion::bring_home() {
+  if (is_lost_ || !is_away_) return !is_lost_;
+  auto& atoms = *forces_.atoms_on_device();
+  is_lost_ = !atoms.in_use().attempt([&] {
+    on_device_->start_fetch_of_state();
+    atoms.fetch(GroupSet(1));
+  }) || !is_device_sound();
+  if (is_lost_) return false;
+  take_heat();
+  on_device_->copy_to(state_);
+  forces_.take_total();
+  is_away_ = false;
+  return true;
+}
+
+/// Brings atoms home to change them there.
+bool Motion::change_here() {
+  if (!bring_home()) return false;
+  knows_state_ = false;
+  return true;
+}
+
+void Motion::stay_home() {
+  is_away_ = is_lost_ = knows_state_ = knows_groups_ = false;
+  stays_home_ = true;
+  account_of_heat_.clear();
+}
+
+/// Tells whether the device, which has ended, left nothing to processors, and failed at nothing.
+bool Motion::is_device_sound() const { return forces_.is_device_sound() && on_device_->sums().n_failed == 0; }
+
+/// Adds the heat that the device has given.
+void Motion::take_heat() {
+  const auto heat = on_device_->sums().heat;
+  if (!account_of_heat_.empty()) add_heat(account_of_heat_, heat - heat_taken_);
+  account_of_heat_.clear();
+  heat_taken_ = heat;
+}
+
+void Motion::start_check() {
+  auto& atoms = *forces_.atoms_on_device();
+  atoms.in_use().attempt([&] { atoms.start_check(state_.box); });
+  forces_.start_coordinates();
+  atoms.in_use().attempt([&] {
+    on_device_->start_fetch_of_sums();
+    atoms.start_fetch_of_check();
+  });
+}
+
+std::optional<AtomCheck> Motion::finish_check() {
+  auto& atoms = *forces_.atoms_on_device();
+  AtomCheck check{};
+  is_lost_ = !atoms.in_use().attempt([&] { check = atoms.wait_for_check(); }) || !is_device_sound();
+  if (is_lost_) return {};
+  take_heat();
+  return check;
+}
+
+std::size_t Motion::bytes() const {
+  return inverse_mass_.capacity() * sizeof(double) + bath_.capacity() + (on_device_ ? on_device_->host_bytes() : 0);
 }
 
 /// Restores the positions to within a rounding of the velocities, and what noise has changed of them.
@@ -134,6 +252,7 @@ void Motion::undo_drift(double drift) {
 }
 
 void Motion::remove_centre_of_mass_motion() {
+  if (!change_here()) return;
   constexpr double momentum_unit = 1.0 / 1048576.0;  // amu Å/ps
   std::array<std::int64_t, 3> momentum{};
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
@@ -158,6 +277,7 @@ void Motion::remove_centre_of_mass_motion() {
 }
 
 void Motion::scale_velocities(double factor) {
+  if (!change_here()) return;
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s) state_.velocity[at(s)] = rounded(factor * exact(state_.velocity[at(s)]));
   });
@@ -166,7 +286,8 @@ void Motion::scale_velocities(double factor) {
 /// Calls work(thread, slots, velocity, mass) for each constraint group, with the velocity of its centre of mass in
 /// units of velocity_unit.
 template <class Work>
-void Motion::for_groups(Work&& work) const {
+void Motion::for_groups(Work&& work) {
+  if (!change_here()) return;
   threads_.run([&](int thread) {
     for (const auto& list : topology_.groups()) {
       const auto n_atoms = at(list.kind.group.n_atoms);
@@ -187,7 +308,7 @@ void Motion::for_groups(Work&& work) const {
   });
 }
 
-Motion::GroupKineticSums Motion::group_kinetic_sums() const {
+Motion::GroupKineticSums Motion::group_kinetic_sums() {
   constexpr double scale = velocity_unit * velocity_unit / units::acceleration;
   std::vector<std::array<std::int64_t, 3>> of_thread(at(threads_.size()));
   for_groups([&](int thread, std::span<const std::int32_t> /*slots*/, const Vec3& v, double mass) {
@@ -217,6 +338,7 @@ void Motion::scale_group_velocities(double factor, const std::array<double, 3>& 
 }
 
 void Motion::scale_velocities(std::span<const double> factor_of_bath) {
+  if (!change_here()) return;
   if (bath_.empty()) return scale_velocities(factor_of_bath.front());
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s)
@@ -238,6 +360,7 @@ void Motion::add_virial_within_groups() {
 }
 
 void Motion::set_box(const Box& box) {
+  if (!change_here()) return;
   const auto before = state_.box;
   for (const auto& list : topology_.groups()) {
     const auto n_atoms = std::int64_t{list.kind.group.n_atoms};
@@ -258,10 +381,12 @@ void Motion::set_box(const Box& box) {
 }
 
 std::int32_t Motion::place_virtual_sites() {
+  if (!change_here()) return -1;
   return virtual_site::place_all(topology_.virtual_sites(), state_.box, state_.position, threads_);
 }
 
 std::string Motion::constrain_positions() {
+  if (!change_here()) return {};
   // Positions are moved onto the constraints along their present bonds, like after a drift of zero length.
   std::string problem;
   topology_.for_constrained([&](const auto& atoms) {
@@ -279,6 +404,7 @@ std::string Motion::constrain_positions() {
 }
 
 void Motion::draw_velocities(double temperature, std::uint64_t seed) {
+  if (!change_here()) return;
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
     if (!moves(s)) continue;
     const auto normal = random_normals(seed, RandomStream::velocity, static_cast<std::uint64_t>(state_.id[at(s)]),
@@ -295,11 +421,13 @@ Failure Motion::move_velocities_back() {
 }
 
 std::int64_t Motion::kinetic_energy_of_step() {
+  if (!change_here()) return 0;
   if (state_.velocity_time == VelocityTime::whole_step) return kinetic_energy();
   const auto velocity = state_.velocity;
   const auto position = state_.position;
   auto energy = share_of_kinetic_energy(0.5);
-  (void)kick_and_drift(settings_.timestep, settings_.timestep);  // the next step reports what fails here
+  (void)kick_and_drift_here(settings_.timestep, settings_.timestep,
+                            forces_.total());  // the next step reports what fails here
   add_fixed(energy, share_of_kinetic_energy(0.5));
   state_.velocity = velocity;
   state_.position = position;
@@ -307,6 +435,7 @@ std::int64_t Motion::kinetic_energy_of_step() {
 }
 
 Failure Motion::add_constraint_virial() {
+  if (!bring_home()) return {};
   Failure failure;
   const double dt = settings_.timestep;
   const double kick = state_.velocity_time == VelocityTime::whole_step ? 0.5 * dt : dt;
@@ -327,7 +456,8 @@ Failure Motion::add_constraint_virial() {
   return failure;
 }
 
-std::vector<double> Motion::kinetic_energies() const {
+std::vector<double> Motion::kinetic_energies() {
+  if (!bring_home()) return std::vector<double>(std::max<std::size_t>(1, settings_.baths.heat_baths.size()));
   if (bath_.empty()) return {total_kinetic_energy()};
   constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
   std::vector<std::int64_t> sums(settings_.baths.heat_baths.size(), 0);
@@ -343,11 +473,12 @@ std::vector<double> Motion::kinetic_energies() const {
   return energies;
 }
 
-double Motion::change_of_kinetic_energy(std::span<const double> before) const {
+double Motion::change_of_kinetic_energy(std::span<const double> before) {
   return total_kinetic_energy() - std::accumulate(before.begin(), before.end(), 0.0);
 }
 
-std::int64_t Motion::share_of_kinetic_energy(double share) const {
+std::int64_t Motion::share_of_kinetic_energy(double share) {
+  if (!bring_home()) return 0;
   const double scale = share * 0.5 * velocity_unit * velocity_unit / units::acceleration;
   std::vector<std::int64_t> of_thread(at(threads_.size()), 0);
   threads_.run([&](int thread) {

@@ -1,9 +1,14 @@
 // Provides the operations that integrators are made of; each moves a rank's atoms. They run on all threads, and no
 // result depends on how atoms are shared between ranks and threads.
+//
+// Where a device computes all forces it moves atoms, too: they are away then. What it has no kernel for, and looks at
+// positions, velocities and forces, bring them home first.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +17,7 @@
 #include "tessera/comm/communicator.h"
 #include "tessera/md/domain/domain.h"
 #include "tessera/md/forces.h"
+#include "tessera/md/integrate/device/device_motion.h"
 #include "tessera/md/integrate/half_step.h"
 #include "tessera/md/settings.h"
 #include "tessera/md/state.h"
@@ -33,7 +39,8 @@ class Motion {
   std::int64_t step() const { return state_.step; }
   double time() const { return time_of(state_.step); }  // ps
   double time_of(std::int64_t step) const { return static_cast<double>(step) * timestep(); }
-  const State& state() const { return state_; }
+  /// Returns the box and what else belongs to all atoms.
+  const GlobalState& state() const { return state_; }
   const Forces& forces() const { return forces_; }
   /// Returns the energies of the last summation, the same on every rank.
   const Energies& energies() const { return energies_; }
@@ -70,10 +77,10 @@ class Motion {
     return kick_and_project(kick, forces_.total(), with_virial);
   }
   /// Applies v += kick·F/m and drifts with constraints like kick_and_drift, with v ← c·v + √((1−c²)·kT/m)·R in the
-  /// middle of the drift: c = exp(−dt/τ) and normal deviates R keyed by seed, atom id and step. Adds the heat that this
-  /// rank's atoms have got, in energy units.
+  /// middle of the drift: c = exp(−dt/τ) and normal deviates R keyed by seed, atom id and step. The heat that all atoms
+  /// have got is added to the first coupling variable of this name. Collective.
   [[nodiscard]] Failure kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings,
-                                                  std::int64_t& heat);
+                                                  const std::string& account);
   /// Removes the motion of the centre of mass from all velocities. Collective.
   void remove_centre_of_mass_motion();
   void scale_velocities(double factor);
@@ -99,7 +106,7 @@ class Motion {
   /// Moves velocities of whole steps back by half a step.
   [[nodiscard]] Failure move_velocities_back();
   /// Returns the kinetic energy of this rank's atoms as their velocities are, in energy units.
-  std::int64_t kinetic_energy() const { return share_of_kinetic_energy(1); }
+  std::int64_t kinetic_energy() { return share_of_kinetic_energy(1); }
   /// Returns the kinetic energy of this rank's atoms at the time of the positions, in energy units. Where velocities
   /// stand half a step before, it is the mean of the kinetic energies half a step before and after.
   std::int64_t kinetic_energy_of_step();
@@ -108,15 +115,15 @@ class Motion {
     double kinetic = 0;                 // the kinetic energy of all atoms
   };
   /// Returns sums over all ranks, kcal/mol. Collective.
-  GroupKineticSums group_kinetic_sums() const;
+  GroupKineticSums group_kinetic_sums();
   /// Scales the velocities of constraint groups as a whole along each axis, then all velocities.
   void scale_group_velocities(double factor, const std::array<double, 3>& of_groups);
   /// Returns the kinetic energy of all ranks, kcal/mol. Collective.
-  double total_kinetic_energy() const { return sum_of_ranks(kinetic_energy()); }
+  double total_kinetic_energy() { return sum_of_ranks(kinetic_energy()); }
   /// Returns the kinetic energy of the atoms of each heat bath, kcal/mol. Collective.
-  std::vector<double> kinetic_energies() const;
+  std::vector<double> kinetic_energies();
   /// Returns by how much the kinetic energy of all is more than the sum of these, kcal/mol. Collective.
-  double change_of_kinetic_energy(std::span<const double> before) const;
+  double change_of_kinetic_energy(std::span<const double> before);
   /// Returns the sum of the ranks' values in energy units, kcal/mol. Collective.
   double sum_of_ranks(std::int64_t energy) const {
     return from_fixed(comm::all_reduce_sum(comm_, energy), energy_unit);
@@ -125,16 +132,43 @@ class Motion {
   /// virial that set_box() does no work against, as it moves groups as a whole.
   void add_virial_within_groups();
 
-  std::size_t bytes() const { return inverse_mass_.capacity() * sizeof(double) + bath_.capacity(); }
+  /// Tells whether a device has moved atoms since this host last knew where they are.
+  bool is_away() const { return is_away_; }
+  /// Brings positions, velocities and forces here, if they are away. Returns false where the device has lost them: those
+  /// here are then as they were when atoms left.
+  bool bring_home();
+  /// Tells whether that has happened.
+  bool is_lost() const { return is_lost_; }
+  /// Begins anew with atoms as they are here, which stay here until the next search.
+  void stay_home();
+  /// Lets the device that has moved atoms look whether a search or a list is due.
+  void start_check();
+  /// Waits for that; nothing where the device has lost the atoms.
+  std::optional<AtomCheck> finish_check();
+
+  /// Returns velocities by slot in the memory of the device that atoms are on.
+  const Velocity* velocities_on_device() const { return on_device_->velocity(); }
+
+  std::size_t bytes() const;
+  std::int64_t device_bytes() const { return on_device_ ? on_device_->bytes() : 0; }
 
  private:
+  HalfStep half_step(double kick, double drift, const std::vector<std::int64_t>& force);
+  template <class Half>
+  bool start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
+  bool change_here();
+  Failure kick_and_drift_here(double kick, double drift, const std::vector<std::int64_t>& force);
+  bool is_device_sound() const;
+  void take_heat();
+  void add_heat(const std::string& account, std::int64_t heat) { coupling(account, 1)[0] += sum_of_ranks(heat); }
+  FrictionAndNoise friction_and_noise(const BathSettings& settings) const;
   template <class Half>
   Failure run_half_step(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   void undo_drift(double drift);
   void find_baths();
   template <class Work>
-  void for_groups(Work&& work) const;
-  std::int64_t share_of_kinetic_energy(double share) const;
+  void for_groups(Work&& work);
+  std::int64_t share_of_kinetic_energy(double share);
   /// Tells whether a slot holds an atom that is neither fixed nor a virtual site.
   bool moves(std::int64_t slot) const { return inverse_mass_[static_cast<std::size_t>(slot)] != 0; }
 
@@ -152,6 +186,12 @@ class Motion {
   std::vector<std::uint8_t> bath_;    // by owned slot, the atom's heat bath; empty where there is one
   Energies energies_;
   std::array<double, 6> scaling_virial_{};
+
+  std::unique_ptr<DeviceMotion> on_device_;  // nullptr: atoms are never away
+  bool is_away_ = false, is_lost_ = false, stays_home_ = false;
+  bool knows_groups_ = false, knows_state_ = false;  // whether the device does
+  std::string account_of_heat_;                      // that the device has given, which is not yet added; empty: none
+  std::int64_t heat_taken_ = 0;                      // of what the device has given
 };
 
 }  // namespace tessera::md::integrate

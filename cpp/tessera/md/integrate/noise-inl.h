@@ -1,4 +1,4 @@
-// Draws normal deviates with one atom per lane; it is included once for each instruction set. Logarithm, sine and
+// Draws normal deviates with one atom per lane; it is included once for each instruction set, and for lanes of a device. Logarithm, sine and
 // cosine are polynomials of degree 6 that interpolate at Chebyshev's points, with errors of two units in the last
 // place: Highway's are other bits where multiplications and additions can't be fused.
 #include "tessera/base/simd/rounding-inl.h"
@@ -22,8 +22,12 @@ using VU64 = hn::Vec<DU64>;
 HWY_INLINE VU64 Word(std::uint64_t value) { return hn::Set(DU64(), value & 0xFFFFFFFFu); }
 HWY_INLINE VU64 LowHalf(VU64 value) { return hn::And(value, Word(0xFFFFFFFFu)); }
 HWY_INLINE VU64 Product(VU64 word, std::uint32_t factor) {
+#ifdef TESSERA_LANE
+  return hn::Mul(word, Word(factor));
+#else
   const hn::Repartition<std::uint32_t, DU64> words;
   return hn::MulEven(hn::BitCast(words, word), hn::BitCast(words, Word(factor)));
+#endif
 }
 
 /// Runs Philox4x32-10 on a counter (Salmon et al. 2011, the constants are the paper's).
@@ -107,10 +111,10 @@ HWY_INLINE SinCos SinCosOfTurn(VU64 word) {
 }
 
 /// Returns three normal deviates for each lane's atom.
-HWY_INLINE Vectors DrawNormals(const FrictionAndNoise& noise, VU64 id) {
+HWY_INLINE Vectors DrawNormals(std::uint64_t seed, std::uint64_t step, VU64 id) {
   const auto stream = static_cast<std::uint64_t>(RandomStream::thermostat) << 16;
-  VU64 counter[4] = {LowHalf(id), hn::ShiftRight<32>(id), Word(noise.step), Word((noise.step >> 32) ^ stream)};
-  Philox(counter, noise.seed);
+  VU64 counter[4] = {LowHalf(id), hn::ShiftRight<32>(id), Word(step), Word((step >> 32) ^ stream)};
+  Philox(counter, seed);
   const auto radius = [&](VU64 word) HWY_ATTR { return hn::Sqrt(set(-2.0) * Log(Uniform(word))); };
   const V first = radius(counter[0]);
   const SinCos angle = SinCosOfTurn(counter[1]);

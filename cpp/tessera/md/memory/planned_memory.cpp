@@ -6,6 +6,7 @@
 #include "tessera/base/units.h"
 #include "tessera/md/device/device_atoms.h"
 #include "tessera/md/domain/slot_map.h"
+#include "tessera/md/integrate/device/device_motion.h"
 #include "tessera/md/pair/device/device_pairs.h"
 #include "tessera/md/pair/pair_forces.h"
 #include "tessera/md/pme/mesh.h"
@@ -184,8 +185,13 @@ std::int64_t planned_device_bytes(const SystemContents& system, const EngineSett
   const auto pairs = count_pairs(system, settings, plan, cell, counts, plan.bricks.brick(rank), 1);
   const double of_terms = system.topology_bytes * static_cast<double>(counts.owned_atoms);  // those of constraints too
   const double of_charges = static_cast<double>(counts.slots) * sizeof(double);
+  double of_motion = 0;  // where atoms stay on the device
+  if (plan.bricks.ranks() == 1 && settings.force_groups.size() == 1)
+    of_motion = integrate::DeviceMotion::planned_bytes(counts.slots) +
+                DeviceAtoms::planned_bytes_of_checks(counts.slots) +
+                pair::DevicePairs::planned_bytes_of_places(counts.slots);
   return rounded(DeviceAtoms::planned_bytes(counts.slots, settings.force_groups.size()) + of_terms + of_charges +
-                 pair::DevicePairs::planned_bytes(pairs)) +
+                 pair::DevicePairs::planned_bytes(pairs) + of_motion) +
          pme::planned_mesh_bytes_on_device(settings, plan.mesh, counts.slots);
 }
 

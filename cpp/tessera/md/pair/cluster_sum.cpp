@@ -54,11 +54,13 @@ bool ClusterSum::on_device(Function&& function) {
 
 void ClusterSum::rebuild() {
   lister_.rebuild(data_.settings.range());
-  has_inner_ = has_started_ = has_masked_alone_ = false;
+  has_inner_ = has_started_ = has_masked_alone_ = has_places_ = false;
 }
 
 void ClusterSum::update(bool make_list) {
+  if (is_on_device()) device_->forget_coordinates();
   if (!make_list) return;
+  has_places_ = false;
   if (device_makes_lists() && make_list_on_device()) return;
   build_list(data_.reach);
   on_device([&](DevicePairs& pairs) { pairs.set_list(list_); });
@@ -95,6 +97,7 @@ bool ClusterSum::make_list_on_device() {
 }
 
 void ClusterSum::set_box() {
+  has_places_ = false;  // they and the reaches are other ones now
   list_.shifts = half_shell_shifts(data_.domain);
   on_device([&](DevicePairs& pairs) { pairs.set_shifts(list_); });
 }
@@ -146,6 +149,23 @@ void ClusterSum::start_forces(std::span<Accumulator> by_thread, std::int64_t* to
     pairs.start_total(total);
   });
 }
+
+void ClusterSum::start_coordinates(std::span<const ClusterPlaces> listed) {
+  on_device([&](DevicePairs& pairs) {
+    if (!has_places_) pairs.set_places(listed);
+    has_places_ = true;
+    pairs.start_coordinates();
+  });
+}
+
+bool ClusterSum::make_list_on_device(const ListSettings& list, float typical, std::span<const float> mobility,
+                                     const Velocity* velocity) {
+  return on_device([&](DevicePairs& pairs) {
+    pairs.make_list_of_own(data_.settings.range() + list_rounding, list, typical, mobility, velocity);
+  });
+}
+
+std::int32_t ClusterSum::n_clashes_on_device() const { return is_on_device() ? device_->n_clashes() : 0; }
 
 bool ClusterSum::has_device_ended() {
   if (!has_started_) return true;

@@ -23,6 +23,7 @@ class DeviceAtoms;
 namespace tessera::md::pair {
 
 class DevicePairs;
+struct ListSettings;
 
 /// Names what sums in this precision, in reports: "reference" is what tests compare with, too.
 constexpr std::string_view scheme_name(Precision precision) {
@@ -56,6 +57,17 @@ class ClusterSum {
   /// Lets a device begin to add the forces of all pairs within the cut-off to `total`, (slots,3) of its memory. Without
   /// one it does nothing.
   void start_forces(std::span<Accumulator> by_thread, std::int64_t* total);
+  /// Lets a device that moves atoms by itself begin to make their coordinates, and look whether they are within their
+  /// reaches of where they were listed. start_forces() takes them then.
+  void start_coordinates(std::span<const ClusterPlaces> listed);
+  /// Tells whether the device lists what is near.
+  bool has_lists_of_device() const { return has_masked_alone_ && device_makes_lists(); }
+  /// Lets it do so where its atoms are now, whose velocities it has, too (DevicePairs::make_list_of_own). Returns whether
+  /// it has.
+  bool make_list_on_device(const ListSettings& list, float typical, std::span<const float> mobility,
+                           const Velocity* velocity);
+  /// Returns how many entries of the list the device has left to double precision.
+  std::int32_t n_clashes_on_device() const;
   /// Tells once the atoms have been fetched from the device whether it has added all; if not, it has begun again. Throws
   /// RunError.
   bool has_device_ended();
@@ -107,6 +119,7 @@ class ClusterSum {
   bool has_inner_ = false;                         // whether add_inner_forces() has added since
   bool has_started_ = false;                       // whether a device has begun with all that are left
   bool has_masked_alone_ = false;                  // whether the device has the rest of the list
+  bool has_places_ = false;                        // whether the device knows where atoms were listed
   std::unique_ptr<DevicePairs> device_;
   const DeviceAtoms* atoms_ = nullptr;
 };

@@ -94,9 +94,6 @@ void PairForces::rebuild() {
       const auto local = at(data_.domain.state().local[at(s)]);
       data_.charge[at(s)] = molecule.charge[local];
       data_.type[at(s)] = molecule.type[local];
-      const auto& v = data_.domain.state().velocity[at(s)];
-      const Vec3 velocity = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
-      stride_[at(s)] = static_cast<float>(list_settings_.timestep * velocity_unit * norm(velocity));
       mobility_[at(s)] = template_mobility_[at(data_.domain.state().molecule[at(s)])][local];
       const auto& lj = force_field.type_lj[at(data_.type[at(s)])];
       auto& cluster = data_.clusters[at(s / cluster_size)];
@@ -112,15 +109,30 @@ void PairForces::rebuild() {
       }
     }
   });
+  set_strides();
   find_exclusions();
   listed_.assign(data_.clusters.size(), {});
   data_.reach.assign(n, 0);
-  is_listed_ = false;
+  is_listed_ = is_listed_on_device_ = false;
   own_within_reach_.reset();
   sum_.rebuild();
 }
 
+/// Finds how far atoms go in a step by their velocities, where no step has shown it.
+void PairForces::set_strides() {
+  data_.threads.parallel_for(data_.domain.n_slots(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = begin; s < end; ++s) {
+      if (data_.domain.is_padding(static_cast<std::int32_t>(s))) continue;
+      const auto& v = data_.domain.state().velocity[at(s)];
+      const Vec3 velocity = {static_cast<double>(v.x), static_cast<double>(v.y), static_cast<double>(v.z)};
+      stride_[at(s)] = static_cast<float>(list_settings_.timestep * velocity_unit * norm(velocity));
+    }
+  });
+  has_strides_ = true;
+}
+
 void PairForces::set_box(const Box& before) {
+  is_listed_on_device_ = false;
   // A pair beyond the cut-off plus both reaches is not in the list. It may now be closer by as much as the box has
   // shrunk along its shortest side, so both reaches are reduced by half of that. A growing box needs no reduction.
   const auto change = deformation(before, data_.domain.state().box);
@@ -172,18 +184,34 @@ void PairForces::update(bool make_list) {
                                }
                              });
   is_listed_ = true;
+  is_listed_on_device_ = false;
   ++n_lists_;
+}
+
+bool PairForces::make_list_on_device(const Velocity* velocity) {
+  if (!sum_.has_lists_of_device()) return false;
+  is_listed_ = false;
+  is_listed_on_device_ = sum_.make_list_on_device(list_settings_, typical_stride_, mobility_, velocity);
+  n_lists_ += is_listed_on_device_ ? 1 : 0;
+  return is_listed_on_device_;
 }
 
 /// Gives each atom a reach that it will hardly leave during the intended life of a list, from its last step and the
 /// likely change of its velocity. Measurements: docs/design/pairs.md#lists.
 void PairForces::set_reach() {
-  double sum2 = 0;
-  for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
-  const auto typical = static_cast<float>(std::sqrt(sum2 / std::max(1, data_.domain.n_slots())));
+  const auto find_typical = [&] {
+    double sum2 = 0;
+    for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
+    typical_stride_ = static_cast<float>(std::sqrt(sum2 / std::max(1, data_.domain.n_slots())));
+  };
+  find_typical();
+  if (!has_strides_ || typical_stride_ == 0) {  // velocities may have been drawn since the search
+    set_strides();
+    find_typical();
+  }
   data_.threads.parallel_for(data_.domain.n_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s)
-      data_.reach[at(s)] = reach_of(list_settings_, stride_[at(s)], typical, mobility_[at(s)]);
+      data_.reach[at(s)] = reach_of(list_settings_, stride_[at(s)], typical_stride_, mobility_[at(s)]);
   });
 }
 
@@ -205,8 +233,8 @@ bool PairForces::update_coordinates(std::int64_t first_cell, std::int64_t last_c
                                   domain.state().id.data() + slot,
                                   data_.reach.data() + slot,
                                   listed_.data() + k};
-      beyond |=
-          set_coordinates(to_length, atoms, data_.clusters.data() + k, is_listed_ ? stride_.data() + slot : nullptr);
+      beyond |= set_coordinates(to_length, atoms, data_.clusters.data() + k,
+                                is_listed_ && has_strides_ ? stride_.data() + slot : nullptr);
     }
     left[at(thread)] = beyond;
   });

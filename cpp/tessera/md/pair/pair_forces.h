@@ -2,37 +2,17 @@
 // over it.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "tessera/base/math/elementary.h"
 #include "tessera/md/pair/cluster_sum.h"
+#include "tessera/md/pair/list_settings.h"
 #include "tessera/md/pair/pair_data.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
 
 namespace tessera::md::pair {
-
-/// Decides how long a pair list lasts. Each atom is given a reach according to its speed; a new list is made once an
-/// atom has moved further.
-struct ListSettings {
-  double steps = 4;         // about how many steps a list lasts; with more, lists are longer and made less often
-  double timestep = 0.002;  // ps
-  double most_reach = 1.5;  // Å
-};
-
-/// Returns how far an atom may go from where it was listed, Å, by its last step (Å) and by how much its velocity may
-/// turn out different: `typical` is the root mean square of all steps, `mobility` is by mass (hydrogen 1). Figures:
-/// docs/design/pairs.md#lists.
-inline float reach_of(const ListSettings& list, float stride, float typical, float mobility) {
-  return std::min(static_cast<float>(list.most_reach),
-                  static_cast<float>(list.steps) * (0.8f * stride + 2.0f * typical * mobility));
-}
-/// Returns the mobility of a mass, amu.
-inline float mobility_of(double mass) { return static_cast<float>(std::min(1.0, 1 / math::pow(mass, 1.0 / 3))); }
 
 class PairForces {
  public:
@@ -63,6 +43,17 @@ class PairForces {
   /// Lets a device begin to add to its memory, so that processors do something else until it has ended.
   void start_forces(std::span<Accumulator> by_thread, std::int64_t* total) { sum_.start_forces(by_thread, total); }
   bool has_device_ended() { return sum_.has_device_ended(); }
+  /// Lets a device that moves atoms by itself make their coordinates (ClusterSum::start_coordinates). Those of processors
+  /// are of no step from then on, until update_owned().
+  void start_coordinates() {
+    has_strides_ = false;
+    sum_.start_coordinates(listed_);
+  }
+  /// Tells whether there is a list that holds as long as no atom has moved too far.
+  bool has_list() const { return is_listed_ || is_listed_on_device_; }
+  /// Lets a device list by itself what is near where its atoms are, after start_coordinates(); `velocity` is its memory, by
+  /// slot. Returns false where it can't. Processors need another list then.
+  bool make_list_on_device(const Velocity* velocity);
   void add_forces(std::span<Accumulator> by_thread) { sum_.add_forces(by_thread); }
 
   const PairData& data() const { return data_; }
@@ -86,6 +77,7 @@ class PairForces {
   void find_exclusions();
   bool update_coordinates(std::int64_t first_cell, std::int64_t last_cell);
   void set_reach();
+  void set_strides();
 
   PairData data_;
   ListSettings list_settings_;
@@ -96,8 +88,11 @@ class PairForces {
   std::vector<std::vector<float>> template_mobility_;                                 // by template and its atom
   std::vector<ClusterPlaces> listed_;     // by cluster: positions of its atoms when the list was made
   std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
+  bool has_strides_ = false;              // whether coordinates are those of the last step
   std::vector<float> mobility_;           // by slot: factor for its change of velocity, by mass; hydrogen 1
   bool is_listed_ = false;                // whether there is a list since the last rebuild()
+  bool is_listed_on_device_ = false;      // whether a device has made one by itself since the last one here
+  float typical_stride_ = 0;              // the root mean square of all atoms' steps, Å
   std::optional<bool> own_within_reach_;  // set by update_owned(), cleared by update()
   std::int64_t n_lists_ = 0;
 };

@@ -200,6 +200,19 @@ bool Mesh::is_on_device() const {
   return found && all;
 }
 
+bool Mesh::needs_processors() const {
+  bool any = false;
+  implementation_->visit_parts([&](auto& part) { any |= part.device == nullptr; });
+  return any;
+}
+
+bool Mesh::had_too_much_charge() const {
+  bool had = false;
+  implementation_->visit_parts(
+      [&](auto& part) { had |= part.device != nullptr && part.device->had_too_much_charge(); });
+  return had;
+}
+
 std::int64_t Mesh::device_bytes() const {
   std::int64_t n = 0;
   implementation_->visit_parts([&](auto& part) { n += part.device != nullptr ? part.device->bytes() : 0; });

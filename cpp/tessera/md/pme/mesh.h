@@ -39,6 +39,10 @@ class Mesh {
   std::size_t bytes() const;
   /// Tells whether there is a mesh, all of which a device computes.
   bool is_on_device() const;
+  /// Tells whether there is a mesh of which processors compute any.
+  bool needs_processors() const;
+  /// Tells whether a device that has ended found more charge at a point than is allowed.
+  bool had_too_much_charge() const;
   /// Returns the bytes that are held on the device.
   std::int64_t device_bytes() const;
 

@@ -200,6 +200,16 @@ TESSERA_OPERATION Lanes<T> Neg(const Lanes<T>& a) {
   static_assert(std::is_floating_point_v<T>);
   return {-a.raw};
 }
+// Doubles are also added and so on by signs, as Highway's are.
+
+#define TESSERA_SIGN(sign, Name) \
+  HWY_INLINE F64 operator sign(const F64& a, const F64& b) { return Name(a, b); }
+TESSERA_SIGN(+, Add)
+TESSERA_SIGN(-, Sub)
+TESSERA_SIGN(*, Mul)
+TESSERA_SIGN(/, Div)
+#undef TESSERA_SIGN
+
 template <class T>
 TESSERA_OPERATION Lanes<T> NegMulAdd(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& c) {
   return MulAdd(Neg(a), b, c);
@@ -263,6 +273,20 @@ TESSERA_COMPARE(Gt, >)
 TESSERA_COMPARE(Ge, >=)
 #undef TESSERA_COMPARE
 
+#define TESSERA_COMPARING_SIGN(sign, Name) \
+  HWY_INLINE LanesMask operator sign(const F64& a, const F64& b) { return Name(a, b); }
+TESSERA_COMPARING_SIGN(<, Lt)
+TESSERA_COMPARING_SIGN(<=, Le)
+TESSERA_COMPARING_SIGN(>, Gt)
+TESSERA_COMPARING_SIGN(>=, Ge)
+#undef TESSERA_COMPARING_SIGN
+
+/// Returns the mask for lanes of another type.
+template <class D>
+HWY_INLINE LanesMask RebindMask(D, const LanesMask& mask) {
+  return mask;
+}
+
 TESSERA_OPERATION LanesMask And(const LanesMask& a, const LanesMask& b) {
   return {TESSERA_ON(a.raw && b.raw, a.raw & b.raw)};
 }
@@ -308,6 +332,11 @@ TESSERA_OPERATION Lanes<T> BitCast(D, const Lanes<From>& a) {
   static_assert(sizeof(T) == sizeof(From));
   return {TESSERA_ON(__builtin_bit_cast(T, a.raw), (Raw<T>)a.raw)};
 }
+/// Changes the bits that a second number has.
+TESSERA_OPERATION F64 Xor(const F64& a, const F64& b) {
+  using Integers = Tag<std::int64_t>;
+  return BitCast(Tag<double>(), Xor(BitCast(Integers(), a), BitCast(Integers(), b)));
+}
 /// Takes the sign off.
 template <class T>
 TESSERA_OPERATION Lanes<T> Abs(const Lanes<T>& a) {
@@ -322,6 +351,11 @@ TESSERA_OPERATION Lanes<T> CopySign(const Lanes<T>& a, const Lanes<T>& sign) {
   using Integers = Tag<SignedOf<T>>;
   const auto bit = Set(Integers(), std::numeric_limits<SignedOf<T>>::min());
   return BitCast(Tag<T>(), Or(BitCast(Integers(), Abs(a)), And(BitCast(Integers(), sign), bit)));
+}
+
+template <class T>
+TESSERA_OPERATION LanesMask IsFinite(const Lanes<T>& a) {
+  return Lt(Abs(a), Set(Tag<T>(), std::numeric_limits<T>::infinity()));
 }
 
 TESSERA_OPERATION F64 Round(const F64& a) {
@@ -348,6 +382,10 @@ TESSERA_OPERATION F32 ConvertTo(Tag<float>, const Lanes<std::int32_t>& a) {
 }
 TESSERA_OPERATION F64 ConvertTo(Tag<double>, const Lanes<std::int64_t>& a) {
   return {TESSERA_ON(__ll2double_rn(a.raw), __builtin_convertvector(a.raw, Raw<double>))};
+}
+TESSERA_OPERATION Lanes<std::int32_t> DemoteTo(Tag<std::int32_t>, const F64& a) {
+  return {TESSERA_ON(__double2int_rz(a.raw),
+                     EachLane<std::int32_t>([](double x) HWY_ATTR { return Saturate<std::int32_t>(x); }, a.raw))};
 }
 TESSERA_OPERATION F32 DemoteTo(Tag<float>, const F64& a) {
   return {TESSERA_ON(__double2float_rn(a.raw), __builtin_convertvector(a.raw, Raw<float>))};

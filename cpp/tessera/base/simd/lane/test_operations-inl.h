@@ -121,6 +121,12 @@ void RecordOperations(const test::Inputs& in, test::Results& results) {
     RecordIntegers(i64, hn::BitCast(i64, a), hn::BitCast(i64, b), record);
     const auto fits = hn::LoadU(f64, in.f64_that_fits.data() + i);
     record.Add("Round", simd::Round(fits));
+    record.Add("signs", (a + b) * a - b / a);
+    record.Add("Xor", hn::Xor(a, b));
+    record.Add("IsFinite", hn::IfThenElse(hn::IsFinite(a), b, hn::Zero(f64)));
+    record.Add("comparing signs", hn::IfThenElse(hn::Or(hn::And(a < b, b >= a), hn::And(b > a, a <= b)), a, b));
+    record.Add("RebindMask",
+               hn::IfThenElse(hn::RebindMask(f64, hn::TestBit(hn::BitCast(i64, a), hn::Set(i64, 1))), a, b));
     record.Add("ToIntegers", simd::ToIntegers(fits));
   }
 }

@@ -157,6 +157,25 @@ TESSERA_OPERATION void AtomicAdd(const hn::Lanes<T>& values, T* base, const Numb
 #endif
 }
 
+/// Makes an integer at least as great as others.
+TESSERA_OPERATION void RaiseOne(std::int64_t* most, std::int64_t value) {
+#ifdef __CUDA_ARCH__
+  atomicMax(reinterpret_cast<long long*>(most), static_cast<long long>(value));
+#else
+  *most = std::max(*most, value);
+#endif
+}
+
+/// Makes an integer at least as great as those of all lanes.
+TESSERA_OPERATION void AtomicMax(const hn::Lanes<std::int64_t>& values, std::int64_t* most) {
+  const auto greatest = hn::MaxOfLanes(hn::Tag<std::int64_t>(), values);
+#ifdef __CUDA_ARCH__
+  if (threadIdx.x % hn::warp_size == 0) RaiseOne(most, greatest.raw);
+#else
+  RaiseOne(most, greatest.raw[0]);
+#endif
+}
+
 /// Gives each lane of a mask a number of its own, in no order: those that follow `counter`, which it advances.
 TESSERA_OPERATION Numbers TakeNumbers(std::int32_t* counter, const hn::LanesMask& mask) {
 #ifdef __CUDA_ARCH__

@@ -36,30 +36,6 @@ std::vector<double> periodic_spline_slopes(const std::vector<double>& value) {
   return slope;
 }
 
-// Holds the four cubic Hermite polynomials of t in [0, 1]: value at 0, value at 1, slope at 0, slope at 1.
-struct Hermite {
-  std::array<double, 4> value, slope;
-
-  explicit Hermite(double t) {
-    const double u = 1 - t;
-    value = {(1 + 2 * t) * u * u, t * t * (3 - 2 * t), t * u * u, -t * t * u};
-    slope = {-6 * t * u, 6 * t * u, u * (1 - 3 * t), t * (3 * t - 2)};
-  }
-};
-
-// Holds the grid square of an angle and the place in it; −180° is grid point 0.
-struct Place {
-  int index;
-  double t;
-};
-Place locate(double angle, double inverse_step, int n) {
-  const double x = (angle + units::pi) * inverse_step;
-  const double floor = std::floor(x);
-  int index = static_cast<int>(floor) % n;
-  if (index < 0) index += n;
-  return {index, x - floor};
-}
-
 }  // namespace
 
 CmapTable make_cmap_table(const model::CmapParameter& parameter) {
@@ -92,33 +68,6 @@ CmapTable make_cmap_table(const model::CmapParameter& parameter) {
   differentiate(0, 2, 1);
   differentiate(1, 3, 1);
   return table;
-}
-
-CmapTable::Value CmapTable::evaluate(double phi, double psi) const {
-  const Place along_phi = locate(phi, inverse_step_, n_), along_psi = locate(psi, inverse_step_, n_);
-  const Hermite f(along_phi.t), g(along_psi.t);
-  const int i0 = along_phi.index, i1 = i0 + 1 == n_ ? 0 : i0 + 1;
-  const int j0 = along_psi.index, j1 = j0 + 1 == n_ ? 0 : j0 + 1;
-
-  Value result{0, 0, 0};
-  const auto add_corner = [&](int i, int j, std::size_t a, std::size_t b) {
-    const Node& node = nodes_[static_cast<std::size_t>(i) * static_cast<std::size_t>(n_) + static_cast<std::size_t>(j)];
-    // These are the value and the φ-slope at this corner's grid line, interpolated along ψ first.
-    const double value = node[0] * g.value[b] + node[2] * g.value[b + 2];
-    const double tilt = node[1] * g.value[b] + node[3] * g.value[b + 2];
-    const double value_slope = node[0] * g.slope[b] + node[2] * g.slope[b + 2];
-    const double tilt_slope = node[1] * g.slope[b] + node[3] * g.slope[b + 2];
-    result.energy += value * f.value[a] + tilt * f.value[a + 2];
-    result.slope_phi += value * f.slope[a] + tilt * f.slope[a + 2];
-    result.slope_psi += value_slope * f.value[a] + tilt_slope * f.value[a + 2];
-  };
-  add_corner(i0, j0, 0, 0);
-  add_corner(i0, j1, 0, 1);
-  add_corner(i1, j0, 1, 0);
-  add_corner(i1, j1, 1, 1);
-  result.slope_phi *= inverse_step_;
-  result.slope_psi *= inverse_step_;
-  return result;
 }
 
 }  // namespace tessera::md::bonded

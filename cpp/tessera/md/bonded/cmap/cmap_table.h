@@ -10,31 +10,28 @@
 //   would not); an evaluation is 16 multiply-adds for each of U and its two slopes.
 #pragma once
 
-#include <array>
 #include <vector>
 
+#include "tessera/md/bonded/cmap/cmap_surface.h"
 #include "tessera/model/system.h"
 
 namespace tessera::md::bonded {
 
 class CmapTable {
  public:
-  struct Value {
-    double energy;                // kcal/mol
-    double slope_phi, slope_psi;  // kcal/mol/rad
-  };
+  using Value = CmapSurface::Value;
+  using Node = CmapSurface::Node;
 
+  CmapSurface surface() const { return {nodes_.data(), n_, inverse_step_}; }
   /// Returns U and its slopes; angles are in rad, a few turns at most.
-  Value evaluate(double phi, double psi) const;
+  Value evaluate(double phi, double psi) const { return surface().evaluate(phi, psi); }
 
   int size() const { return n_; }
+  const std::vector<Node>& nodes() const { return nodes_; }
 
   friend CmapTable make_cmap_table(const model::CmapParameter&);
 
  private:
-  /// Holds a grid point's U, h·∂U/∂φ, h·∂U/∂ψ, h²·∂²U/∂φ∂ψ with h the grid step, all in kcal/mol.
-  using Node = std::array<double, 4>;
-
   int n_ = 0;
   double inverse_step_ = 0;  // rad⁻¹
   std::vector<Node> nodes_;  // (n,n) [i_φ·n + i_ψ]

@@ -1,9 +1,10 @@
-// Computes bonded terms on a device, of all kinds but CMAP in one kernel: a warp has 32 terms of one kind. Loops are those
+// Computes bonded terms on a device, all kinds but CMAP in one kernel: a warp has 32 terms of one kind. Loops are those
 // of the kinds' own files.
 #include "tessera/md/bonded/angle/angle-inl.h"
 #include "tessera/md/bonded/angle/cosine-inl.h"
 #include "tessera/md/bonded/bond/bond-inl.h"
 #include "tessera/md/bonded/bond/quartic-inl.h"
+#include "tessera/md/bonded/cmap/cmap-inl.h"
 #include "tessera/md/bonded/dihedral/cosine-inl.h"
 #include "tessera/md/bonded/dihedral/harmonic-inl.h"
 #include "tessera/md/bonded/dihedral/ryckaert_bellemans-inl.h"
@@ -57,14 +58,19 @@ struct AddTerms {
     AddDihedralsLoop<with_energy>(atoms, list, begin, end, rows, to, Term::improper);
   }
   template <class List, class Row>
+  HWY_INLINE void operator()(model::Cmap, const List& list, std::span<const Row> rows) const {
+    AddCmapsLoop<with_energy>(atoms, list, begin, end, rows, to);
+  }
+  template <class List, class Row>
   HWY_INLINE void operator()(model::Pair14, const List& list, std::span<const Row> rows) const {
     AddPairs14Loop<with_energy>(atoms, list, begin, end, rows, to);
   }
 };
 
-template <bool with_energy>
+/// `of_cmap`: the kernel of CMAP corrections, else that of all other kinds.
+template <bool with_energy, bool of_cmap>
 struct BondedKernel {
-  static constexpr int n_phases = 1, warps_of_block = 4, blocks_at_once = 4;
+  static constexpr int n_phases = 1, warps_of_block = 4, blocks_at_once = of_cmap ? 3 : 4;
   using Arguments = BondedArguments;
   struct Shared {};
 
@@ -83,7 +89,7 @@ struct BondedKernel {
   /// Adds the terms of a kind that a warp has, if it has any.
   template <class Kind>
   static HWY_INLINE void RunKind(const Arguments& a, const TermsOnDevice& terms, std::int32_t warp) {
-    if constexpr (is_for_devices<Kind>) AddWarp<Kind>(a, terms, (warp - terms.first_warp) * hn::warp_size);
+    if constexpr (has_own_kernel<Kind> == of_cmap) AddWarp<Kind>(a, terms, (warp - terms.first_warp) * hn::warp_size);
   }
   template <class Kind>
   static HWY_INLINE void AddWarp(const Arguments& a, const TermsOnDevice& terms, std::int32_t begin) {
@@ -91,7 +97,7 @@ struct BondedKernel {
     const Atoms atoms{a.box, a.position, a.charge};
     Accumulator to{a.total, a.sums};
     const TermList<Kind::arity> list{terms.slots, terms.parameter};
-    using Row = typename Kernel<Kind>::Row;
+    using Row = RowOnDevice<Kind>;
     const std::span<const Row> rows(static_cast<const Row*>(terms.rows), 1);  // how many there are is not looked at
     AddTerms<with_energy>{atoms, begin, terms.n, to}(Kind(), list, rows);
   }

@@ -6,7 +6,8 @@
 #include <tuple>
 #include <type_traits>
 
-#include "tessera/md/bonded/kernel.h"
+#include "tessera/md/bonded/cmap/cmap_surface.h"
+#include "tessera/md/bonded/tables.h"
 #include "tessera/model/bonded_kinds.h"
 
 namespace tessera::md::bonded {
@@ -18,19 +19,23 @@ struct BondedSums {
   std::int32_t n_limited;  // energies
 };
 
-/// Whether a device computes a kind: tables of two angles are looked up by processors.
+/// Returns a row of a kind's table as kernels read it: that of processors, but where this has memory of its own.
 template <class Kind>
-inline constexpr bool is_for_devices = !std::is_same_v<Kind, model::Cmap>;
+using RowOnDevice = std::conditional_t<std::is_same_v<Kind, model::Cmap>, CmapSurface, typename Kernel<Kind>::Row>;
+
+/// Tells whether a kind has a kernel of its own: CMAP corrections need more registers than all others.
+template <class Kind>
+inline constexpr bool has_own_kernel = std::is_same_v<Kind, model::Cmap>;
 
 inline constexpr std::size_t n_kinds = std::tuple_size_v<model::BondedKinds>;
 
 /// The terms of one kind.
 struct TermsOnDevice {
   std::int32_t n;
-  std::int32_t first_warp;        // that computes them; one has 32
+  std::int32_t first_warp;        // that computes them, of its kernel; one has 32
   const std::int32_t* slots;      // (terms,arity)
   const std::int32_t* parameter;  // (terms)
-  const void* rows;               // Kernel<Kind>::Row
+  const void* rows;               // RowOnDevice<Kind>
 };
 
 struct BondedArguments {

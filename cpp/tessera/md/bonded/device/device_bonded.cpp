@@ -1,6 +1,7 @@
 #include "tessera/md/bonded/device/device_bonded.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
@@ -15,25 +16,50 @@ void add_all_fixed(To& to, const std::int64_t (&values)[n]) {
   for (std::size_t i = 0; i < n; ++i) add_fixed(to[i], values[i]);
 }
 
+/// Returns the grid points of all CMAP tables.
+std::vector<CmapSurface::Node> nodes_of(const ForceTables& tables) {
+  std::vector<CmapSurface::Node> nodes;
+  for (const auto& table : tables[model::Cmap()]) nodes.insert(nodes.end(), table.nodes().begin(), table.nodes().end());
+  return nodes;
+}
+
 }  // namespace
 
 DeviceBonded::DeviceBonded(const ForceTables& tables, const DeviceAtoms& atoms)
     : atoms_(atoms),
-      alone_(atoms.in_use().kernels().find("tessera_bonded")),
-      with_sums_(atoms.in_use().kernels().find("tessera_bonded_energies")),
+      of_most_(find("tessera_bonded")),
+      of_cmap_(find("tessera_cmap")),
+      cmap_nodes_(atoms.device(), nodes_of(tables).size()),
       charge_(atoms.device()),
       sums_(atoms.device(), 1),
       host_sums_(atoms.device()) {
   const auto& on = atoms.device();
   host_sums_.resize(on, 1);
   model::for_each_kind([&](auto kind) {
-    std::span<const std::byte> rows;
-    if constexpr (is_for_devices<decltype(kind)>) rows = std::as_bytes(std::span(tables[kind]));
+    std::vector<RowOnDevice<decltype(kind)>> rows;
+    if constexpr (std::is_same_v<decltype(kind), model::Cmap>) {
+      const auto* first = cmap_nodes_.data();
+      for (const auto& table : tables[kind]) {
+        rows.push_back(table.surface());
+        rows.back().nodes = first;
+        first += table.nodes().size();
+      }
+    } else {
+      rows = tables[kind];
+    }
+    const auto bytes = std::as_bytes(std::span(rows));
     lists_.push_back({0, device::GrowingArray<std::int32_t>(on), device::GrowingArray<std::int32_t>(on),
-                      device::DeviceArray<std::byte>(on, rows.size())});
-    lists_.back().rows.start_copy_from(rows, atoms.stream());
+                      device::DeviceArray<std::byte>(on, bytes.size())});
+    lists_.back().rows.start_copy_from(bytes, atoms.stream());
+    atoms.stream().wait();  // rows go now
   });
-  atoms.stream().wait();  // tables may not outlive this call
+  cmap_nodes_.start_copy_from(nodes_of(tables), atoms.stream());
+  atoms.stream().wait();
+}
+
+DeviceBonded::Kernels DeviceBonded::find(const std::string& name) const {
+  const auto& kernels = atoms_.in_use().kernels();
+  return {kernels.find(name), kernels.find(name + "_energies")};
 }
 
 DeviceBonded::~DeviceBonded() { atoms_.stream().end(); }
@@ -48,13 +74,11 @@ void DeviceBonded::set_terms(const LocalTerms& terms, std::span<const double> ch
   std::size_t k = 0;
   model::for_each_kind([&](auto kind) {
     auto& list = lists_[k++];
-    if constexpr (is_for_devices<decltype(kind)>) {
-      const auto& [slots, parameter] = terms[kind];
-      TESSERA_CHECK(slots.size() < (std::size_t{1} << 28));  // kernels number lanes and values in 32 bits
-      list.n = static_cast<std::int32_t>(slots.size());
-      copy(list.slots, std::span(slots.empty() ? nullptr : slots[0].data(), slots.size() * kind.arity));
-      copy(list.parameter, std::span(parameter));
-    }
+    const auto& [slots, parameter] = terms[kind];
+    TESSERA_CHECK(slots.size() < (std::size_t{1} << 28));  // kernels number lanes and values in 32 bits
+    list.n = static_cast<std::int32_t>(slots.size());
+    copy(list.slots, std::span(slots.empty() ? nullptr : slots[0].data(), slots.size() * kind.arity));
+    copy(list.parameter, std::span(parameter));
   });
   copy(charge_, charge);
   atoms_.stream().wait();  // what was copied may change or go now
@@ -71,15 +95,21 @@ void DeviceBonded::start(const Box& box, std::int64_t* total, bool with_sums) {
       .sums = sums_.data(),
       .kinds = {},
   };
-  std::int64_t warp = 0;
-  for (std::size_t k = 0; k < n_kinds; ++k) {
+  std::int64_t warps_of_most = 0, warps_of_cmap = 0;
+  std::size_t k = 0;
+  model::for_each_kind([&](auto kind) {
+    auto& warps = has_own_kernel<decltype(kind)> ? warps_of_cmap : warps_of_most;
     const auto& list = lists_[k];
-    arguments.kinds[k] = {list.n, static_cast<std::int32_t>(warp), list.slots.data(), list.parameter.data(),
-                          list.rows.data()};
-    warp += device::warps_of(list.n);
-  }
+    arguments.kinds[k++] = {list.n, static_cast<std::int32_t>(warps), list.slots.data(), list.parameter.data(),
+                            list.rows.data()};
+    warps += device::warps_of(list.n);
+  });
   if (with_sums) sums_.start_clear(atoms_.stream());
-  (with_sums ? with_sums_ : alone_).start_warps(atoms_.stream(), warp, arguments);
+  const auto launch = [&](const Kernels& kernels, std::int64_t warps) {
+    (with_sums ? kernels.with_sums : kernels.alone).start_warps(atoms_.stream(), warps, arguments);
+  };
+  launch(of_most_, warps_of_most);
+  launch(of_cmap_, warps_of_cmap);
   if (with_sums) sums_.start_copy_to(host_sums_.get(), atoms_.stream());
 }
 

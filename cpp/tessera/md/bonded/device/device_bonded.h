@@ -1,10 +1,10 @@
-// Computes bonded terms on a GPU, all kinds but those that is_for_devices leaves to processors, with the engine's bits
-// (docs/design/gpu.md).
+// Computes bonded terms on a GPU, with the engine's bits (docs/design/gpu.md).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tessera/device/device.h"
@@ -39,9 +39,15 @@ class DeviceBonded {
     device::DeviceArray<std::byte> rows;
   };
 
+  struct Kernels {
+    device::Kernel alone, with_sums;
+  };
+  Kernels find(const std::string& name) const;
+
   const DeviceAtoms& atoms_;
-  device::Kernel alone_, with_sums_;
-  std::vector<List> lists_;  // by kind
+  Kernels of_most_, of_cmap_;
+  device::DeviceArray<CmapSurface::Node> cmap_nodes_;  // of all tables
+  std::vector<List> lists_;                            // by kind
   device::GrowingArray<double> charge_;
   device::DeviceArray<BondedSums> sums_;     // (1)
   device::HostArray<BondedSums> host_sums_;  // (1)

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
 #include <random>
 #include <string>
 #include <vector>
@@ -36,10 +35,8 @@ class Chain {
     bonded_.set_terms(terms_, charge_);
   }
 
-  Found engine(bool with_sums, std::initializer_list<KindsToAdd> all = {KindsToAdd::of_device}) {
-    return found_by(with_sums, [&](Accumulator& a) {
-      for (const auto kinds : all) add_all(box_, position_, charge_, terms_, tables_, 0, 1, a, kinds);
-    });
+  Found engine(bool with_sums) {
+    return found_by(with_sums, [&](Accumulator& a) { add_all(box_, position_, charge_, terms_, tables_, 0, 1, a); });
   }
   Found device(bool with_sums, int seed) {
     DeviceOfHost::set("seed=" + std::to_string(seed));
@@ -111,15 +108,6 @@ TEST(DeviceBonded, EnergiesOfClashes) {
     EXPECT_NE(sums.energy_of_clashes[static_cast<std::size_t>(Term::lj_14)], 0);
     EXPECT_EQ(sums.clashes.is_energy_limited, distance == 0);
   }
-}
-
-// What a device computes and what it leaves are all kinds.
-TEST(DeviceBonded, EveryKindIsAddedOnce) {
-  Chain chain(23, 2);
-  const auto all = chain.engine(true, {KindsToAdd::all});
-  const auto both = chain.engine(true, {KindsToAdd::of_device, KindsToAdd::left_by_device});
-  expect_same_bits(both, all);
-  EXPECT_NE(all.sums.energy, chain.engine(true).sums.energy);
 }
 
 }  // namespace

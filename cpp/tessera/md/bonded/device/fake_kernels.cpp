@@ -10,8 +10,10 @@ namespace {
 
 using device::fake::Registered;
 
-const Registered alone("tessera_bonded", simd::RunAsFake<BondedKernel<false>>);
-const Registered with_energies("tessera_bonded_energies", simd::RunAsFake<BondedKernel<true>>);
+const Registered alone("tessera_bonded", simd::RunAsFake<BondedKernel<false, false>>);
+const Registered with_energies("tessera_bonded_energies", simd::RunAsFake<BondedKernel<true, false>>);
+const Registered of_cmap("tessera_cmap", simd::RunAsFake<BondedKernel<false, true>>);
+const Registered of_cmap_with_energies("tessera_cmap_energies", simd::RunAsFake<BondedKernel<true, true>>);
 
 }  // namespace
 

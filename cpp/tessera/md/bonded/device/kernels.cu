@@ -5,7 +5,9 @@
 
 namespace tessera::md::bonded::N_LANE {
 
-TESSERA_KERNEL(tessera_bonded, BondedKernel<false>)
-TESSERA_KERNEL(tessera_bonded_energies, BondedKernel<true>)
+TESSERA_KERNEL(tessera_bonded, BondedKernel<false, false>)
+TESSERA_KERNEL(tessera_bonded_energies, BondedKernel<true, false>)
+TESSERA_KERNEL(tessera_cmap, BondedKernel<false, true>)
+TESSERA_KERNEL(tessera_cmap_energies, BondedKernel<true, true>)
 
 }  // namespace tessera::md::bonded::N_LANE

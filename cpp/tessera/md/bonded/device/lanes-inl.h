@@ -60,6 +60,16 @@ HWY_INLINE void ForBatches(const TermList<arity>& terms, std::int64_t begin, std
   add(batch);
 }
 
+#ifndef __CUDA_ARCH__
+constexpr std::size_t lanes = hn::warp_size;
+
+/// Returns the row of a table of a lane's term.
+template <int arity>
+HWY_INLINE std::ptrdiff_t RowOf(const Batch<arity>& batch, std::size_t lane) {
+  return batch.rows.raw[lane];
+}
+#endif
+
 /// Returns a column of a table of doubles at each lane's row: `first` is the column's value in row 0, and rows are `Row`s.
 template <class Row>
 HWY_INLINE V Column(const double& first, Rows rows) {

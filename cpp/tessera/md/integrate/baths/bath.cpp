@@ -33,13 +33,13 @@ bool Baths::accepts(Motion& motion, const Box& before, double potential) {
   return all;
 }
 
-double Baths::energy(const Energies& energies, const State& state) const {
+double Baths::energy(const Energies& energies, const GlobalState& state) const {
   double sum = 0;
   for (const auto& bath : baths_) sum += bath->energy(energies, state);
   return sum;
 }
 
-double coupling_of(const State& state, const std::string& name, std::size_t i) {
+double coupling_of(const GlobalState& state, const std::string& name, std::size_t i) {
   const auto found = state.coupling.find(name);
   return found == state.coupling.end() || i >= found->second.size() ? 0 : found->second[i];
 }

@@ -39,7 +39,7 @@ class Bath {
   virtual bool accepts(Motion& /*motion*/, const Box& /*before*/, double /*potential*/) { return true; }
   /// Returns the energy that the bath holds, up to a constant, kcal/mol: with that of the system it is conserved.
   /// `energies` are those of the state.
-  virtual double energy(const Energies& energies, const State& state) const = 0;
+  virtual double energy(const Energies& energies, const GlobalState& state) const = 0;
 };
 
 /// Holds the baths that the settings ask for, but for Langevin's, which is an integrator of its own.
@@ -59,14 +59,14 @@ class Baths {
   std::optional<Box> trial_box(Motion& motion);
   bool accepts(Motion& motion, const Box& before, double potential);
   StepSums needed_sums(std::int64_t step) const;
-  double energy(const Energies& energies, const State& state) const;
+  double energy(const Energies& energies, const GlobalState& state) const;
 
  private:
   std::vector<std::unique_ptr<Bath>> baths_;
 };
 
 /// Returns a variable of a bath, 0 before its first action.
-double coupling_of(const State& state, const std::string& name, std::size_t i);
+double coupling_of(const GlobalState& state, const std::string& name, std::size_t i);
 
 template <class Class>
 std::unique_ptr<Bath> make_bath(const BathSettings& settings) {

@@ -36,7 +36,7 @@ class BerendsenThermostat final : public Bath {
     motion.coupling("berendsen", 1)[0] += motion.change_of_kinetic_energy(kinetic);
   }
 
-  double energy(const Energies& /*energies*/, const State& state) const override {
+  double energy(const Energies& /*energies*/, const GlobalState& state) const override {
     return -coupling_of(state, "berendsen", 0);
   }
 

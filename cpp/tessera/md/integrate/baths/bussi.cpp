@@ -49,7 +49,7 @@ class Bussi final : public Bath {
     motion.coupling("bussi", 1)[0] += motion.change_of_kinetic_energy(kinetic);
   }
 
-  double energy(const Energies& /*energies*/, const State& state) const override {
+  double energy(const Energies& /*energies*/, const GlobalState& state) const override {
     return -coupling_of(state, "bussi", 0);
   }
 

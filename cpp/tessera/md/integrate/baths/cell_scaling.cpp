@@ -85,7 +85,7 @@ class CellScaling final : public Bath {
     motion.set_box(stretched(box, scale));
   }
 
-  double energy(const Energies& energies, const State& state) const override {
+  double energy(const Energies& energies, const GlobalState& state) const override {
     return coupling_of(state, name, work) + rest_of_work(energies.group_scaling_virial, state, state.step);
   }
 
@@ -96,7 +96,7 @@ class CellScaling final : public Bath {
 
   /// Returns what the step after an action adds to its work: that is the mean of the virials before and after the
   /// change, as the second order of a random change is as large as the first order of a steady one.
-  double rest_of_work(const std::array<double, 6>& virial, const State& state, std::int64_t step) const {
+  double rest_of_work(const std::array<double, 6>& virial, const GlobalState& state, std::int64_t step) const {
     if ((step - 1) % settings_.every != 0) return 0;
     double sum = 0;
     for (std::size_t d = 0; d < 3; ++d)

@@ -18,7 +18,7 @@ class CoupledIntegrator : public Integrator {
   bool accepts(Motion& motion, const Box& before, double potential) override {
     return baths_.accepts(motion, before, potential);
   }
-  double conserved(const Energies& energies, const State& state) const override {
+  double conserved(const Energies& energies, const GlobalState& state) const override {
     return energies.total() + baths_.energy(energies, state);
   }
   std::int64_t removed_degrees_of_freedom() const override { return com_removal_every_ > 0 ? 3 : 0; }

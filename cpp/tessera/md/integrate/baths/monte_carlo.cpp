@@ -70,7 +70,7 @@ class MonteCarlo final : public Bath {
     return decision != 0;
   }
 
-  double energy(const Energies& /*energies*/, const State& state) const override {
+  double energy(const Energies& /*energies*/, const GlobalState& state) const override {
     return -coupling_of(state, name, gained);
   }
 

@@ -107,7 +107,7 @@ class Mtk final : public Bath {
   }
 
   /// Returns the bath's energy, as if the K that is still due had been applied.
-  double energy(const Energies& energies, const State& state) const override {
+  double energy(const Energies& energies, const GlobalState& state) const override {
     const auto found = state.coupling.find(name);
     if (found == state.coupling.end()) return energy_of_bath_pressure(settings_, state.box, settings_.pressure.at(0));
     auto bath = found->second;

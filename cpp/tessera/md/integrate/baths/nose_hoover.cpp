@@ -22,7 +22,7 @@ class NoseHoover final : public Bath {
     if (motion.step() % settings_.every == 0) propagate(motion, motion.time());
   }
 
-  double energy(const Energies& /*energies*/, const State& state) const override {
+  double energy(const Energies& /*energies*/, const GlobalState& state) const override {
     double sum = 0;
     for (std::size_t bath = 0; bath < settings_.heat_baths.size(); ++bath) {
       const auto found = state.coupling.find(name_of(bath));

@@ -1,5 +1,6 @@
 // Contains the bodies of cluster_atoms.h; cluster_atoms.cpp includes it once for each instruction set.
 #include "tessera/md/lane_sums/lane_sums-inl.h"
+#include "tessera/md/pair/clusters/place-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
@@ -31,8 +32,6 @@ bool SetCoordinates(const SingleTriangular& to_length, const AtomsOfClusters& at
   const DI4 whole;
   const auto centre_x = hn::Set(whole, atoms.centre.x), centre_y = hn::Set(whole, atoms.centre.y),
              centre_z = hn::Set(whole, atoms.centre.z);
-  const V4 xx = hn::Set(d, to_length.xx), yy = hn::Set(d, to_length.yy), zz = hn::Set(d, to_length.zz);
-  const V4 xy = hn::Set(d, to_length.xy), xz = hn::Set(d, to_length.xz), yz = hn::Set(d, to_length.yz);
   alignas(16) constexpr float lanes[cluster_size] = {1, 2, 3, 4};
   const V4 padding = hn::Mul(hn::Set(d, padding_distance), hn::Load(d, lanes));
   auto beyond = hn::FirstN(d, 0);
@@ -42,9 +41,8 @@ bool SetCoordinates(const SingleTriangular& to_length, const AtomsOfClusters& at
     hn::LoadInterleaved3(whole, &atoms.position[slot].x, fx, fy, fz);
     const V4 rx = hn::ConvertTo(d, hn::Sub(fx, centre_x)), ry = hn::ConvertTo(d, hn::Sub(fy, centre_y)),
              rz = hn::ConvertTo(d, hn::Sub(fz, centre_z));
-    // The operations are those of SingleTriangular.
-    Coordinates now{hn::Add(hn::Add(hn::Mul(xx, rx), hn::Mul(xy, ry)), hn::Mul(xz, rz)),
-                    hn::Add(hn::Mul(yy, ry), hn::Mul(yz, rz)), hn::Mul(zz, rz)};
+    const auto place = PlaceOf(d, to_length, rx, ry, rz);
+    Coordinates now{place.x, place.y, place.z};
     ClusterData& cluster = clusters[c];
     const ClusterPlaces& listed = atoms.listed[c];
     const V4 reach = hn::LoadU(d, atoms.reach + slot);

@@ -63,9 +63,12 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       excluded_begin_(device_),
       excluded_(device_),
       reach_(device_),
+      mobility_(device_),
       counts_(device_, 1),
       shifts_(device_, n_cell_values),
       cell_place_(device_, n_cell_values),
+      listed_(device_),
+      centre_(device_),
       force_(device_),
       cell_force_(device_, n_cell_values),
       energy_(device_, 2),
@@ -140,6 +143,7 @@ void DevicePairs::set_cells(const PairLister& lister, const PairList& masked) {
   copy_to(excluded_begin_, std::span(data_.exclusions.begin));
   copy_to(excluded_, std::span<const std::int32_t>(excluded));
   reach_.reserve(device_, data_.reach.size());
+  has_mobility_ = false;
   set_rows(lister_.make(masked, domain, data_.threads), masked);  // it waits until all is copied
 }
 
@@ -148,6 +152,34 @@ void DevicePairs::make_list(double cutoff) {
   stream_.wait();  // the last list may be in use
   copy_clusters(0, data_.clusters.size());
   reach_.start_copy_from(data_.reach, stream_);
+  list_all(cutoff);
+}
+
+void DevicePairs::make_list_of_own(double cutoff, const ListSettings& list, float typical,
+                                   std::span<const float> mobility, const Velocity* velocity) {
+  device_.make_current();
+  if (!has_mobility_) {
+    stream_.wait();
+    copy_to(mobility_, mobility);
+    has_mobility_ = true;
+  }
+  const ReachArguments arguments{
+      .list = list,
+      .typical = typical,
+      .n_slots = data_.domain.n_slots(),
+      .velocity = velocity,
+      .mobility = mobility_.data(),
+      .clusters = clusters_.data(),
+      .reach = reach_.data(),
+      .listed = listed_.data(),
+  };
+  launch("tessera_pair_reach", device::warps_of(arguments.n_slots), arguments);
+  has_coordinates_ = true;  // for the sum that comes
+  list_all(cutoff);
+}
+
+/// Lists all that is near by coordinates and reaches on the device.
+void DevicePairs::list_all(double cutoff) {
   ListArguments all{
       .n_groups = 0,
       .groups = nullptr,
@@ -243,6 +275,37 @@ void DevicePairs::copy_clusters(std::size_t begin, std::size_t end) {
   clusters_.start_copy_from(staged, stream_, begin);
 }
 
+void DevicePairs::set_places(std::span<const ClusterPlaces> listed) {
+  device_.make_current();
+  stream_.wait();  // the last ones may be in use
+  const auto& domain = data_.domain;
+  std::vector<Fraction> centre(listed.size());
+  for (std::int32_t cell = 0; cell < domain.n_cells(); ++cell)
+    std::fill(centre.begin() + domain.first_cluster(cell), centre.begin() + domain.first_cluster(cell + 1),
+              domain.grid().centre(domain.cell(cell)));
+  copy_to(centre_, std::span<const Fraction>(centre));
+  copy_to(listed_, listed);
+  copy_to(reach_, std::span(data_.reach));
+  stream_.wait();  // what was copied may change or go now
+}
+
+void DevicePairs::start_coordinates() {
+  device_.make_current();
+  const CoordinateArguments arguments{
+      .to_length = SingleTriangular(data_.domain.state().box.unit_vectors()),
+      .n_slots = data_.domain.n_slots(),
+      .position = atoms_.position(),
+      .type = type_.data(),
+      .reach = reach_.data(),
+      .centre = centre_.data(),
+      .listed = listed_.data(),
+      .clusters = clusters_.data(),
+      .check = atoms_.check(),
+  };
+  launch("tessera_pair_coordinates", device::warps_of(arguments.n_slots), arguments);
+  has_coordinates_ = true;
+}
+
 void DevicePairs::start(ListHalf half, StepSums sums) {
   device_.make_current();  // a program in Python may do each step on another thread
   const auto n_owned = at(data_.domain.n_owned_slots()) / cluster_size;
@@ -252,9 +315,10 @@ void DevicePairs::start(ListHalf half, StepSums sums) {
     cell_force_.start_clear(stream_);
     energy_.start_clear(stream_);
     n_clashes_.start_clear(stream_);
-    copy_clusters(0, n_owned);
+    if (!has_coordinates_) copy_clusters(0, n_owned);
   } else {
-    copy_clusters(n_owned, data_.clusters.size());
+    if (!has_coordinates_) copy_clusters(n_owned, data_.clusters.size());
+    has_coordinates_ = false;
   }
   const auto of_half = arguments(half);
   launch(name_of_pair_kernel(constants_, sums_), std::int64_t{of_half.n_tiles} + of_half.n_rows, of_half);
@@ -286,7 +350,7 @@ void DevicePairs::start_total(std::int64_t* total) {
 }
 
 bool DevicePairs::has_ended() {
-  const auto n = host_sums_.get().front().n_clashes;
+  const auto n = n_clashes();
   if (n <= most_clashes_) return true;
   most_clashes_ = n + n / 4;
   clash_.reserve(device_, at(most_clashes_));
@@ -297,7 +361,7 @@ bool DevicePairs::has_ended() {
 }
 
 std::vector<Clash> DevicePairs::fetch_clashes() {
-  std::vector<DeviceClash> found(at(host_sums_.get().front().n_clashes));
+  std::vector<DeviceClash> found(at(n_clashes()));
   if (!found.empty()) {
     clash_.start_copy_to(found, stream_);
     stream_.wait();
@@ -327,7 +391,7 @@ void DevicePairs::add_sums(EnergyVirial& to) const {
 std::int64_t DevicePairs::bytes() const {
   const auto held = [](const auto&... arrays) { return static_cast<std::int64_t>((arrays.bytes() + ...)); };
   return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, groups_, partners_, excluded_begin_, excluded_,
-              reach_, force_, clash_);
+              reach_, mobility_, listed_, centre_, force_, clash_);
 }
 
 double DevicePairs::planned_bytes(const PairCounts& counts) {

@@ -11,8 +11,10 @@
 #include "tessera/md/accumulator.h"
 #include "tessera/md/device/device_atoms.h"
 #include "tessera/md/energies.h"
+#include "tessera/md/pair/device/coordinates_kernel.h"
 #include "tessera/md/pair/device/list_kernel.h"
 #include "tessera/md/pair/device/pair_kernel.h"
+#include "tessera/md/pair/device/reach_kernel.h"
 #include "tessera/md/pair/pair_data.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
 
@@ -37,10 +39,22 @@ class DevicePairs {
   void set_cells(const PairLister& lister, const PairList& masked);
   /// Lists all others within the cut-off, Å, and reaches of atoms.
   void make_list(double cutoff);
+  /// Does the same with the coordinates that the device has made, and reaches by velocities there, by slot (reach_of);
+  /// `mobility` by slot is taken once after a search.
+  void make_list_of_own(double cutoff, const ListSettings& list, float typical, std::span<const float> mobility,
+                        const Velocity* velocity);
   /// Returns how many pairs of clusters make_list() has listed.
   std::int64_t n_listed() const { return n_listed_; }
   /// Takes where cells are in the box that there is now (PairList::shifts).
   void set_shifts(const PairList& list);
+
+  /// Takes where atoms were listed and how far they may go from there, for start_coordinates().
+  void set_places(std::span<const ClusterPlaces> listed);
+  /// Begins to make coordinates of where the device's atoms are now, and to add to their check how many have gone further.
+  /// The step that comes takes no others from the host.
+  void start_coordinates();
+  /// Takes coordinates from the host again. Does not throw.
+  void forget_coordinates() { has_coordinates_ = false; }
 
   /// Begins to sum one half of the rows, the inner half first, with the coordinates that its atoms have now: owned ones
   /// of the inner half, and all others.
@@ -50,6 +64,8 @@ class DevicePairs {
   /// Tells once the atoms have been fetched whether there was room for all entries with a clash. If not, it has added
   /// nothing to the total, has made room, and has begun anew.
   bool has_ended();
+  /// Returns how many entries had a clash once the atoms have been fetched; there may be more than there is room for.
+  std::int32_t n_clashes() const { return host_sums_.get().front().n_clashes; }
   /// Returns the entries with a clash, which are left to double precision, once it has ended.
   std::vector<Clash> fetch_clashes();
   /// Adds what of energies and virial start() was asked for, once it has ended. Does not throw.
@@ -59,11 +75,17 @@ class DevicePairs {
   std::int64_t bytes() const;
   /// Returns what bytes() would be of such lists.
   static double planned_bytes(const PairCounts& counts);
+  /// Returns what set_places() adds.
+  static double planned_bytes_of_places(std::int64_t slots) {
+    constexpr double of_cluster = sizeof(ClusterPlaces) + sizeof(Fraction) + cluster_size * sizeof(float);
+    return device::GrowingArray<char>::room * of_cluster * static_cast<double>(slots) / cluster_size;
+  }
   /// Returns the bytes on the host.
   std::size_t host_bytes() const { return lister_.bytes() + host_clusters_.bytes(); }
 
  private:
   PairArguments arguments(ListHalf half) const;
+  void list_all(double cutoff);
   ListCounts list(const ListArguments& all, std::size_t first, std::size_t last);
   void set_rows(const DeviceList& made, const PairList& list);
   template <class T>
@@ -97,10 +119,16 @@ class DevicePairs {
   device::GrowingArray<ClusterGroup> groups_;
   device::GrowingArray<PartnerCells> partners_;
   device::GrowingArray<std::int32_t> excluded_begin_, excluded_;
-  device::GrowingArray<float> reach_;
+  device::GrowingArray<float> reach_, mobility_;
+  bool has_mobility_ = false;
   device::DeviceArray<ListCounts> counts_;        // (1)
   device::DeviceArray<float> shifts_;             // (neighbour cells,3) Å
   device::DeviceArray<std::int64_t> cell_place_;  // (neighbour cells,3) SingleSumVirial::place_unit
+
+  // What coordinates are made of.
+  device::GrowingArray<ClusterPlaces> listed_;
+  device::GrowingArray<Fraction> centre_;  // of each cluster's cell
+  bool has_coordinates_ = false;           // of this step
 
   // Sums of a step.
   StepSums sums_ = StepSums::none;

@@ -6,7 +6,9 @@
 #include "tessera/base/simd/lane/target.h"
 //
 #include "tessera/device/fake_driver.h"
+#include "tessera/md/pair/device/coordinates_kernel-inl.h"
 #include "tessera/md/pair/device/list_kernel-inl.h"
+#include "tessera/md/pair/device/reach_kernel-inl.h"
 
 namespace tessera::md::pair::N_LANE {
 
@@ -27,6 +29,8 @@ const bool are_added = [] {
     for (const char* cutoffs : {"", "_two_cutoffs"}) add_pairs<Runtime>(pairs + modifier + cutoffs);
   add_pairs<WithLookup<Runtime, Lookup::some>>(pairs + "_some_lookup");
   add_pairs<WithLookup<Runtime, Lookup::all>>(pairs + "_all_lookup");
+  Registered("tessera_pair_coordinates", simd::RunAsFake<CoordinateKernel>);
+  Registered("tessera_pair_reach", simd::RunAsFake<ReachKernel>);
   Registered("tessera_pair_list", simd::RunAsFake<ListKernel>);
   Registered("tessera_pair_forces", simd::RunAsFake<ForceKernel<false>>);
   Registered("tessera_pair_forces_virial", simd::RunAsFake<ForceKernel<true>>);

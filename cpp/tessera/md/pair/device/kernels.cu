@@ -1,7 +1,9 @@
 // Compiles the kernels of pairs for devices.
 #include "tessera/base/simd/lane/target.h"
 //
+#include "tessera/md/pair/device/coordinates_kernel-inl.h"
 #include "tessera/md/pair/device/list_kernel-inl.h"
+#include "tessera/md/pair/device/reach_kernel-inl.h"
 
 namespace tessera::md::pair::N_LANE {
 
@@ -23,6 +25,8 @@ TESSERA_PAIRS(tessera_pairs_cut_two_cutoffs, Fixed<LjModifier::cut, true>)
 TESSERA_PAIRS(tessera_pairs_force_switch_two_cutoffs, Fixed<LjModifier::force_switch, true>)
 TESSERA_PAIRS(tessera_pairs_potential_switch_two_cutoffs, Fixed<LjModifier::potential_switch, true>)
 
+TESSERA_KERNEL(tessera_pair_coordinates, CoordinateKernel)
+TESSERA_KERNEL(tessera_pair_reach, ReachKernel)
 TESSERA_KERNEL(tessera_pair_list, ListKernel)
 TESSERA_KERNEL(tessera_pair_forces, ForceKernel<false>)
 TESSERA_KERNEL(tessera_pair_forces_virial, ForceKernel<true>)

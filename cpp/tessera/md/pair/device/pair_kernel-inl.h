@@ -4,6 +4,8 @@
 //
 // Formulas are those of interaction-inl.h. What is summed across entries are integers, so that their order is free: see
 // the orders inside an entry in cluster_kernel-inl.h, which are the same here.
+#pragma once
+
 #include "tessera/base/simd/lane/run.h"
 #include "tessera/md/pair/device/pair_kernel.h"
 #include "tessera/md/pair/interaction-inl.h"
@@ -51,9 +53,10 @@ HWY_INLINE VI SumsOfFour(VI x, VI y, VI z) {
                  simd::Exchange<bit>(hn::IfThenElse(is_even, z_of_two, of_two)));
 }
 
-/// Returns a field of ClusterData for one atom of a cluster in each lane.
-HWY_INLINE V FieldOf(const float (ClusterData::*field)[4], const ClusterData* clusters, VI cluster, VI atom) {
-  constexpr std::int32_t stride = sizeof(ClusterData) / sizeof(float);
+/// Returns a field of clusters for one atom of a cluster in each lane.
+template <class Cluster>
+HWY_INLINE V FieldOf(const float (Cluster::*field)[4], const Cluster* clusters, VI cluster, VI atom) {
+  constexpr std::int32_t stride = sizeof(Cluster) / sizeof(float);
   return hn::GatherIndex(D(), clusters->*field, hn::Add(hn::Mul(cluster, Integer(stride)), atom));
 }
 

@@ -1,0 +1,191 @@
+// Tests steps whose atoms stay on a device, as a host computes them: whatever happens, they are those of processors.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/device/test_support/device_of_host.h"
+#include "tessera/md/engine.h"
+#include "tessera/md/test_support/water.h"
+
+namespace tessera::md {
+namespace {
+
+using device::test::DeviceOfHost;
+using namespace test;
+
+EngineSettings settings_of(const std::string& thermostat, bool rigid = true) {
+  auto s = settings(rigid, false);
+  s.baths.thermostat = thermostat;
+  if (thermostat == "langevin") s.integrator = "langevin";
+  s.com_removal_every = thermostat.empty() ? 6 : 0;
+  return s;
+}
+
+/// What is seen of a run at its end.
+struct Seen {
+  std::vector<Particle> atoms;
+  GlobalState global;
+  std::int64_t searches = 0, steps_on_device = 0;
+  std::string error;  // that ended it
+
+  static Seen of(const Simulation& run) {
+    return {run.state(), run.engine.global(), run.engine.n_searches(), run.engine.n_steps_on_device(), {}};
+  }
+};
+
+void expect_same(const Seen& found, const Seen& expected) {
+  ASSERT_EQ(found.atoms.size(), expected.atoms.size());
+  for (std::size_t i = 0; i < found.atoms.size(); ++i) {
+    ASSERT_EQ(found.atoms[i].id, expected.atoms[i].id);
+    ASSERT_EQ(found.atoms[i].position, expected.atoms[i].position);
+    ASSERT_EQ(found.atoms[i].displacement, expected.atoms[i].displacement);
+    ASSERT_EQ(found.atoms[i].velocity, expected.atoms[i].velocity);
+  }
+  EXPECT_EQ(found.global.step, expected.global.step);
+  EXPECT_EQ(found.global.coupling, expected.global.coupling);
+  EXPECT_EQ(found.searches, expected.searches);
+  EXPECT_EQ(found.error, expected.error);
+}
+
+/// Calls use(settings) without a device, and with one.
+template <class Use>
+void with_and_without(EngineSettings s, const Use& use) {
+  const Seen alone = use(s);
+  EXPECT_EQ(alone.steps_on_device, 0);
+  DeviceOfHost device;
+  s.device = &device.get();
+  const Seen found = use(s);
+  expect_same(found, alone);
+  EXPECT_GT(found.steps_on_device, alone.global.step / 4);
+  EXPECT_EQ(device.get().error(), "");
+}
+
+TEST(EngineOnDevice, StepsAreThoseOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const char* thermostat : {"", "langevin", "bussi"}) {
+    SCOPED_TRACE(thermostat);
+    with_and_without(settings_of(thermostat), [&](const EngineSettings& s) {
+      Simulation run(warm_water(true), s);
+      run.advance(25);
+      return Seen::of(run);
+    });
+  }
+}
+
+// Between two searches a device needs no processors, and makes pair lists by itself.
+TEST(EngineOnDevice, ListsAreMadeThere) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto s = settings_of("langevin");
+  s.search_every = 100;
+  s.buffer = 2;
+  s.pme_grid = {20, 21, 20};
+  with_and_without(s, [&](const EngineSettings& with) {
+    Simulation run(warm_water(true), with);
+    run.advance(30);
+    if (with.device != nullptr) {
+      EXPECT_EQ(run.engine.n_steps_on_device(), 30);
+      EXPECT_GE(run.engine.n_pair_lists(), 4);
+    }
+    return Seen::of(run);
+  });
+}
+
+// Searches that are due because atoms have moved, in whatever direction, come in the same steps.
+TEST(EngineOnDevice, SearchesAreThoseOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto s = settings_of("", false);
+  s.search_every = 1000;
+  s.buffer = 0.4;
+  for (std::int64_t n : {0, 1, 2, 3}) {  // moved starts, so that other atoms are the fastest
+    with_and_without(s, [&](const EngineSettings& with) {
+      Simulation run(warm_water(false), with);
+      run.engine.generate_velocities(300, static_cast<std::uint64_t>(n + 10));
+      run.advance(24);
+      EXPECT_GE(run.engine.n_searches(), 3);
+      return Seen::of(run);
+    });
+  }
+}
+
+// Who looks at atoms, forces or energies between steps sees those of processors, and changes nothing.
+TEST(EngineOnDevice, LooksChangeNothing) {
+  TESSERA_NEEDS_HOST_LANES();
+  std::vector<double> energies, forces;
+  with_and_without(settings_of("langevin", false), [&](const EngineSettings& s) {
+    Simulation run(warm_water(false), s);
+    std::vector<double> its_energies, its_forces;
+    for (int step = 1; step <= 24; ++step) {
+      run.engine.step(step % 5 == 0);
+      its_energies.push_back(run.engine.energies().total());
+      if (step % 7 == 0) its_forces.push_back(run.engine.force(0).x);
+      if (step % 8 == 0) run.engine.generate_velocities(310, static_cast<std::uint64_t>(step));
+      if (step % 11 == 0) run.engine.measure();
+    }
+    if (energies.empty()) energies = its_energies, forces = its_forces;
+    EXPECT_EQ(its_energies, energies);
+    EXPECT_EQ(its_forces, forces);
+    return Seen::of(run);
+  });
+}
+
+// A run that blows up ends in the same step, and names the same atom.
+TEST(EngineOnDevice, ABlowUpIsThatOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const bool rigid : {true, false}) {
+    auto s = settings_of("langevin", rigid);
+    s.timestep = rigid ? 0.02 : 0.006;
+    const auto use = [&](const EngineSettings& with) {
+      Simulation run(warm_water(rigid), with);
+      Seen seen;
+      try {
+        run.advance(200);
+      } catch (const RunError& error) {
+        seen.error = error.what();
+      }
+      EXPECT_NE(seen.error, "");
+      seen.global.step = run.engine.current_step();
+      return seen;
+    };
+    const auto alone = use(s);
+    DeviceOfHost device;
+    s.device = &device.get();
+    expect_same(use(s), alone);
+    EXPECT_EQ(device.get().error(), "");
+  }
+}
+
+// Whatever call of the driver fails, steps since processors knew the atoms are done again, with the same result.
+TEST(EngineOnDevice, StepsThatAreLostAreDoneAgain) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto s = settings_of("langevin");
+  s.search_every = 100;
+  constexpr int n_steps = 5;
+  Simulation alone(warm_water(true), s);
+  alone.advance(n_steps);
+  const auto expected = Seen::of(alone);
+  DeviceOfHost device;
+  std::int64_t n_failed = 0;
+  const auto check = [&](std::size_t at_call) {
+    device.open();
+    s.device = &device.get();
+    Simulation run(warm_water(true), s);
+    DeviceOfHost::set("fail_call=" + std::to_string(at_call));
+    run.advance(n_steps);
+    const auto seen = Seen::of(run);
+    expect_same(seen, expected);
+    n_failed += device.get().error().empty() ? 0 : 1;
+    return DeviceOfHost::n_calls();
+  };
+  const auto n_calls = check(0);
+  ASSERT_GT(n_calls, 100U);
+  for (std::size_t call = 1; call <= n_calls; call += 7) {
+    SCOPED_TRACE("call " + std::to_string(call) + " of the driver fails");
+    check(call);
+  }
+  EXPECT_GT(n_failed, 20);
+}
+
+}  // namespace
+}  // namespace tessera::md

@@ -1,0 +1,150 @@
+#include "tessera/md/integrate/device/device_motion.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "tessera/base/error.h"
+#include "tessera/base/index.h"
+
+namespace tessera::md::integrate {
+
+DeviceMotion::DeviceMotion(ThreadPool& threads, DeviceAtoms& atoms)
+    : threads_(threads),
+      atoms_(atoms),
+      kick_and_drift_(find("tessera_kick_and_drift")),
+      kick_and_drift_with_noise_(find("tessera_kick_and_drift_with_noise")),
+      kick_and_project_(find("tessera_kick_and_project")),
+      of_known_shape_{.lists = device::GrowingArray<GroupsOnDevice>(atoms.device())},
+      of_any_{.lists = device::GrowingArray<GroupsOnDevice>(atoms.device())},
+      slots_(atoms.device()),
+      bath_(atoms.device()),
+      id_(atoms.device()),
+      velocity_(atoms.device()),
+      host_velocity_(atoms.device()),
+      sums_(atoms.device(), 1),
+      host_sums_(atoms.device()) {
+  host_sums_.resize(atoms.device(), 1);
+}
+
+DeviceMotion::~DeviceMotion() { atoms_.stream().end(); }
+
+DeviceMotion::Half DeviceMotion::find(const char* name) const {
+  const auto& kernels = atoms_.in_use().kernels();
+  return {kernels.find(name), kernels.find(std::string(name) + "_any")};
+}
+
+void DeviceMotion::set_groups(std::span<const constraint::GroupList> lists, std::span<const std::int64_t> id,
+                              std::span<const std::uint8_t> bath) {
+  const auto& on = atoms_.device();
+  const auto& stream = atoms_.stream();
+  stream.wait();  // the last ones may be in use
+  std::vector<std::int32_t> slots;
+  for (const auto& list : lists) slots.insert(slots.end(), list.slots.begin(), list.slots.end());
+  slots_.reserve(on, slots.size());
+  slots_.start_copy_from(slots, stream);
+  std::vector<GroupsOnDevice> known, any;
+  std::int64_t first = 0, warps_of_known = 0, warps_of_any = 0;
+  for (const auto& list : lists) {
+    const bool is_known = has_known_shape(list.kind);
+    auto& warps = is_known ? warps_of_known : warps_of_any;
+    if (list.size() > 0)
+      (is_known ? known : any)
+          .push_back({list.kind, static_cast<std::int32_t>(list.size()), static_cast<std::int32_t>(warps),
+                      slots_.data() + first});
+    warps += device::warps_of(static_cast<std::int64_t>(list.size()));
+    first += std::ssize(list.slots);
+  }
+  set_lists(of_known_shape_, known, warps_of_known);
+  set_lists(of_any_, any, warps_of_any);
+  id_.reserve(on, id.size());
+  id_.start_copy_from(id, stream);
+  const std::vector<std::int32_t> baths(bath.begin(), bath.end());
+  has_baths_ = !baths.empty();
+  bath_.reserve(on, baths.size());
+  bath_.start_copy_from(baths, stream);
+  velocity_.reserve(on, id.size());
+  host_velocity_.resize(on, id.size());
+  sums_.start_clear(stream);
+  stream.wait();  // what was copied goes now
+}
+
+void DeviceMotion::set_lists(Lists& to, std::span<const GroupsOnDevice> lists, std::int64_t n_warps) {
+  to.n_warps = n_warps;
+  to.n = static_cast<std::int32_t>(lists.size());
+  to.lists.reserve(atoms_.device(), lists.size());
+  to.lists.start_copy_from(lists, atoms_.stream());
+  atoms_.stream().wait();
+}
+
+void DeviceMotion::start_from(const State& state) {
+  atoms_.start_positions(state.position);
+  const auto staged = host_velocity_.get();
+  TESSERA_CHECK(state.velocity.size() == staged.size());
+  threads_.parallel_for(std::ssize(staged), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(state.velocity.begin() + begin, state.velocity.begin() + end, staged.begin() + begin);
+  });
+  velocity_.start_copy_from(staged, atoms_.stream());
+}
+
+/// Begins half a step with all groups.
+template <class Arguments>
+void DeviceMotion::start(const Half& half, Arguments arguments) const {
+  atoms_.device();
+  arguments.step.force = atoms_.total(0);
+  arguments.step.velocity = velocity_.data();
+  arguments.step.position = atoms_.position();
+  arguments.sums = sums_.data();
+  for (const auto* of : {&of_known_shape_, &of_any_}) {
+    arguments.lists = of->lists.data();
+    arguments.n_lists = of->n;
+    (of == &of_any_ ? half.of_any : half.of_known_shape).start_warps(atoms_.stream(), of->n_warps, arguments);
+  }
+}
+
+void DeviceMotion::kick_and_drift(const HalfStep& step) { start(kick_and_drift_, MotionArguments{.step = step}); }
+
+void DeviceMotion::kick_and_project(const HalfStep& step) { start(kick_and_project_, MotionArguments{.step = step}); }
+
+void DeviceMotion::kick_and_drift_with_noise(const HalfStep& step, const FrictionAndNoise& noise) {
+  TESSERA_CHECK(noise.baths.size() <= most_baths);
+  NoisyMotionArguments arguments{MotionArguments{.step = step},
+                                 NoiseOnDevice{.decay = {},
+                                               .thermal = {},
+                                               .seed = noise.seed,
+                                               .step = noise.step,
+                                               .id = id_.data(),
+                                               .bath = has_baths_ ? bath_.data() : nullptr}};
+  for (std::size_t b = 0; b < noise.baths.size(); ++b) {
+    arguments.noise.decay[b] = noise.baths[b].decay;
+    arguments.noise.thermal[b] = noise.baths[b].thermal;
+  }
+  start(kick_and_drift_with_noise_, arguments);
+}
+
+void DeviceMotion::start_fetch_of_state() {
+  atoms_.start_fetch_of_positions();
+  velocity_.start_copy_to(host_velocity_.get(), atoms_.stream());
+  start_fetch_of_sums();
+}
+
+void DeviceMotion::copy_to(State& state) const {
+  const auto position = atoms_.staged_positions();
+  const auto velocity = host_velocity_.get();
+  threads_.parallel_for(std::ssize(velocity), [&](std::int64_t begin, std::int64_t end) {
+    std::copy(position.begin() + begin, position.begin() + end, state.position.begin() + begin);
+    std::copy(velocity.begin() + begin, velocity.begin() + end, state.velocity.begin() + begin);
+  });
+}
+
+std::int64_t DeviceMotion::bytes() const {
+  const auto bytes = slots_.bytes() + bath_.bytes() + id_.bytes() + velocity_.bytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
+double DeviceMotion::planned_bytes(std::int64_t slots) {
+  constexpr double of_slot = sizeof(std::int32_t) + sizeof(std::int64_t) + sizeof(Velocity);
+  return device::GrowingArray<char>::room * of_slot * static_cast<double>(slots);
+}
+
+}  // namespace tessera::md::integrate

@@ -1,0 +1,30 @@
+// The kernels of half steps for the driver of tests (fake_driver.cpp), which a host runs.
+#include <string>
+
+#include "tessera/base/simd/lane/target.h"
+//
+#include "tessera/device/fake_driver.h"
+#include "tessera/md/integrate/device/motion_kernel-inl.h"
+
+namespace tessera::md::integrate::N_LANE {
+
+namespace {
+
+using device::fake::Registered;
+
+template <class Half>
+void add_half(const std::string& name) {
+  Registered(name.c_str(), simd::RunAsFake<MotionKernel<Half, false>>);
+  Registered((name + "_any").c_str(), simd::RunAsFake<MotionKernel<Half, true>>);
+}
+
+const bool are_added = [] {
+  add_half<KickAndDriftOnDevice>("tessera_kick_and_drift");
+  add_half<KickAndDriftWithNoiseOnDevice>("tessera_kick_and_drift_with_noise");
+  add_half<KickAndProjectOnDevice>("tessera_kick_and_project");
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace tessera::md::integrate::N_LANE
