@@ -328,6 +328,7 @@ bool Engine::expects_search() const {
 }
 
 void Engine::check() const {
+  bring_home();
   try {
     comm::agree_on_run(comm_, blow_up_);
   } catch (const RunError& error) {

@@ -160,6 +160,16 @@ void Forces::start_on_device() {
   start_sums_on_device();
 }
 
+void Forces::start_check() {
+  pair_.start_coordinates();
+  mesh_.start_check();
+}
+
+bool Forces::were_last_sound() const {
+  return on_device_->in_use().error().empty() && pair_.sum().n_last_clashes_on_device() == 0 &&
+         !mesh_.had_last_too_much_charge();
+}
+
 bool Forces::is_device_sound() const {
   return on_device_->in_use().error().empty() && pair_.sum().n_clashes_on_device() == 0 && !mesh_.had_too_much_charge();
 }

@@ -82,8 +82,8 @@ class Forces {
   bool are_all_on_device() const;
   /// Tells whether a device has the forces on all atoms as they were last computed, with nothing left to processors.
   bool has_total_on_device() const { return has_total_on_device_; }
-  /// Lets the device make coordinates of clusters of where it has moved atoms.
-  void start_coordinates() { pair_.start_coordinates(); }
+  /// Lets the device make coordinates of clusters of where it has moved atoms, and tell of the forces before.
+  void start_check();
   bool has_pair_list() const { return pair_.has_list(); }
   /// Lets the device list what is near where it has moved atoms; `velocity` is its memory, by slot. Returns false where it
   /// can't.
@@ -92,6 +92,8 @@ class Forces {
   void start_on_device();
   /// Tells whether a device that has ended left nothing to processors, and failed at nothing.
   bool is_device_sound() const;
+  /// Tells the same of the forces before start_check(), once that has been waited for.
+  bool were_last_sound() const;
   /// Takes the forces that were fetched from the device.
   void take_total() { on_device_->copy_to(0, groups_.front().force); }
 

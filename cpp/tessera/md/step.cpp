@@ -22,6 +22,7 @@ void Engine::step(bool with_energies) {
 
 /// Does a step, or goes back to where processors know the state.
 void Engine::advance(bool with_energies) {
+  layout_->motion.begin_step();
   if (layout_->forces.has_device() && !layout_->motion.is_away()) {
     before_device_ = state_;
     n_before_device_ = n_steps_on_device_;
@@ -52,7 +53,7 @@ void Engine::advance(bool with_energies) {
 Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
   auto& [plan, domain, forces, motion] = *layout_;
   const auto by_processors = [&] { return motion.bring_home() ? AfterDrift::by_processors : AfterDrift::lost; };
-  if (!motion.is_away() || sums != StepSums::none) return by_processors();
+  if (!motion.is_away() || sums != StepSums::none || !blow_up_.empty()) return by_processors();
   return timers_.time(Phase::device, [&] {
     bool has_begun = !expects_search() && forces.has_pair_list();
     motion.start_check();

@@ -159,6 +159,9 @@ Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& f
 /// Lets a device do half a step, if it has all forces that these are. Returns false where processors have to.
 template <class Half>
 bool Motion::start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
+  if (is_lost_) return true;
+  // Atoms leave from where a step began, or else the engine could not go back there.
+  if (!is_away_ && has_changed_here_) return false;
   if (on_device_ == nullptr || stays_home_ || &force != &forces_.total() || !forces_.has_total_on_device() ||
       !forces_.are_all_on_device())
     return false;
@@ -186,7 +189,8 @@ bool Motion::bring_home() {
   is_lost_ = !atoms.in_use().attempt([&] {
     on_device_->start_fetch_of_state();
     atoms.fetch(GroupSet(1));
-  }) || !is_device_sound();
+  }) || !forces_.is_device_sound() ||
+             on_device_->sums().n_failed > 0;
   if (is_lost_) return false;
   take_heat();
   on_device_->copy_to(state_);
@@ -199,6 +203,7 @@ bool Motion::bring_home() {
 bool Motion::change_here() {
   if (!bring_home()) return false;
   knows_state_ = false;
+  has_changed_here_ = true;
   return true;
 }
 
@@ -207,9 +212,6 @@ void Motion::stay_home() {
   stays_home_ = true;
   account_of_heat_.clear();
 }
-
-/// Tells whether the device, which has ended, left nothing to processors, and failed at nothing.
-bool Motion::is_device_sound() const { return forces_.is_device_sound() && on_device_->sums().n_failed == 0; }
 
 /// Adds the heat that the device has given.
 void Motion::take_heat() {
@@ -222,7 +224,7 @@ void Motion::take_heat() {
 void Motion::start_check() {
   auto& atoms = *forces_.atoms_on_device();
   atoms.in_use().attempt([&] { atoms.start_check(state_.box); });
-  forces_.start_coordinates();
+  forces_.start_check();
   atoms.in_use().attempt([&] {
     on_device_->start_fetch_of_sums();
     atoms.start_fetch_of_check();
@@ -232,7 +234,9 @@ void Motion::start_check() {
 std::optional<AtomCheck> Motion::finish_check() {
   auto& atoms = *forces_.atoms_on_device();
   AtomCheck check{};
-  is_lost_ = !atoms.in_use().attempt([&] { check = atoms.wait_for_check(); }) || !is_device_sound();
+  if (!atoms.in_use().attempt([&] { check = atoms.wait_for_check(); }) || !forces_.were_last_sound() ||
+      on_device_->sums().n_failed > 0)
+    is_lost_ = true;
   if (is_lost_) return {};
   take_heat();
   return check;

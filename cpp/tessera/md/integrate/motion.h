@@ -132,6 +132,8 @@ class Motion {
   /// virial that set_box() does no work against, as it moves groups as a whole.
   void add_virial_within_groups();
 
+  /// Begins a step from a state to which the engine can go back.
+  void begin_step() { has_changed_here_ = false; }
   /// Tells whether a device has moved atoms since this host last knew where they are.
   bool is_away() const { return is_away_; }
   /// Brings positions, velocities and forces here, if they are away. Returns false where the device has lost them: those
@@ -158,7 +160,6 @@ class Motion {
   bool start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   bool change_here();
   Failure kick_and_drift_here(double kick, double drift, const std::vector<std::int64_t>& force);
-  bool is_device_sound() const;
   void take_heat();
   void add_heat(const std::string& account, std::int64_t heat) { coupling(account, 1)[0] += sum_of_ranks(heat); }
   FrictionAndNoise friction_and_noise(const BathSettings& settings) const;
@@ -189,6 +190,7 @@ class Motion {
 
   std::unique_ptr<DeviceMotion> on_device_;  // nullptr: atoms are never away
   bool is_away_ = false, is_lost_ = false, stays_home_ = false;
+  bool has_changed_here_ = false;                    // whether this host has changed atoms in this step
   bool knows_groups_ = false, knows_state_ = false;  // whether the device does
   std::string account_of_heat_;                      // that the device has given, which is not yet added; empty: none
   std::int64_t heat_taken_ = 0;                      // of what the device has given

@@ -165,6 +165,8 @@ bool ClusterSum::make_list_on_device(const ListSettings& list, float typical, st
   });
 }
 
+std::int32_t ClusterSum::n_last_clashes_on_device() const { return is_on_device() ? device_->n_last_clashes() : 0; }
+
 std::int32_t ClusterSum::n_clashes_on_device() const { return is_on_device() ? device_->n_clashes() : 0; }
 
 bool ClusterSum::has_device_ended() {

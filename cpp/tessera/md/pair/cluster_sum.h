@@ -68,6 +68,8 @@ class ClusterSum {
                            const Velocity* velocity);
   /// Returns how many entries of the list the device has left to double precision.
   std::int32_t n_clashes_on_device() const;
+  /// Returns the same of the sum before start_coordinates(), once that has been waited for.
+  std::int32_t n_last_clashes_on_device() const;
   /// Tells once the atoms have been fetched from the device whether it has added all; if not, it has begun again. Throws
   /// RunError.
   bool has_device_ended();

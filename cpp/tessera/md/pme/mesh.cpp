@@ -213,6 +213,18 @@ bool Mesh::had_too_much_charge() const {
   return had;
 }
 
+void Mesh::start_check() {
+  implementation_->visit_parts(
+      [&](auto& part) { implementation_->on_device(part, [&](auto& device) { device.start_check(); }); });
+}
+
+bool Mesh::had_last_too_much_charge() const {
+  bool had = false;
+  implementation_->visit_parts(
+      [&](auto& part) { had |= part.device != nullptr && part.device->had_last_too_much_charge(); });
+  return had;
+}
+
 std::int64_t Mesh::device_bytes() const {
   std::int64_t n = 0;
   implementation_->visit_parts([&](auto& part) { n += part.device != nullptr ? part.device->bytes() : 0; });

@@ -43,6 +43,9 @@ class Mesh {
   bool needs_processors() const;
   /// Tells whether a device that has ended found more charge at a point than is allowed.
   bool had_too_much_charge() const;
+  /// Lets a device tell the same of the forces before, and returns it once that has been waited for.
+  void start_check();
+  bool had_last_too_much_charge() const;
   /// Returns the bytes that are held on the device.
   std::int64_t device_bytes() const;
 

@@ -303,6 +303,7 @@ void DevicePairs::start_coordinates() {
       .check = atoms_.check(),
   };
   launch("tessera_pair_coordinates", device::warps_of(arguments.n_slots), arguments);
+  n_clashes_.start_copy_to({&host_sums_.get().front().n_last_clashes, 1}, stream_);
   has_coordinates_ = true;
 }
 

@@ -66,6 +66,9 @@ class DevicePairs {
   bool has_ended();
   /// Returns how many entries had a clash once the atoms have been fetched; there may be more than there is room for.
   std::int32_t n_clashes() const { return host_sums_.get().front().n_clashes; }
+  /// Returns the same of the sum before start_coordinates(), once that has ended. A sum that has begun since then does not
+  /// change it.
+  std::int32_t n_last_clashes() const { return host_sums_.get().front().n_last_clashes; }
   /// Returns the entries with a clash, which are left to double precision, once it has ended.
   std::vector<Clash> fetch_clashes();
   /// Adds what of energies and virial start() was asked for, once it has ended. Does not throw.
@@ -145,7 +148,7 @@ class DevicePairs {
   struct HostSums {
     std::int64_t virial[12];
     DeviceEnergy energy[2];
-    std::int32_t n_clashes;
+    std::int32_t n_clashes, n_last_clashes;
   };
   // What the device copies from and to, in the host's memory.
   device::HostArray<ClusterData> host_clusters_;

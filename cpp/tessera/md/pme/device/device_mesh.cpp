@@ -43,7 +43,7 @@ DeviceMesh::DeviceMesh(const PmePlan& plan, const DeviceAtoms& atoms)
       charge_(atoms.device()),
       host_spectrum_(atoms.device()),
       host_too_great_(atoms.device()) {
-  host_too_great_.resize(atoms.device(), 1);
+  host_too_great_.resize(atoms.device(), 2);
 }
 
 DeviceMesh::~DeviceMesh() { atoms_.stream().end(); }
@@ -106,7 +106,7 @@ void DeviceMesh::start(std::int64_t* total, bool with_spectrum) {
   convert_.start_warps(stream, device::warps_of(of_points.n), of_points);
   convolution_.start(points_.data(), influence_.data(), host_spectrum_.get(), stream);
   gather_.start_warps(stream, warps, of_atoms);
-  n_too_great_.start_copy_to(host_too_great_.get(), stream);
+  n_too_great_.start_copy_to(host_too_great_.get().first(1), stream);
 }
 
 std::int64_t DeviceMesh::bytes() const {

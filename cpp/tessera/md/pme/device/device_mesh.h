@@ -34,7 +34,10 @@ class DeviceMesh {
   /// fetched.
   void start(std::int64_t* total, bool with_spectrum);
   /// Tells after that whether a point held more charge than is allowed. Does not throw.
-  bool had_too_much_charge() const { return host_too_great_.get().front() > 0; }
+  bool had_too_much_charge() const { return host_too_great_.get()[0] > 0; }
+  /// Begins to tell the same of the forces before, which forces that are begun later do not change.
+  void start_check() const { n_too_great_.start_copy_to(host_too_great_.get().last(1), atoms_.stream()); }
+  bool had_last_too_much_charge() const { return host_too_great_.get()[1] > 0; }
   /// Returns the transform of charges: all real parts, then all imaginary ones.
   std::span<const float> spectrum() const { return host_spectrum_.get(); }
 
@@ -60,7 +63,7 @@ class DeviceMesh {
   std::size_t n_slots_ = 0;
   device::GrowingArray<float> charge_;
   device::HostArray<float> host_spectrum_;
-  device::HostArray<std::int32_t> host_too_great_;
+  device::HostArray<std::int32_t> host_too_great_;  // points: of these forces, and of those before
 };
 
 }  // namespace tessera::md::pme
