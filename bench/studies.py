@@ -53,13 +53,13 @@ def run(cell: Cell, names: dict[str, Any], picture: Path) -> str:
     """Runs a cell of code in a namespace, and writes the figure that it draws. Returns both as Markdown."""
     from matplotlib import pyplot
 
-    printed = io.StringIO()
+    printed, of_others = io.StringIO(), set(pyplot.get_fignums())
     with contextlib.redirect_stdout(printed):
         exec(compile(cell.text, picture.stem, "exec"), names)
     shown = ""
     if printed.getvalue().strip():
         shown += f"\n<!-- printed by the study -->\n```text\n{printed.getvalue().rstrip()}\n```\n"
-    for number in pyplot.get_fignums():
+    for number in sorted(set(pyplot.get_fignums()) - of_others):
         figure = pyplot.figure(number)
         figure.savefig(picture, metadata={"Date": None})
         shown += f"\n![{figure.get_label()}]({picture.name})\n"
