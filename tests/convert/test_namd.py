@@ -356,6 +356,36 @@ def test_velocities_that_are_drawn_anew(tmp_path: Path) -> None:
         assert "reassignfreq" in {row.option for row in found.refused}
 
 
+@pytest.mark.parametrize(
+    ("feature", "on", "off", "part"),
+    [
+        ("rescaleFreq", "10", "0", "rescaleTemp 300"),
+        ("eFieldOn", "yes", "no", "eField 0 0 1"),
+        ("alchOn", "on", "off", "alchLambda 0.5"),
+        ("SMD", "on", "off", "SMDFile smd.pdb"),
+        ("fixedAtoms", "on", "off", "fixedAtomsFile fixed.pdb"),
+        ("pressureProfile", "on", "off", "pressureProfileSlabs 10"),
+    ],
+)
+def test_options_of_a_feature_belong_to_it(tmp_path: Path, feature: str, on: str, off: str, part: str) -> None:
+    """The feature is refused, and they are told to be its own, or it is off."""
+    name = part.split()[0].lower()
+    for value, fate in ((f"{feature} {on}", "refused"), (f"{feature} {off}", "off"), ("", "off")):
+        found = conversion(tmp_path, "run.namd", f"{WATER}{value}\n{part}\n")
+        (note,) = [row.note for row in found.rows if row.option == name]
+        assert [row.option for row in found.refused] == ([feature.lower()] if fate == "refused" else [])
+        assert status(found, name) == "ignored" and note.startswith("belongs to ") and note.endswith(f"is {fate}")
+
+
+def test_the_last_temperature_of_velocities_that_are_drawn_anew(tmp_path: Path) -> None:
+    warmed = f"{WATER}reassignTemp 310\nreassignIncr 5\nreassignHold 350\n"
+    refused = conversion(tmp_path, "run.namd", f"{warmed}reassignFreq 10\n").refused
+    assert {row.option for row in refused} == {f"reassign{word}" for word in ("freq", "temp", "incr", "hold")}
+    assert all("velocities that are drawn anew" in row.note for row in refused)
+    found = conversion(tmp_path, "run.namd", f"{warmed}reassignFreq 0\n")
+    assert not found.refused and status(found, "reassignhold") == "ignored"
+
+
 def test_what_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cutoff is not given, and it has no default"):
         conversion(tmp_path, "run.namd", WATER.replace("cutoff           9.0", ""))

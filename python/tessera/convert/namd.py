@@ -33,7 +33,7 @@ DEFAULTS: dict[str, str | Changed] = {
     "berendsenpressurefreq": "", "montecarlopressure": "off", "montecarlopressuretarget": "",
     "montecarlotemp": "", "montecarlopressurefreq": "50", "useflexiblecell": "no", "useconstantratio": "no",
     "useconstantarea": "no", "surfacetensiontarget": "0", "imdon": "off", "imdport": "", "imdfreq": "",
-    "reassignfreq": "0", "reassigntemp": "", "reassignincr": "0", **namd_restraints.OPTIONS,
+    "reassignfreq": "0", "reassigntemp": "", "reassignincr": "0", "reassignhold": "", **namd_restraints.OPTIONS,
 }  # fmt: skip
 IGNORED = {
     "the engine searches pairs in its own way": "pairlistdist stepspercycle pairlistspercycle margin hgroupcutoff "
@@ -59,8 +59,7 @@ IGNORED = {
     "strainrate "
     "excludefrompressure",
     "programs that watch a run can neither hold it up nor steer it": "imdwait imdignore imdignoreforces",
-    "belongs to an option that is off": "fixedatomsfile fixedatomscol fixedatomsforces efield "
-    "tclforcesscript stochrescaleheat",
+    "belongs to an option that is off": "stochrescaleheat",
 }
 #: features that change the physics, and the values with which they are off
 _FEATURES = {
@@ -104,10 +103,60 @@ _FEATURES = {
     "gromacs": "GROMACS files",
     "ljcorrectionalt": "another correction of Lennard-Jones",
 }
+_OFF = ("off", "no", "false", "0")
 _COUNTS = {"rescalefreq": "rescaled velocities"}  # off where 0
 REFUSED = {**_FEATURES, **_COUNTS}
 _COMMANDS = ("run", "minimize", "reinitvels")
 _NOT_PHYSICS = {"pressureprofile": "pressure profiles"}
+#: of features: the options that say more of them, and have no meaning without them
+_PARTS = {
+    "fixedatoms": "fixedatomsfile fixedatomscol fixedatomsforces",
+    "tclforces": "tclforcesscript",
+    "tclbc": "tclbcscript tclbcargs",
+    "efieldon": "efield efieldfreq efieldphase efieldnormalized",
+    "gridforce": "gridforcefile gridforcecol gridforcechargecol gridforcepotfile gridforcescale gridforcevolts "
+    "gridforcevoff gridforcecont1 gridforcecont2 gridforcecont3 gridforcelite gridforcechecksize",
+    "mgridforce": "mgridforcefile mgridforcecol mgridforcechargecol mgridforcepotfile mgridforcescale mgridforcevolts "
+    "mgridforcevoff mgridforcecont1 mgridforcecont2 mgridforcecont3 mgridforcelite mgridforcechecksize",
+    "smd": "smdfile smdk smdk2 smdvel smddir smdoutputfreq",
+    "tmd": "tmdk tmdfile tmdfile2 tmdoutputfreq tmdfirststep tmdlaststep tmdinitialrmsd tmdfinalrmsd tmddiffrmsd",
+    "alch": "alchtype alchfile alchcol alchlambda alchlambda2 alchlambdaidws alchidwsfreq alchlambdafreq "
+    "alchequilsteps alchoutfile alchoutfreq alchvdwshiftcoeff alcheleclambdastart alchvdwlambdaend alchbondlambdaend "
+    "alchbonddecouple alchdecouple alchreplambdaend alchwca alchensembleavg",
+    "les": "lesfactor lesfile lescol lesreducetemp lesreducemass",
+    "gbis": "solventdielectric ionconcentration alphacutoff intrinsicradiusoffset gbisdelta gbisbeta gbisgamma sasa "
+    "surfacetension",
+    "drude": "drudetemp drudedamping drudebondlen drudebondconst drudehardwall drudenbtholecut",
+    "accelmd": "accelmddihe accelmddual accelmde accelmdalpha accelmdte accelmdtalpha accelmdfirststep accelmdlaststep "
+    "accelmdoutfreq accelmdg accelmdgie accelmdgsigma0p accelmdgsigma0d",
+    "adapttempmd": "adapttempfreq adapttemptmin adapttemptmax adapttempbins adapttempdt adapttempinfile "
+    "adapttemprestartfile adapttemprestartfreq adapttemplangevin adapttemprescaling adapttempoutfreq adapttemplaststep",
+    "sphericalbc": "sphericalbccenter sphericalbcr1 sphericalbck1 sphericalbcexp1 sphericalbcr2 sphericalbck2 "
+    "sphericalbcexp2",
+    "cylindricalbc": "cylindricalbccenter cylindricalbcaxis cylindricalbcr1 cylindricalbcl1 cylindricalbck1 "
+    "cylindricalbcexp1 cylindricalbcr2 cylindricalbcl2 cylindricalbck2 cylindricalbcexp2",
+    "movingconstraints": "movingconsvel",
+    "rotconstraints": "rotconsaxis rotconspivot rotconsvel",
+    "consforce": "consforcefile consforcescaling",
+    "qmforces": "qmparampdb qmcolumn qmsoftware qmexecpath qmbasedir qmconfigline qmmult qmcharge qmchargemode "
+    "qmbondcolumn qmelecembed qmpointcharges qmsimspernode qmoutstride qmpositionoutstride",
+    "msm": "msmgridspacing msmquality msmapprox msmsplit msmlevels msmpadding",
+    "fma": "fmalevels fmamp fmafft fmatheta fmafftblock",
+    "loweandersen": "loweandersentemp loweandersencutoff loweandersenrate",
+    "tcouple": "tcoupletemp tcouplefile tcouplecol",
+    "symmetryrestraints": "symmetryk symmetrykfile symmetryfile symmetryfirststep symmetrylaststep "
+    "symmetryfirstfullstep symmetrylastfullstep symmetrymatrixfile symmetryscaleforces",
+    "velocityquenching": "maximummove",
+    "fixcelldims": "fixcelldimx fixcelldimy fixcelldimz",
+    "ljpme": "ljpmetolerance ljpmeinterporder ljpmegridspacing ljpmegridsizex ljpmegridsizey ljpmegridsizez",
+    "pairinteraction": "pairinteractionfile pairinteractioncol pairinteractiongroup1 pairinteractiongroup2 "
+    "pairinteractionself",
+    "rescalefreq": "rescaletemp",
+    "pressureprofile": "pressureprofileslabs pressureprofilefreq pressureprofileewald pressureprofileewaldx "
+    "pressureprofileewaldy pressureprofileewaldz pressureprofileatomtypes pressureprofileatomtypesfile "
+    "pressureprofileatomtypescol",
+}
+IGNORED |= {f"belongs to {feature}, which is refused or off": names for feature, names in _PARTS.items()}
 
 
 def looks(text: str) -> bool:
@@ -161,7 +210,7 @@ def _features(t: Translation) -> None:
     for option in t.options:
         value = t.value_of(option)
         if option.name in _FEATURES:
-            if value.plain in ("off", "no", "false", "0"):
+            if value.plain in _OFF:
                 t.agree(value)
             else:
                 t.refuse(value, f"{_FEATURES[option.name]}: not supported")
@@ -175,6 +224,7 @@ def _features(t: Translation) -> None:
                 t.refuse(value, f"{_NOT_PHYSICS[option.name]}: not supported", False)
             else:
                 t.agree(value)
+    _parts(t)
     for name in ("dielectric", "nonbondedscaling"):
         if t.value(name).number() != 1:
             t.refuse(t.value(name), "expected 1")
@@ -186,6 +236,18 @@ def _features(t: Translation) -> None:
     elif water.is_given:
         t.agree(water)
     _scaling(t)
+
+
+def _parts(t: Translation) -> None:
+    """Records that options belong to a feature that is refused, or off."""
+    owner = {name: feature for feature, names in _PARTS.items() for name in names.split()}
+    for option in t.options:
+        if option.name not in owner or t.is_known(option):
+            continue
+        feature = owner[option.name]
+        switches = t.values("alch") + t.values("alchon") if feature == "alch" else t.values(feature)
+        is_on = any(value.plain not in _OFF for value in switches)
+        t.ignore(t.value_of(option), f"belongs to {feature}, which is {'refused' if is_on else 'off'}")
 
 
 def _scaling(t: Translation) -> None:

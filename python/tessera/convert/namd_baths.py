@@ -77,8 +77,8 @@ def _heat(t: Translation) -> Value | None:
 
 def _reassigned(t: Translation, bath: Value | None) -> None:
     """Says what becomes of velocities that are drawn anew every so many steps."""
-    every, target, more = (t.value(f"reassign{name}") for name in ("freq", "temp", "incr"))
-    given = [value for value in (every, target, more) if value.is_given]
+    every, target, more, hold = (t.value(f"reassign{name}") for name in ("freq", "temp", "incr", "hold"))
+    given = [value for value in (every, target, more, hold) if value.is_given]
     if not every.count():
         for value in given:
             t.ignore(value, "no velocities are drawn anew")
