@@ -8,6 +8,7 @@ import json
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ import openmm
 import pytest
 from openmm import app, unit
 
+from tessera.build.water import make_water
+from tessera.commands.summary import describe, summary
 from tessera.errors import InputError
 from tessera.prepare.pdb import build, force_fields, prepare_pdb
 from tessera.prepare.pdb.check import advice_on
 from tessera.prepare.pdb.force_fields import FORCE_FIELDS, Parameters
 from tessera.prepare.pdb.model import Solvent, make_system, with_caps_merged
+from tessera.report.run import molecules_of
 from tessera.system import USUAL_LENNARD_JONES, System, write
 from tests.support.commands import said
 from tests.support.peers import compare_terms, term_energies
@@ -313,6 +317,25 @@ def test_pdbfixer_builds_missing_atoms(tmp_path: Path) -> None:
     system = prepare_pdb(changed(tmp_path, without("NZ   3", "CE   3")), "amber14", padding=5, relax_steps=0)
     assert "NZ" in system.templates[0].atom_name
     assert "PDBFixer built 2 heavy atom(s) of 1 residue(s): LYS 3 in chain A: CE NZ" in system.notes
+
+
+def test_a_chain_without_a_letter_is_called_by_its_ends(tmp_path: Path) -> None:
+    def change(lines: list[str]) -> list[str]:
+        return [f"{line[:21]} {line[22:]}" if line.startswith(("ATOM", "HETATM")) else line for line in lines]
+
+    system = prepare_pdb(changed(tmp_path, change), "amber14", padding=5, relax_steps=0)
+    assert system.templates[0].name == "ACE…NME"
+    assert "kinds   ACE…NME × 1, HOH × " in describe(summary(system, tmp_path / "a.tsr", 0.0))
+    write(system, tmp_path / "a.tsr")
+    said("export", tmp_path / "a.tsr", "-o", tmp_path / "a.psf", "-o", tmp_path / "a.crd")
+
+
+def test_a_kind_without_a_name_is_told_to_have_none(tmp_path: Path) -> None:
+    """As files have that were made of chains without letters before."""
+    system = make_water(24)
+    system.templates[0] = replace(system.templates[0], name=" ")
+    assert "kinds   (blank) × 8\n" in describe(summary(system, tmp_path / "a.tsr", 0.0))
+    assert molecules_of(system) == "8 (blank)"
 
 
 def test_the_command_prints_its_summary(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def describe(facts: dict[str, Any]) -> str:
     """Returns a few lines of text from the dictionary."""
     templates = facts["templates"]
     kinds = [(t["name"], t["instances"]) for t in templates if not t["unit"]] + list(facts["chains"].items())
-    parts = [f"{name} × {count:,}" for name, count in kinds[:6]]
+    parts = [f"{name.strip() or '(blank)'} × {count:,}" for name, count in kinds[:6]]
     if len(kinds) > 6:
         parts.append(f"… {len(kinds) - 6} more")
     units = sum(t["unit"] for t in templates)

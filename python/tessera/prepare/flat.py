@@ -264,10 +264,12 @@ def _texts(names: NDArray[np.bytes_]) -> NDArray[np.str_]:
 
 
 def _template_name(flat: FlatTopology, heads: IdArray) -> str:
+    """Returns the name of a kind of molecules: of one residue its own, else that of the segment, or those of the
+    residues at both ends where it has none."""
     if len(heads) == 1:
-        return flat.residue_name[heads[0]].decode() or flat.name[heads[0]].decode()
+        return flat.residue_name[heads[0]].decode().strip() or flat.name[heads[0]].decode()
     ends = (flat.residue_name[heads[i]].decode() for i in (0, -1))
-    return flat.segment[heads[0]].decode() or "…".join(ends)
+    return flat.segment[heads[0]].decode().strip() or "…".join(ends)
 
 
 def _run_lengths(template_of: IdArray) -> IdArray:

@@ -66,7 +66,7 @@ class Run:
         system = read(path, has_atoms=False)
         place = f"in a box of {describe_box(system.box, 2)}" if system.periodic else "in a vacuum"
         yield f"The system file {path.name} has {system.n_atoms:,} atoms in {system.n_molecules:,} molecules {place}:"
-        yield f"{_molecules(system)}. It was made by: {system.source}."
+        yield f"{molecules_of(system)}. It was made by: {system.source}."
 
     def speed_words(self) -> str:
         """Returns how fast it was, and where."""
@@ -114,7 +114,7 @@ def _set_value(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z_][\w./-]*", text) else toml_value("", text)
 
 
-def _molecules(system: System) -> str:
+def molecules_of(system: System) -> str:
     """Returns how many molecules there are of each kind, the most frequent first."""
     count: dict[str, int] = dict.fromkeys(system.chain_name, 1)
     is_alone = np.ones(len(system.runs), bool)
@@ -123,7 +123,7 @@ def _molecules(system: System) -> str:
     for row, number in system.runs[is_alone].tolist():  # a liquid has too many instances to list
         count[system.templates[row].name] = count.get(system.templates[row].name, 0) + number
     ordered = sorted(count.items(), key=lambda one: (-one[1], one[0]))
-    shown = [f"{number:,} {name}" for name, number in ordered[:_NAMED]]
+    shown = [f"{number:,} {name.strip() or '(blank)'}" for name, number in ordered[:_NAMED]]
     return ", ".join(shown) + (f" and {len(ordered) - _NAMED} other kinds" if len(ordered) > _NAMED else "")
 
 

@@ -208,7 +208,7 @@ def names_of(topology: Any) -> AtomNames:
         name=np.array([a.name for a in atoms], "S8"),
         residue_name=np.array([a.residue.name for a in atoms], "S8"),
         residue_number=_residue_numbers(topology),
-        segment=np.array([a.residue.chain.id for a in atoms], "S8"),
+        segment=np.array([a.residue.chain.id.strip() for a in atoms], "S8"),
         insertion=np.array([a.residue.insertionCode.strip() for a in atoms], "S1"),
         atomic_number=np.array([a.element.atomic_number if a.element is not None else 0 for a in atoms], np.int32),
     )
