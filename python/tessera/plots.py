@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tessera.errors import SENSELESS, InputError
 from tessera.files import open_regular, read_regular, replaced
-from tessera.printing import layout, printable
+from tessera.printing import counted, layout, printable
 from tessera.traj.find import protocol
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _title(folder: Path, stage: str, report: dict[str, Any] | None) -> str:
     if report is None:
         return f"{name}: no report yet"
     steps = report.get("last_step", report.get("steps", 0))  # including those before restarts
-    parts = [name, f"{report.get('n_atoms', 0):,} atoms", f"{steps:,} steps"]
+    parts = [name, counted(report.get("n_atoms", 0), "atom"), counted(steps, "step")]
     parts.append(layout(report.get("ranks", 1), report.get("threads", 1)))
     parts.append(f"{report.get('ns_per_day', 0):.3g} ns/day")
     return "   ·   ".join(parts)

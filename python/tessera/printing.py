@@ -23,6 +23,16 @@ def layout(ranks: float, threads: float) -> str:
     return f"{ranks:.0f} rank{'s' * (ranks != 1)} × {threads:.0f} thread{'s' * (threads != 1)}"
 
 
+def counted(n: int, what: str, of: int | None = None) -> str:
+    """Returns such as `1 water` or `2,000 waters`; of another number in all, `1 of 2,000 waters`."""
+    return f"{n:,} of {counted(of, what)}" if of is not None and of != n else f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def are(n: int) -> str:
+    """Returns the verb of so many things, `is` or `are`."""
+    return "is" if n == 1 else "are"
+
+
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
     """Prints a text of one or more lines to standard output, or to standard error. Raises `OSError` that names it."""
     try:

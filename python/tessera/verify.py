@@ -16,6 +16,7 @@ from typing import Any
 from tessera import checked_file
 from tessera.errors import SENSELESS, InputError
 from tessera.export.checkpoint import candidates, check_file, read_header
+from tessera.printing import counted
 from tessera.system import read
 from tessera.traj import check as segments
 from tessera.traj.find import SETTINGS, input_of, stages
@@ -116,7 +117,7 @@ def _checkpoint(path: Path, progress: Progress) -> tuple[File, int | None]:
     except InputError as error:
         return File(path, "checkpoint", size, problem=_without_path(error, path)), None
     step = int(header["state"]["step"])
-    return File(path, "checkpoint", size, note=f"step {step:,} of {int(header['atoms']):,} atoms"), step
+    return File(path, "checkpoint", size, note=f"step {step:,} of {counted(int(header['atoms']), 'atom')}"), step
 
 
 def _system_file(path: Path, progress: Progress) -> File:
@@ -263,7 +264,7 @@ def _trajectory(path: Path, header: dict[str, Any] | None) -> File:
             f"holds {frames:,} whole frames, the checkpoint counts {expected:,}; put it back, "
             "or move it away to begin another at the checkpoint"
         )
-    file.note = f"{frames:,} frames, whose numbers have no checksums"
+    file.note = f"{counted(frames, 'frame')}, whose numbers have no checksums"
     return file
 
 
@@ -273,5 +274,5 @@ def _frames(path: Path, progress: Progress) -> File:
     check = FORMATS[path.suffix].check
     assert check is not None
     found = check(path, progress)
-    note = "; ".join([f"{found.frames:,} frames", *found.notes])
+    note = "; ".join([counted(found.frames, "frame"), *found.notes])
     return File(path, "trajectory", found.bytes, problem="; ".join(found.problems), note=note)

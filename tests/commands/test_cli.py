@@ -15,6 +15,7 @@ import pytest
 import tessera
 from tessera.cli import COMMANDS, cli
 from tessera.errors import EXTRAS, text_of_missing
+from tessera.printing import are, counted
 from tests.support.commands import said
 from tests.support.programs import TESSERA, run_program
 
@@ -136,6 +137,21 @@ def test_a_working_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     words = [sys.executable, "-P", "-c", code]
     result = run_program(words, env={"PYTHONPATH": PYTHON}, cwd=tmp_path / "gone", status=1)
     assert "tessera: error: the working directory is not there any more" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("n", "of", "said"),
+    [
+        (0, None, "0 waters are"),
+        (1, None, "1 water is"),
+        (2000, None, "2,000 waters are"),
+        (1, 1, "1 water is"),
+        (1, 2000, "1 of 2,000 waters is"),
+        (2, 3, "2 of 3 waters are"),
+    ],
+)
+def test_one_thing_is_singular(n: int, of: int | None, said: str) -> None:
+    assert f"{counted(n, 'water', of)} {are(n)}" == said
 
 
 def test_bare_tessera_helps() -> None:

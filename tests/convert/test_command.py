@@ -65,6 +65,7 @@ def test_nothing_is_written_where_an_option_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.mdp").write_text(test_gromacs.changed("electric-field-x", "1 0 0 0"))
     told = refused(tmp_path / "bad.mdp", "-o", tmp_path / "run.toml", "--lenient")
     assert "bad.mdp:33: electric-field-x = 1 0 0 0: an electric field is not supported" in told
+    assert re.search(r"1 of \d+ options is refused, so nothing is written", told)
     assert not (tmp_path / "run.toml").exists()
     (tmp_path / "long.mdp").write_text(test_gromacs.changed("electric-field-x", "1 " * 50_000))
     assert len(refused(tmp_path / "long.mdp")) < 2000

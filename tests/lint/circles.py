@@ -15,7 +15,14 @@ KNOW_THEIR_USERS = re.compile(r"registry\.cpp|collectives/plan\.cpp")
 #: Packages of Python of which others use much, and all that these may use themselves: leaves, but for them.
 LEAVES = {
     "tessera.errors": {"tessera.printing"},
-    "tessera.prepare": {"tessera.constants", "tessera.contained", "tessera.errors", "tessera.files", "tessera.system"},
+    "tessera.prepare": {
+        "tessera.constants",
+        "tessera.contained",
+        "tessera.errors",
+        "tessera.files",
+        "tessera.printing",
+        "tessera.system",
+    },
 }
 
 

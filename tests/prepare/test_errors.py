@@ -229,7 +229,7 @@ def test_command_writes_a_system(tmp_path: Path) -> None:
     output = tmp_path / "ala.tsr"
     done = charmm(output, "--box", "40", "40", "40")
     assert done.exit_code == 0, done.output
-    assert "33 atoms in 1 molecules of 1 kind\n" in done.output
+    assert "33 atoms in 1 molecule of 1 kind\n" in done.output
     assert np.diag(read(output).box).tolist() == [40, 40, 40]
     octahedron = ("109.4712206", "109.4712206", "109.4712206")
     assert charmm(output, "--box", "40", "40", "40", "--box-angles", *octahedron).exit_code == 0

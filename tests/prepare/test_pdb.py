@@ -273,7 +273,7 @@ def test_models_and_locations_are_chosen(tmp_path: Path) -> None:
     notes = prepare_pdb(path, "amber14", padding=5, relax_steps=0).notes
     assert "changed.pdb has 2 models; the first is taken" in notes
     assert "1 residue(s) have alternate locations; the most occupied are taken: B of LYS 3 in A" in notes
-    assert "1 waters of changed.pdb are left out (--keep-water keeps them)" in notes
+    assert "1 water of changed.pdb is left out (--keep-water keeps it)" in notes
     kept = prepare_pdb(path, "amber14", padding=5, relax_steps=0, keep_water=True)
     assert not any("left out" in note for note in kept.notes)
     (nz,) = (i for i, name in enumerate(kept.templates[0].atom_name) if name == "NZ")

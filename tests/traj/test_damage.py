@@ -147,11 +147,11 @@ def test_a_damaged_frame(folder: Path) -> None:
 
 def test_a_damaged_entry(folder: Path) -> None:
     flip(folder / "segment-0000.manifest", -700)
-    with pytest.warns(UserWarning, match="1 entries of frames are damaged, and left out"):
+    with pytest.warns(UserWarning, match="1 entry is damaged, and left out"):
         assert len(Trajectory(folder)) == 8
     facts = json.loads(run("info", folder, "--json").output)
     assert facts["damaged"] == 1 and facts["frames"] == 8
-    assert "1 entries are damaged" in run("info", folder).output
+    assert "1 entry is damaged" in run("info", folder).output
     assert "segment-0000.manifest has 1 entries that are not what was written" in run("verify", folder).output
     assert len(json.loads(run("repair", folder, "--json").output)["repaired"]) == 1
     assert json.loads(run("info", folder, "--json").output)["damaged"] == 0
@@ -237,7 +237,7 @@ def test_a_machine_that_stopped(folder: Path) -> None:
     part = folder / "segment-0000.part-0001"
     part.write_bytes(part.read_bytes()[:-5])
     done = run("verify", folder)
-    assert done.exit_code == 0 and "1 frames were not finished, and are there again later" in done.output
+    assert done.exit_code == 0 and "1 frame was not finished, and is there again later" in done.output
     assert read_all(folder) == 9
 
 

@@ -14,7 +14,7 @@ from tessera.commands.options import progress, way_options
 from tessera.errors import InputError, text_of_missing
 from tessera.files import AnyPath
 from tessera.machine.quantities import whole_of
-from tessera.printing import echo, end
+from tessera.printing import counted, echo, end
 from tessera.ranks import of_launcher
 from tessera.way import Way
 
@@ -127,8 +127,7 @@ def export(
     if as_json:
         echo(json.dumps(facts))
         return
-    of_all = "" if structure.n_atoms == configuration.system.n_atoms else f" of {configuration.system.n_atoms:,}"
-    echo(f"{configuration.description}: {structure.n_atoms:,}{of_all} atoms")
+    echo(f"{configuration.description}: {counted(structure.n_atoms, 'atom', configuration.system.n_atoms)}")
     for file in files:
         echo(f"  {file.path}: {file.format}")
         for note in file.notes:

@@ -14,7 +14,7 @@ from tessera.commands.options import ranks_options
 from tessera.commands.traj import FRAME, errors
 from tessera.files import AnyPath
 from tessera.machine.quantities import Finite
-from tessera.printing import echo
+from tessera.printing import counted, echo
 from tessera.ranks import of_launcher
 
 FILE = AnyPath(dir_okay=False)
@@ -105,8 +105,8 @@ def potential(
         echo(json.dumps(facts))
         return
     points = " × ".join(map(str, found.shape))
-    echo(f"{output}: {lowest:.4g} to {highest:.4g} {unit} at {points} points, mean of {found.frames:,} frame(s)")
-    echo(f"  charges   {frames.n_charges:,} atoms, Gaussians with alpha = {found.alpha:g} Å⁻¹")
+    echo(f"{output}: {lowest:.4g} to {highest:.4g} {unit} at {points} points, mean of {counted(found.frames, 'frame')}")
+    echo(f"  charges   {counted(frames.n_charges, 'atom')}, Gaussians with alpha = {found.alpha:g} Å⁻¹")
     for note in frames.notes:
         echo(f"  note  {note}")
 

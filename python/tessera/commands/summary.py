@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tessera.commands.peaks import memory_text
+from tessera.printing import counted
 from tessera.system import System
 from tessera.system.box import describe_box
 from tessera.system.layout import unit_templates
@@ -73,10 +74,10 @@ def describe(facts: dict[str, Any]) -> str:
     terms = ", ".join(f"{name} {count:,}" for name, count in facts["terms"].items())
     return "\n".join(
         [
-            f"{facts['system']}: {facts['atoms']:,} atoms in {facts['molecules']:,} molecules "
-            f"of {len(kinds)} {'kind' if len(kinds) == 1 else 'kinds'}",
+            f"{facts['system']}: {counted(facts['atoms'], 'atom')} in {counted(facts['molecules'], 'molecule')} "
+            f"of {counted(len(kinds), 'kind')}",
             f"  kinds   {', '.join(parts)}",
-            *([f"  units   {units:,} kinds, of which chains consist"] if units else []),
+            *([f"  units   {counted(units, 'kind')}, of which chains consist"] if units else []),
             f"  box     {_box_text(facts)}",
             f"  charge  {facts['net_charge']:+.4f} e",
             *([f"  rigid   {_rigid_text(facts['rigid'])}"] if not facts["terms"].keys().isdisjoint(BOND_KINDS) else []),
@@ -119,7 +120,7 @@ def _rigid(system: System, count: IdArray) -> dict[str, int]:
 
 def _rigid_text(rigid: dict[str, int]) -> str:
     names = {"waters": "water", "hydrogen_bonds": "bond"}
-    parts = [f"{n:,} {names[kind]}{'' if n == 1 else 's'}" for kind, n in rigid.items() if kind in names and n]
+    parts = [counted(n, names[kind]) for kind, n in rigid.items() if kind in names and n]
     if rigid["hydrogen_bonds"]:
         parts[-1] += " to hydrogen"
     others = rigid["waters"] + rigid["hydrogen_bonds"] - rigid["in_every_run"]
@@ -127,11 +128,11 @@ def _rigid_text(rigid: dict[str, int]) -> str:
     when = "unless the run file gives constraints" if not rigid["in_every_run"] else when
     text = f"{', '.join(parts)}, {when}" if parts else "nothing"
     flexible = rigid["flexible_molecules"]
-    return f"{text}; {flexible:,} flexible molecule{'' if flexible == 1 else 's'} as in the input" if flexible else text
+    return f"{text}; {counted(flexible, 'flexible molecule')} as in the input" if flexible else text
 
 
 def _pairs_text(counts: dict[str, int]) -> str:
-    parts = [f"{kind} for {count} {'pair' if count == 1 else 'pairs'} of types" for kind, count in counts.items()]
+    parts = [f"{kind} for {counted(count, 'pair')} of types" for kind, count in counts.items()]
     return f"{', '.join(parts)}, in place of Lennard-Jones"
 
 

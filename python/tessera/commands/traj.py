@@ -20,7 +20,7 @@ from tessera.commands.export import libraries
 from tessera.commands.options import way_options
 from tessera.errors import InputError
 from tessera.files import AnyPath
-from tessera.printing import echo, end
+from tessera.printing import are, counted, echo, end
 from tessera.ranks import of_launcher
 from tessera.way import Way
 
@@ -111,19 +111,23 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         echo(json.dumps(facts))
         return
-    of_all = "" if facts["atoms"] == facts["system_atoms"] else f" of {facts['system_atoms']:,}"
-    echo(f"{facts['frames']:,} frames of {facts['atoms']:,}{of_all} atoms: {', '.join(facts['quantities'])}")
+    frames, atoms = counted(facts["frames"], "frame"), counted(facts["atoms"], "atom", facts["system_atoms"])
+    echo(f"{frames} of {atoms}: {', '.join(facts['quantities'])}")
     if facts["frames"]:
         echo(f"  steps     {facts['first_step']:,} to {facts['last_step']:,}, every {facts['every']:,}")
         echo(f"  time      {facts['first_time']:g} to {facts['last_time']:g} ps")
     echo(f"  {trajectory.kind:8}  {facts['segments'] or facts['runs']:,}, {facts['bytes'] / 1e6:,.1f} MB")
-    for key, text in (
-        ("superseded", "frames are there again in a later segment"),
-        ("gaps", "frames are missing between others"),
-        ("damaged", trajectory.damage),
+    for key, told in (
+        ("superseded", f"{_frames_are(facts['superseded'])} there again in a later segment"),
+        ("gaps", f"{_frames_are(facts['gaps'])} missing between others"),
+        ("damaged", trajectory.damage()),
     ):
         if facts[key]:
-            echo(f"  note      {facts[key]:,} {text}")
+            echo(f"  note      {told}")
+
+
+def _frames_are(n: int) -> str:
+    return f"{counted(n, 'frame')} {are(n)}"
 
 
 def _facts(trajectory: Trajectory) -> dict[str, Any]:
@@ -186,7 +190,7 @@ def verify(paths: tuple[Path, ...], as_json: bool) -> None:
         echo(json.dumps({"ok": ok, "bytes": size, "runs": facts, "seconds": round(seconds, 3)}))
     else:
         for one in results:
-            echo(f"{one.folder}  {'whole' if one.ok else 'DAMAGED'}  {one.frames:,} frames")
+            echo(f"{one.folder}  {'whole' if one.ok else 'DAMAGED'}  {counted(one.frames, 'frame')}")
             for problem in one.problems:
                 echo(f"  {problem}")
             for note in one.notes:
@@ -388,13 +392,13 @@ def _write(
                 ranks=ranks, way=way,
             )  # fmt: skip
         if whole.damaged:
-            written.notes.append(f"{whole.damaged:,} {whole.damage}")
+            written.notes.append(whole.damage())
     if request.as_json:
         facts = {**asdict(written), "path": str(output), "seconds": round(time.perf_counter() - started, 2)}
         echo(json.dumps(facts))
         return
     echo(
-        f"{output}: {written.format}, {written.frames:,} frames of {written.atoms:,} atoms, "
+        f"{output}: {written.format}, {counted(written.frames, 'frame')} of {counted(written.atoms, 'atom')}, "
         f"{written.first_time:g} to {written.last_time:g} ps, {written.bytes / 1e6:,.1f} MB"
     )
     for note in written.notes:

@@ -12,7 +12,7 @@ from tessera.commands.options import progress
 from tessera.errors import InputError
 from tessera.files import AnyPath
 from tessera.machine.quantities import Finite
-from tessera.printing import echo, end
+from tessera.printing import counted, echo, end
 
 FILE = AnyPath(dir_okay=False)
 
@@ -86,8 +86,14 @@ def view(
     except (InputError, OSError) as error:
         raise end(error) from None
     chains = [one.kind for one in scene.backbones]
-    what = f"{chains.count('protein'):,} proteins, {chains.count('nucleic'):,} strands, {len(scene.pairs):,} base pairs"
-    echo(f"{output}: {what if chains else f'{len(scene.atoms):,} atoms'}, {size[0]} × {size[1]} pixels")
+    what = ", ".join(
+        (
+            counted(chains.count("protein"), "protein"),
+            counted(chains.count("nucleic"), "strand"),
+            counted(len(scene.pairs), "base pair"),
+        )
+    )
+    echo(f"{output}: {what if chains else counted(len(scene.atoms), 'atom')}, {size[0]} × {size[1]} pixels")
 
 
 if __name__ == "__main__":

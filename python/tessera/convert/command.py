@@ -13,7 +13,7 @@ from tessera.commands.options import SeveralValues
 from tessera.convert.model import brief
 from tessera.convert.option import named
 from tessera.files import AnyPath
-from tessera.printing import echo
+from tessera.printing import are, counted, echo
 
 
 @click.command(cls=SeveralValues)
@@ -85,9 +85,9 @@ def convert(
     for row in found.refused:
         place = f"{row.file}:{row.line}" if row.line else f"{found.program}'s default"
         echo(f"tessera: refused: {place}: {brief(row.option)} = {brief(row.value)}: {row.note}", err=True)
-    if found.refused:
+    if n := len(found.refused):
         where = "nothing is written" if output else "there is no run file"
-        raise InputError(f"{len(found.refused)} of {len(found.rows)} options are refused, so {where}")
+        raise InputError(f"{counted(n, 'option', len(found.rows))} {are(n)} refused, so {where}")
     for note in found.notes:
         echo(f"tessera: note: {note}", err=True)
     if output is not None:
@@ -95,8 +95,10 @@ def convert(
             temporary.write_text(found.text, encoding="utf-8")
             check_run_file(temporary)
         counts = Counter(row.status for row in found.rows)
-        told = f"{counts['translated'] + counts['replaced'] + counts['agrees']} options translated"
-        told += f", {counts['ignored']} without meaning here, {counts['default']} defaults of {found.program}"
+        known = counts["translated"] + counts["replaced"] + counts["agrees"]
+        defaults = counted(counts["default"], "default")
+        told = f"{counted(known, 'option')} translated, {counts['ignored']} without meaning here"
+        told += f", {defaults} of {found.program}"
         if not as_json:
             echo(f"{output}: {told}")
             if found.prepare:

@@ -11,6 +11,7 @@ import click
 
 from tessera.commands.options import Make
 from tessera.files import AnyPath
+from tessera.printing import are, counted
 from tessera.system import System
 
 
@@ -58,11 +59,11 @@ def _with_run_file(make: Make, settings: Sequence[Path], source: str, groups: Ma
     from tessera.files import replaced
 
     found = convert(settings, output.name, source, groups)
-    if found.refused:
+    if n := len(found.refused):
         told = "; ".join(
             f"{row.file}:{row.line}: {brief(row.option)} = {brief(row.value)}: {row.note}" for row in found.refused[:5]
         )
-        raise InputError(f"--settings: {len(found.refused)} options are refused, so nothing is written: {told}")
+        raise InputError(f"--settings: {counted(n, 'option')} {are(n)} refused, so nothing is written: {told}")
 
     def both(report: Callable[[str], None]) -> Any:
         made = make(report)

@@ -6,14 +6,11 @@ from typing import Any
 
 from tessera.machine.network import Network
 from tessera.machine.quantities import bytes_text, memory_rate_text, names_text, rate_text, table, time_text
+from tessera.printing import counted
 
 MEDIA = {"bus": "shared medium", "fabric": "switch", "unknown": "bus or switch unknown"}
 
 _SHOWN = 8  # wires with traffic
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def map_text(content: dict[str, Any], node: str, file: str) -> str:
@@ -23,9 +20,9 @@ def map_text(content: dict[str, Any], node: str, file: str) -> str:
     network = Network.from_json(content["network"])
     slots = sum(host.slots for host in network.hosts)
     leaves = sum(not s.subnets for s in network.subnets)
-    head = f"{file}: {_count(len(network.hosts), 'host')}, {_count(slots, 'slot')}"
+    head = f"{file}: {counted(len(network.hosts), 'host')}, {counted(slots, 'slot')}"
     if leaves > 1:
-        head += f", {leaves} subnets on {_count(network.levels() - 1, 'level')}"
+        head += f", {leaves} subnets on {counted(network.levels() - 1, 'level')}"
     parts = [head, "", network_text(network), ""]
     if not node.endswith("nothing known"):
         parts.append(f"nodes: {node.partition(': ')[2]}")
@@ -89,7 +86,7 @@ def measurements_text(measurements: dict[str, Any]) -> str:
         return "measured: the inside of one host"
     return (
         f"measured: {len(pairs):,} of {n * (n - 1) // 2:,} pairs, messages of {bytes_text(sizes[0])} to "
-        f"{bytes_text(sizes[-1])}, {_count(len(measurements['experiments']), 'experiment')} of several at once"
+        f"{bytes_text(sizes[-1])}, {counted(len(measurements['experiments']), 'experiment')} of several at once"
     )
 
 
@@ -110,7 +107,7 @@ def partition_text(content: dict[str, Any]) -> str:
             found += rows(part, tail + ("└─ " if last else "├─ "), tail + ("   " if last else "│  "))
         return found
 
-    head = f"{_count(len(hosts), 'host')} in {_count(len(content['subnets']), 'subnet')}"
+    head = f"{counted(len(hosts), 'host')} in {counted(len(content['subnets']), 'subnet')}"
     return "\n".join([head, "", *table(rows(0, "", ""))])
 
 
@@ -138,7 +135,7 @@ def choice_text(choice: dict[str, Any]) -> str:
     marked = [["", "best of each algorithm", "predicted", "busiest wire", ""]]
     marked += [["*" if row[0] == chosen else "", *row] for row in rows]
     lines = [
-        f"{what} on {_count(choice['n_ranks'], 'rank')} of {_count(choice['n_hosts'], 'host')}: {chosen}",
+        f"{what} on {counted(choice['n_ranks'], 'rank')} of {counted(choice['n_hosts'], 'host')}: {chosen}",
         choice["reason"],
         "",
         *table(marked, right=frozenset({2, 4})),

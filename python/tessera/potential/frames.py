@@ -123,7 +123,7 @@ def _of_run(source: Path, request: Request) -> Frames:
     _check_box(source, whole.periodic)
     system = system_of(whole, request.system)
     charges = np.array(system.atom_field("charge"), np.float64)[whole.ids]
-    notes = [f"{whole.damaged:,} {whole.damage}"] if whole.damaged else []
+    notes = [whole.damage()] if whole.damaged else []
     if request.select is not None:
         rows = rows_of(whole, structure_for(system, source.name), system, request.select)
         chosen_charges = np.zeros_like(charges)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from tessera.errors import InputError
 from tessera.prepare.coordinates import NO_NUMBER, Coordinates
 from tessera.prepare.flat import FlatTopology
+from tessera.printing import counted
 from tessera.system.model import IdArray
 
 Codes = NDArray[np.int64]
@@ -80,7 +81,9 @@ def pair_by_name(
         notes.append(_unmatched(flat, names, unmatched, file))
     moved = int(np.count_nonzero(order != np.arange(flat.n_atoms)))
     if moved:
-        notes.append(f"{moved:,} atoms reordered by name: {file} lists them in another order than the topology")
+        notes.append(
+            f"{counted(moved, 'atom')} reordered by name: {file} lists them in another order than the topology"
+        )
     _reorder(found, order)
     _check_numbers(flat, found, file)
     return notes

@@ -14,7 +14,7 @@ import numpy as np
 from tessera.errors import SENSELESS, InputError
 from tessera.files import read_regular
 from tessera.plots import read_report
-from tessera.printing import layout
+from tessera.printing import counted, layout
 from tessera.report.words import sentences
 from tessera.settings import toml_value
 from tessera.system import System, read
@@ -52,7 +52,7 @@ class Run:
             return "there is no report.json yet: the run has not ended"
         steps = self.report.get("last_step", self.report.get("steps", 0))
         return (
-            f"{self.report.get('n_atoms', 0):,} atoms · {steps:,} steps · {self._ranks()} · "
+            f"{counted(self.report.get('n_atoms', 0), 'atom')} · {counted(steps, 'step')} · {self._ranks()} · "
             f"{self.report.get('ns_per_day', 0.0):.3g} ns/day"
         )
 
@@ -65,7 +65,7 @@ class Run:
             return
         system = read(path, has_atoms=False)
         place = f"in a box of {describe_box(system.box, 2)}" if system.periodic else "in a vacuum"
-        yield f"The system file {path.name} has {system.n_atoms:,} atoms in {system.n_molecules:,} molecules {place}:"
+        yield f"The system file {path.name} has {_size(system)} {place}:"
         yield f"{molecules_of(system)}. It was made by: {system.source}."
 
     def speed_words(self) -> str:
@@ -107,6 +107,10 @@ class Run:
             return " ".join(sentences(self.settings, self.kind))
         except SENSELESS as error:
             raise InputError(f"{self.folder / SETTINGS}: {error}; the file is damaged") from None
+
+
+def _size(system: System) -> str:
+    return f"{counted(system.n_atoms, 'atom')} in {counted(system.n_molecules, 'molecule')}"
 
 
 def _set_value(text: str) -> str:

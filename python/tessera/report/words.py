@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tessera.printing import are, counted
+
 Settings = dict[str, Any]
 
 _LJ = {
@@ -94,7 +96,7 @@ def _interactions(values: Settings) -> Iterator[str]:
 def _motion(dynamics: Settings, baths: list[Settings]) -> Iterator[str]:
     steps, timestep = dynamics.get("steps", 0), dynamics.get("timestep", 0.0)
     yield (
-        f"{steps:,} steps of {timestep:g} fs are {_time(steps * timestep)}, integrated by "
+        f"{counted(steps, 'step')} of {timestep:g} fs {are(steps)} {_time(steps * timestep)}, integrated by "
         f"{_named(_INTEGRATORS, dynamics, 'integrator')}."
     )
     direct, mesh = dynamics.get("direct_every", 1), dynamics.get("mesh_every", 1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tessera.checked_file import DamagedFileError, checksum
 from tessera.errors import InputError
 from tessera.files import locked, replaced
+from tessera.printing import are, counted
 from tessera.traj.find import Found
 from tessera.traj.manifest import NAME, Manifest, Segments, manifest_paths, numbers_of, read_manifest, taken
 from tessera.traj.parts import Descriptors, check_place, holds_all, read_place
@@ -86,7 +87,9 @@ def _tell_of_frames(result: Checked, manifest: Manifest, whole: NDArray[np.bool_
     name = manifest.path.name.removesuffix(".manifest")
     never_whole = ~whole & ~is_taken & _is_beyond(manifest)
     if never_whole.any():
-        result.notes.append(f"{name}: {int(never_whole.sum()):,} frames were not finished, and are there again later")
+        count = int(never_whole.sum())
+        was = "was" if count == 1 else "were"
+        result.notes.append(f"{name}: {counted(count, 'frame')} {was} not finished, and {are(count)} there again later")
     bad = ~whole & ~never_whole
     if bad.any():
         steps = manifest.entries["step"][bad]
@@ -136,7 +139,7 @@ def _check_whole(folder: Path, result: Checked, numbers: list[int], claims: list
     result.frames = len(trajectory)
     missing = trajectory.gaps()
     if missing > trajectory.damaged:
-        result.problems.append(f"{missing:,} frames are missing between the steps of others")
+        result.problems.append(f"{counted(missing, 'frame')} {are(missing)} missing between the steps of others")
     tell_of_the_end(result, claims, trajectory)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from tessera import _core as core
 from tessera.constants import KCAL, atomic_numbers
 from tessera.errors import InputError
+from tessera.printing import are, counted
 from tessera.traj.check import Checked, tell_of_the_end
 from tessera.traj.find import SETTINGS, stages
 from tessera.traj.manifest import FLOAT32, FOLDER, QUANTITIES, IdArray, manifest_paths
@@ -67,7 +68,7 @@ def check(path: Path, progress: Callable[[int], None] = lambda _: None) -> Check
     if trajectory.damaged:
         result.notes.append("the frame at the end was not finished")
     if missing := trajectory.gaps():
-        result.problems.append(f"{missing:,} frames are missing between the steps of others")
+        result.problems.append(f"{counted(missing, 'frame')} {are(missing)} missing between the steps of others")
     tell_of_the_end(result, claims, trajectory)
     return result
 
@@ -85,15 +86,16 @@ class History(Trajectory):
     that goes on or was killed, is left out and counted in `damaged`. Raises `InputError`, which names the line.
     """
 
-    #: what follows the number of those that are damaged
-    damage = "frame at the end is not complete, and left out"
-
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> None:
         given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         self.paths = [Path(path) for path in given]  # as they were given
         self.runs, self.manifests = [], []
         self._needed = None
         self._open()
+
+    def damage(self) -> str:
+        """Says how many frames are not complete."""
+        return f"{counted(self.damaged, 'frame')} at the end {are(self.damaged)} not complete, and left out"
 
     def _open(self) -> None:
         self._histories: list[Any] = [XdrFile(path) if is_xdr(path) else core.History(str(path)) for path in self.paths]

@@ -67,10 +67,7 @@ class Trajectory(Sequence[Frame]):
         self._read()
         if self.damaged:
             paths = printable(", ".join(map(str, self.paths)))
-            warnings.warn(
-                f"{paths}: {self.damaged} entries of frames are damaged, and left out; tessera traj verify names them",
-                stacklevel=2,
-            )
+            warnings.warn(f"{paths}: {self.damage()}", stacklevel=2)
 
     def _read(self) -> None:
         self._found = list(itertools.chain.from_iterable(find(path) for path in self.paths))
@@ -216,8 +213,10 @@ class Trajectory(Sequence[Frame]):
         """The output folders of the runs, as far as they are known."""
         return [one.run for one in self._found if one.run is not None]
 
-    #: what follows the number of those that are damaged
-    damage = "entries are damaged, and left out: tessera traj verify says where"
+    def damage(self) -> str:
+        """Says how many entries are damaged."""
+        entries = "1 entry is" if self.damaged == 1 else f"{self.damaged:,} entries are"
+        return f"{entries} damaged, and left out: tessera traj verify says where"
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -10,7 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from tessera.printing import layout, printable
+from tessera.printing import counted, layout, printable
 from tessera.watch.liveness import View, seconds_text
 from tessera.watch.series import Series
 from tessera.watch.status import Status
@@ -106,7 +106,7 @@ def _parts_of(status: Status, age: float, series: Series | None) -> Iterator[Ren
 def _facts(status: Status, age: float) -> Iterator[str]:
     yield f"process {status.process} on {status.host}"
     if (atoms := status.number("n_atoms")) is not None:
-        yield f"{atoms:,.0f} atoms"
+        yield counted(round(atoms), "atom")
     if (ranks := status.number("ranks")) is not None:
         yield layout(ranks, status.number("threads") or 1)
     if (time := status.number("time_ps")) is not None:

@@ -15,6 +15,7 @@ from tessera.build.nucleosome.wrapped import nucleosome_frame
 from tessera.build.protein.structure import Strand, strands_of
 from tessera.constants import RMIN_TO_SIGMA
 from tessera.errors import InputError
+from tessera.printing import are, counted
 from tessera.system import read
 from tessera.system.model import FloatArray, IdArray
 
@@ -45,7 +46,7 @@ def read_core(path: Path, with_tails: bool) -> Core:
     is_core = _of_dna(atoms, found, duplex.rows, notes) | _of_proteins(atoms, strands, with_tails, path.name, notes)
     left = int((~is_core).sum())
     if left:
-        notes.append(f"{left} of {len(is_core)} atoms are left out")
+        notes.append(f"{counted(left, 'atom', len(is_core))} {are(left)} left out")
     position = (atoms.position - frame.origin) @ frame.rotation
     sigma = system.force_field.type_lj[system.atom_field("type"), 0]
     radius = sigma / RMIN_TO_SIGMA / 2

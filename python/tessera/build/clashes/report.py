@@ -13,6 +13,7 @@ from tessera.build.clashes.knots import Knot, knots_of
 from tessera.build.clashes.mend import Outcome, mend
 from tessera.build.clashes.molecules import Molecules
 from tessera.build.clashes.rings import Piercing, piercings_of
+from tessera.printing import counted
 
 _SHOWN = 20  # lines of each kind
 
@@ -74,7 +75,7 @@ class Report:
             for f in self.knots
         ]
         head = (
-            f"{self.molecules.file}: {self.molecules.n_atoms:,} atoms, {len(self.overlaps):,} clash(es) below "
+            f"{self.molecules.file}: {counted(self.molecules.n_atoms, 'atom')}, {len(self.overlaps):,} clash(es) below "
             f"{NEAREST} Å, {len(mended):,} of them mended; {len(through):,} bond(s) through rings, "
             f"{len(knots):,} knot(s)"
         )

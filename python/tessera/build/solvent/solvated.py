@@ -24,6 +24,7 @@ from tessera.build.solvent.turning import smallest_turn
 from tessera.build.streamed import BYTES_OF_ATOM, BYTES_PER_ATOM, ranges_of_columns
 from tessera.build.water import CHARGE, GRAMS, LJ, TILE_EDGE, VOLUME, rigid, tile
 from tessera.errors import InputError
+from tessera.printing import counted
 from tessera.system import System
 from tessera.system.blocks import Parts, block_grid, to_fraction
 from tessera.system.model import FloatArray, IdArray
@@ -127,8 +128,8 @@ def _note(counts: tuple[int, int, int], net: int) -> str:
     water, cations, anions = counts
     salt = min(cations, anions) / (_LITRE * VOLUME * (water + cations + anions))
     return (
-        f"added {water:,} molecules of water, {cations:,} SOD and {anions:,} CLA: they neutralise {-net:+,} e, and "
-        f"make {salt:.3f} mol/L of salt"
+        f"added {counted(water, 'molecule')} of water, {cations:,} SOD and {anions:,} CLA: they neutralise {-net:+,} "
+        f"e, and make {salt:.3f} mol/L of salt"
     )
 
 

@@ -21,6 +21,7 @@ from tessera.prepare.openmm import names_of
 from tessera.prepare.openmm.forces import AtomNames, Converted, convert
 from tessera.prepare.pdb.check import advice_on, describe
 from tessera.prepare.pdb.force_fields import CAPS, Parameters, sites_of
+from tessera.printing import counted
 from tessera.system.box import heights
 from tessera.system.model import FloatArray
 
@@ -82,7 +83,7 @@ def add_hydrogens(model: Model, ph: float, seed: int) -> None:
     chosen = [f"{describe(r)} {state}" for r, state in zip(residues, states) if state not in _STANDARD_STATES]
     more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
     said = f"; {', '.join(chosen[:_SHOWN])}{more}" if chosen else ""
-    model.notes.append(f"{added:,} hydrogens added for pH {ph:g}{said}")
+    model.notes.append(f"{counted(added, 'hydrogen')} added for pH {ph:g}{said}")
     model.topology, model.position = modeller.topology, _angstrom(modeller.positions)
 
 
@@ -195,8 +196,9 @@ def add_solvent(model: Model, parameters: Parameters, solvent: Solvent, seed: in
     after = Counter(residue.name for residue in modeller.topology.residues())
     added = {name: after[name] - before[name] for name in ("HOH", "NA", "CL")}
     model.notes.append(
-        f"{added['HOH']:,} waters, {added['NA']} Na+ and {added['CL']} Cl- added: {solvent.water}, {solvent.padding:g} "
-        f"Å from the molecules to the faces of the box, {solvent.salt:g} mol/L of salt beside the ions that neutralise"
+        f"{counted(added['HOH'], 'water')}, {added['NA']} Na+ and {added['CL']} Cl- added: {solvent.water}, "
+        f"{solvent.padding:g} Å from the molecules to the faces of the box, {solvent.salt:g} mol/L of salt beside "
+        "the ions that neutralise"
     )
     model.topology, model.position = modeller.topology, _angstrom(modeller.positions)
     return box
@@ -250,7 +252,9 @@ def relax(model: Model, system: Any, steps: int) -> None:
     after = state.getPotentialEnergy()
     model.position = _angstrom(state.getPositions())
     one, other = (energy.value_in_unit(unit.kilocalories_per_mole) for energy in (before, after))
-    model.notes.append(f"{steps} steps of relaxation took the energy from {one:,.0f} to {other:,.0f} kcal/mol")
+    model.notes.append(
+        f"{counted(steps, 'step')} of relaxation took the energy from {one:,.0f} to {other:,.0f} kcal/mol"
+    )
 
 
 def converted(system: Any, model: Model, solute: AtomNames) -> Converted:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tessera.errors import InputError
 from tessera.prepare.text import read_bytes
+from tessera.printing import are, counted
 
 WATERS = {"HOH", "WAT", "H2O", "DOD", "TIP", "TIP3", "TP3", "SOL"}
 _KEPT = ("SEQRES", "SSBOND", "CONECT", "MODRES")  # other records that libraries use
@@ -70,18 +71,20 @@ def read_records(path: Path, keep_water: bool) -> Records:
     if not keep_water:
         kept = [atom for atom in atoms if atom.residue_name not in WATERS]
         count = len({atom.residue for atom in atoms}) - len({atom.residue for atom in kept})
-        notes += [f"{count:,} waters of {path.name} are left out (--keep-water keeps them)"] if count else []
+        them = "it" if count == 1 else "them"
+        told = f"{counted(count, 'water')} of {path.name} {are(count)} left out (--keep-water keeps {them})"
+        notes += [told] if count else []
         if not kept:
             raise InputError(f"{path.name} has nothing but water: `tessera make water` makes a box of it")
         atoms = kept
-    chosen, told = _choose(atoms)
+    chosen, others = _choose(atoms)
     _check_twice(path.name, chosen)
     head = [line for line in lines if line.startswith(_KEPT) and not line.startswith("CONECT")]
     tail = [line for line in lines if line.startswith("CONECT")]
     body: list[str] = []
     for number, line in sorted([*((a.number, a.line[:16] + " " + a.line[17:]) for a in chosen), *ends]):
         body += [line] if number else []
-    return Records("\n".join([*head, *body, *tail, "END", ""]), notes + told)
+    return Records("\n".join([*head, *body, *tail, "END", ""]), notes + others)
 
 
 def _first_model(lines: list[str]) -> tuple[int, int]:
