@@ -1,7 +1,7 @@
 """The command `tessera` finds the subcommand and prints failures in one line.
 
-The exit status is 0 for success, 1 for a failure, 2 for wrong input, and 128 + the signal where one ended the command;
-a run ends with the engine's status.
+The exit status is 0 for success, 1 for a failure, 2 for wrong input and for files that can't be read or written, and
+128 + the signal where one ended the command; a run ends with the engine's status.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 
 from tessera import ranks, stopping
 from tessera.errors import text_of_missing
-from tessera.printing import echo, told
+from tessera.printing import STANDARD, echo, told
 from tessera.version import __version__
 
 #: name → module and function, and the line in the list of commands
@@ -189,7 +189,7 @@ def _status() -> int:
     except OSError as error:
         echo(f"tessera: error: {_told(error)}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 1 if error.filename in (None, *STANDARD) else 2
     except MemoryError as error:
         echo(f"tessera: error: not enough memory: {error or 'none is left'}", err=True)
         return 1

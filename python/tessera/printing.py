@@ -12,6 +12,10 @@ import click
 _ACTS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+#: what is named in place of a file where text can't be printed
+STANDARD = ("standard output", "standard error")
+
+
 def printable(text: str, lines: bool = False) -> str:
     """Returns a text without characters that a terminal would act on, such as escape codes: they become \\u001b. With
     `lines`, line ends stay."""
@@ -38,7 +42,7 @@ def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
     try:
         click.echo(printable(text, lines=True), err=err, nl=nl)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, f"standard {'error' if err else 'output'}") from None
+        raise OSError(error.errno, error.strerror, STANDARD[err]) from None
 
 
 def told(error: Exception) -> str:

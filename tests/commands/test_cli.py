@@ -13,9 +13,12 @@ import click
 import pytest
 
 import tessera
+from tessera.build.water import make_water
 from tessera.cli import COMMANDS, cli
 from tessera.errors import EXTRAS, text_of_missing
 from tessera.printing import are, counted
+from tessera.system import write
+from tests.convert import test_gromacs
 from tests.support.commands import said
 from tests.support.programs import TESSERA, run_program
 
@@ -183,6 +186,21 @@ def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
         done = subprocess.run([*TESSERA, *words], stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == 1
     assert done.stderr == "tessera: error: standard output: No space left on device\n"
+
+
+@pytest.mark.parametrize("name", ["file/x", f"{'x' * 300}", "/proc/x"])
+@pytest.mark.parametrize(
+    "words",
+    [["convert", "run.mdp", "-o"], ["demo"], ["export", "water.tsr", "-o"], ["replicate", "water.tsr", "-o"]],
+    ids=lambda words: words[0],
+)
+def test_where_nothing_can_be_written_the_status_is_2(tmp_path: Path, words: list[str], name: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
+    write(make_water(24), tmp_path / "water.tsr")
+    place = name if words[0] == "demo" else f"{name}{'.psf' if words[0] == 'export' else '.toml'}"
+    done = run_program([*TESSERA, *words, place], env={"PYTHONPATH": PYTHON}, cwd=tmp_path, status=2)
+    assert done.stderr.startswith("tessera: error: ") and done.stderr.count("\n") == 1 and place in done.stderr
 
 
 def closed_pipe() -> int:
