@@ -13,7 +13,9 @@ import os
 import signal
 import sys
 import traceback
-from typing import NoReturn
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 import click
 
@@ -86,6 +88,19 @@ _SPELLINGS = {
 }
 
 
+class _ReaderGone(Exception):
+    """Who reads what is printed has gone. By a `BrokenPipeError` click would end the process with a status of its
+    own."""
+
+
+@contextmanager
+def _heeding_readers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _ReaderGone from None
+
+
 class LazyGroup(click.Group):
     """A group of commands that are imported when they are called, so that `tessera --help` is fast."""
 
@@ -106,6 +121,16 @@ class LazyGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             raise click.UsageError(f"unknown command {args[0]}; {_hint(args[0])}", ctx)
         return super().resolve_command(ctx, args)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        with _heeding_readers():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _heeding_readers():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -164,6 +189,18 @@ def _open_standard_files() -> None:
 
 
 def _status() -> int:
+    """Carries out the command. Returns the exit status, which is that of other programs where who reads what is printed
+    has gone, as in `tessera … | head`: nobody is left to be told."""
+    try:
+        return _outcome()
+    except (BrokenPipeError, _ReaderGone):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):  # one of a rank that prints nowhere
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _outcome() -> int:
     try:
         result = cli.main(prog_name="tessera", standalone_mode=False)
         sys.stdout.flush()
@@ -183,9 +220,8 @@ def _status() -> int:
     except stopping.Stopped as request:
         echo(f"tessera: ended by {request}", err=True)
         return 128 + request.number
-    except BrokenPipeError:  # `tessera … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except (BrokenPipeError, _ReaderGone):
+        raise
     except OSError as error:
         echo(f"tessera: error: {_told(error)}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tomllib
@@ -213,7 +214,7 @@ def closed_pipe() -> int:
 @pytest.mark.parametrize(
     ("stdout", "status", "said"),
     [
-        (closed_pipe, 1, ""),
+        (closed_pipe, 141, ""),
         (lambda: os.open("/dev/full", os.O_WRONLY), 2, "tessera: error: standard output: No space left on device\n"),
     ],
 )
@@ -226,6 +227,48 @@ def test_who_reads_has_gone_or_has_no_room(tmp_path: Path, stdout: Callable[[], 
             words, stdout=file, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": PYTHON}
         )
     assert (done.returncode, done.stderr) == (status, said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--help"],
+        ["prepare", "--help"],
+        ["prepare", "pdb", "--help"],
+        ["report", "--help"],
+        ["run", "--print-defaults"],
+        ["explain", "run.toml", "--measured-steps", "0"],
+        ["energy", "water.tsr"],
+        ["convert", "run.mdp"],
+        ["mpi", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_who_reads_has_gone_and_nothing_is_said(tmp_path: Path, words: list[str]) -> None:
+    """The status is that of `cat`, which SIGPIPE ends."""
+    if words[:1] in (["energy"], ["explain"]):
+        write(make_water(3000), tmp_path / "water.tsr")
+    (tmp_path / "run.toml").write_text('[input]\nsystem = "water.tsr"\n[interactions]\ncutoff = 9.0\nswitch = 8.0\n')
+    (tmp_path / "run.mdp").write_text(test_gromacs.WATER)
+    with os.fdopen(closed_pipe(), "wb") as pipe:
+        done = subprocess.run(
+            [*TESSERA, *words],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": PYTHON},
+        )
+    assert (done.returncode, done.stderr) == (141 if done.returncode >= 0 else -signal.SIGPIPE, "")
+
+
+def test_who_reads_errors_has_gone() -> None:
+    with os.fdopen(closed_pipe(), "wb") as pipe:
+        done = subprocess.run(
+            [*TESSERA, "energy"], stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": PYTHON}, check=False
+        )
+    assert done.returncode == 141
 
 
 def parameters(command: click.Command) -> Iterator[click.Parameter]:

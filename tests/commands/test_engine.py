@@ -94,6 +94,18 @@ def test_a_full_standard_output_is_no_success(place: Path, words: list[str]) -> 
     assert "tessera-md: error: standard output can't be written to" in done.stderr
 
 
+def test_a_run_says_that_who_reads_has_gone(place: Path) -> None:
+    """Its end is none that may go unnoticed."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        words = [*TESSERA, "run", "run.toml", "--mpi", "serial", "--set", "output.folder=unread"]
+        environment = {**os.environ, "TESSERA_BIN": str(ENGINES)}
+        done = subprocess.run(words, cwd=place, stdout=pipe, stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.returncode == 3
+    assert "tessera-md: error: standard output can't be written to: Broken pipe" in done.stderr
+
+
 def test_a_check_says_what_a_run_would(place: Path) -> None:
     check = [ENGINE, place / "run.toml", "--set", "output.folder=checked", "--check", "--ranks"]
     assert run_program([*check, "64"], cwd=place).stdout == ""

@@ -251,7 +251,7 @@ def test_the_engine_is_told_whether_it_writes_to_a_terminal(
     monkeypatch.delenv("TESSERA_TERMINAL", raising=False)
     monkeypatch.setattr(os, "isatty", lambda _: on_terminal)
     seen: list[str | None] = []
-    monkeypatch.setattr(launch, "execute", lambda _: seen.append(os.environ.pop("TESSERA_TERMINAL", None)))
+    monkeypatch.setattr(launch, "execute", lambda *_: seen.append(os.environ.pop("TESSERA_TERMINAL", None)))
     launch.start(["run.toml"])
     assert seen == ["1" if on_terminal else None]
 

@@ -105,4 +105,5 @@ def run(
         oversubscribe=oversubscribe,
         dry_run=dry_run,
         around=events_of(on_event, run_file, overrides, drift_limit) if on_event is not None else None,
+        is_run=True,
     )

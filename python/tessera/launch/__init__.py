@@ -16,6 +16,7 @@ import re
 import resource
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
@@ -398,11 +399,13 @@ def _options(launcher: Launcher, flavour: str, ranks: int, threads: int) -> list
     return options
 
 
-def execute(command: Sequence[str]) -> NoReturn:
-    """Replaces this process by the command, so that signals and the exit status are those of the command. Raises
-    LaunchError."""
+def execute(command: Sequence[str], is_run: bool = False) -> NoReturn:
+    """Replaces this process by the command, so that signals and the exit status are those of the command. Where who
+    reads its output has gone, SIGPIPE ends it, as from a shell; but a run is told, and says so. Raises LaunchError."""
     sys.stdout.flush()
     sys.stderr.flush()
+    if not is_run:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and what it starts would, too
     try:
         os.execvpe(command[0], list(command), environment_of_launchers(command[0]))
     except OSError as error:
@@ -419,10 +422,11 @@ def start(
     dry_run: bool = False,
     after_loss: str = GO_ON,
     around: Callable[[Callable[[], int]], int] | None = None,
+    is_run: bool = False,
 ) -> None:
     """Runs the engine in place of this process (with several ranks, as its child), or prints the command. `after_loss`
-    is as in `supervise`. `around` is called with what runs the engine as a child and returns its status; it returns
-    that of this process."""
+    is as in `supervise`, `is_run` as in `execute`. `around` is called with what runs the engine as a child and returns
+    its status; it returns that of this process."""
     command = engine_command(arguments, ranks=ranks, threads=threads, mpi=mpi, oversubscribe=oversubscribe)
     if dry_run:
         echo(shlex.join(command))
@@ -431,7 +435,7 @@ def start(
     if around is not None:
         sys.exit(around(lambda: supervise(command, after_loss)))
     if Path(command[0]) in engines().values():
-        execute(command)
+        execute(command, is_run)
     else:
         sys.exit(supervise(command, after_loss))
 
