@@ -180,6 +180,27 @@ def test_words_of_the_field_get_an_answer(word: str, answer: str) -> None:
     assert f"unknown command {word}; {answer}" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["explain", "run.toml", "--ranks", "1000000000"],
+        ["explain", "run.toml", "--measured-steps", "1000000000"],
+        ["explain", "run.toml", "-t", "5000"],
+        ["run", "run.toml", "-n", "1000000000"],
+        ["run", "run.toml", "-t", "5000", "--oversubscribe"],
+        ["run", "run.toml", "--max-hours", "1e9"],
+        ["run", "run.toml", "--max-hours", "1e-30"],
+        ["energy", "water.tsr", "-t", "5000", "--oversubscribe"],
+    ],
+    ids=" ".join,
+)
+def test_refusals_say_who_refuses(tmp_path: Path, words: list[str]) -> None:
+    """Those of the engine's options, too, whose own begins with no name."""
+    (tmp_path / "run.toml").write_text('[input]\nsystem = "water.tsr"\n')
+    done = run_program([*TESSERA, *words], env={"PYTHONPATH": PYTHON}, cwd=tmp_path, status=2)
+    assert done.stderr.startswith(("tessera: error: ", "tessera-md: error: ")), done.stderr
+
+
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], []])
 def test_a_full_standard_output_is_no_success(words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -29,7 +29,7 @@ from tessera.select.run import selection_arguments
 @launch.overrides_option
 @click.option(
     "--measured-steps",
-    type=click.IntRange(0),
+    type=click.IntRange(0, launch.MOST_MEASURED_STEPS),
     metavar="N",
     help="Number of steps to measure on this machine; 0: none, for systems that do not fit here [those of a second, at "
     "least 10].",
@@ -57,6 +57,8 @@ def explain(
     """
     if ranks < 1:
         raise click.UsageError(f"{ranks} ranks; give at least 1")
+    if ranks > launch.MOST_RANKS:
+        raise click.UsageError(f"{ranks} ranks; give at most {launch.MOST_RANKS:,}")
     arguments = ["--explain", str(run_file), "--ranks", str(ranks)]
     if threads == launch.AUTO:
         arguments.append("--fill-cores")

@@ -21,7 +21,7 @@ from tessera.watch.events import events_of
 @click.option("--restart", is_flag=True, help="Continue from the last checkpoint in the output folder.")
 @click.option(
     "--max-hours",
-    type=Finite(min=0, min_open=True),
+    type=Finite(min=1e-9, max=launch.MOST_HOURS),
     metavar="H",
     help="Stop with a checkpoint before H hours of wall-clock time have passed.",
 )

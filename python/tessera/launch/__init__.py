@@ -43,6 +43,8 @@ from tessera.printing import echo
 
 FLAVOURS = ("openmpi", "mpich", "serial")
 BATCH_JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+# As in cpp/tessera/app/main.cpp, whose refusal would be none of this command.
+MOST_RANKS, MOST_THREADS, MOST_HOURS, MOST_MEASURED_STEPS = 10_000_000, 4096, 1e6, 1_000_000
 MOST_ON_A_CORE = 4  # ranks × threads that are allowed without --oversubscribe
 AUTO = "auto"  # as many threads as a rank has cores
 SHARED_FILE_BYTES = 4_300_000  # of Open MPI, a rank; MPICH's UCX needs between 2 and 4 MB
@@ -207,6 +209,8 @@ def engine_command(
     """
     if ranks < 1:
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
+    if ranks > MOST_RANKS:
+        raise LaunchError(f"{ranks} ranks; give at most {MOST_RANKS:,} (-n)")
     _refuse_copies()
     threads = threads_of_a_rank(threads, ranks, is_elsewhere=hostfile is not None)
     if hostfile is None and not oversubscribe and not is_placed_by_others():
@@ -264,6 +268,8 @@ def threads_of_a_rank(threads: int | str | None, ranks: int, is_elsewhere: bool 
     if not isinstance(threads, str):
         if threads is not None and threads < 1:
             raise LaunchError(f"{threads} threads; give at least 1 (-t)")
+        if threads is not None and threads > MOST_THREADS:
+            raise LaunchError(f"{threads} threads of a rank; give at most {MOST_THREADS:,} (-t)")
         return threads
     if (cores := cores_of_a_rank()) is not None:
         return cores
@@ -449,6 +455,8 @@ def tell_of_terminal() -> None:
 def check(arguments: Sequence[str], ranks: int) -> None:
     """Asks the engine without MPI whether a run would start on this number of ranks. If not, prints the engine's
     message and ends with its status."""
+    if ranks > MOST_RANKS:
+        raise LaunchError(f"{ranks} ranks; give at most {MOST_RANKS:,} (-n)")
     serial = engines().get("serial")
     if serial is None:
         return
