@@ -49,9 +49,10 @@ def test_a_page_is_made_of_cells(tmp_path: Path) -> None:
     drawn = SMALL.replace("print(1 + 1)", 'import matplotlib.pyplot as p\np.figure(num="a b")\nprint(1 + 1)')
     cells = studies.cells(drawn)
     assert [cell.is_text for cell in cells] == [True, False, True]
-    pyplot.figure()  # of somebody else
+    of_others = pyplot.figure()
     shown = studies.run(cells[1], {}, tmp_path / "small.svg")
     assert shown == "\n<!-- printed by the study -->\n```text\n2\n```\n\n![a b](small.svg)\n"
+    pyplot.close(of_others)
     assert (tmp_path / "small.svg").read_text().startswith("<?xml")
     parts = [f"{cell.markdown()}\n{'' if cell.is_text else shown}" for cell in cells]
     page = "\n".join([f"# A\n{studies.about(study, 'minutes', 60.0)}\nText.\n", *parts[1:]])
