@@ -26,6 +26,7 @@ from tests.support.programs import (
     mpirun,
     ranks_of,
     run_program,
+    signal_all,
     wait_until,
 )
 from tests.support.runs import PATIENT, Runs, Settings, wait_for
@@ -82,8 +83,7 @@ def send(process: subprocess.Popen[str], mark: int, number: int, target: str) ->
         os.kill(ranks[-1], number)
     else:
         launchers = ranks_of(mark, "") if target == "everything" else []
-        for one in {*ranks, *launchers}:
-            os.kill(one, number)
+        signal_all({*ranks, *launchers}, number)
 
 
 def check_gone(mark: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -21,7 +20,7 @@ from tessera.system import write
 from tessera.traj import Trajectory
 from tessera.verify import verify
 from tests.support.checkpoints import damaged, flip
-from tests.support.programs import ENGINES, HANGS, TESSERA, job_under_way, ranks_of, run_program, wait_until
+from tests.support.programs import ENGINES, HANGS, TESSERA, job_under_way, ranks_of, run_program, signal_all, wait_until
 from tests.support.runs import Runs, Settings
 from tests.support.samples import sample
 
@@ -57,9 +56,7 @@ def kill_and_go_on(runs: Runs, kind: str, seed: int) -> None:
         # A start takes about a second; most moments are between then and the end.
         wait_until(lambda: (output / "checkpoint.tck").exists() or process.poll() is not None)
         time.sleep(float(random.uniform(0, 1.0)))
-        for rank in ranks_of(mark, f"{ENGINE}-{mpi}"):
-            with contextlib.suppress(ProcessLookupError):  # it has just ended
-                os.kill(rank, signal.SIGKILL)
+        signal_all(ranks_of(mark, f"{ENGINE}-{mpi}"), signal.SIGKILL)
         process.communicate(timeout=HANGS)
     report = verify(output)
     bad = [file for file in report.files if file.kind == "checkpoint" and not file.ok]

@@ -18,7 +18,7 @@ import pytest
 from tessera.build.water import make_water
 from tessera.system import read, write
 from tessera.traj import Trajectory
-from tests.support.programs import ENGINES, HANGS, job_under_way, ranks_of
+from tests.support.programs import ENGINES, HANGS, job_under_way, ranks_of, signal_all
 from tests.support.runs import PATIENT, Runs, Settings, read_table, wait_for
 from tests.support.samples import last_state, sample
 
@@ -145,8 +145,7 @@ def test_kill(runs: Runs, kind: str, mpi: str, ranks: int) -> None:
     output = path.parent / "output"
     with job_under_way(mpi, ranks, ENGINE, path) as (process, mark):
         wait_for(process, output / "energy.csv", 13)
-        for rank in ranks_of(mark, ENGINE):
-            os.kill(rank, signal.SIGKILL)
+        signal_all(ranks_of(mark, ENGINE), signal.SIGKILL)
         process.communicate(timeout=HANGS)
     assert process.returncode != 0
     reached = int(read_table(output / "energy.csv")["step"][-1])

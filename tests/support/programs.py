@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -95,6 +95,13 @@ def ranks_of(mark: int, program: str) -> list[int]:
     return sorted(found)
 
 
+def signal_all(processes: Iterable[int], number: int) -> None:
+    """Sends a signal to processes, of which some may just have ended: launchers end ranks when one has."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
 @contextmanager
 def command_under_way(
     command: Sequence[str | Path], program: str, env: dict[str, str] | None = None
@@ -106,8 +113,7 @@ def command_under_way(
     try:
         yield process, mark
     finally:
-        for rank in ranks_of(mark, program):
-            os.kill(rank, signal.SIGKILL)
+        signal_all(ranks_of(mark, program), signal.SIGKILL)
         _kill(process)
         process.communicate()
 
