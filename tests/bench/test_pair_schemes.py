@@ -12,7 +12,7 @@ import pytest
 from tests.support.programs import ENGINES, run_program
 
 DRIVER = ENGINES / "tessera-pair-schemes-serial"
-SIZES = ["--steps=2", "--threads=2"]
+SIZES = ["--steps=12", "--threads=2"]  # of which some have a list of their own
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 

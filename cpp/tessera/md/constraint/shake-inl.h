@@ -117,8 +117,10 @@ HWY_INLINE Mask Shake(const ConstraintGroup& group, const Vectors* position, Vec
       return done;
     }
     TESSERA_UNROLL
-    for (int k = 0; k < n; ++k) TESSERA_UNROLL
-    for (int l = 0; l < n; ++l) matrix[k * n + l] = set(group.coupling[k * n + l]) * Dot(r[k], s[l]);
+    for (int k = 0; k < n; ++k) {
+      TESSERA_UNROLL
+      for (int l = 0; l < n; ++l) matrix[k * n + l] = set(group.coupling[k * n + l]) * Dot(r[k], s[l]);
+    }
     Solve<N>(matrix, step, n);
     // A converged lane stays as it is, however many iterations the others take.
     TESSERA_UNROLL

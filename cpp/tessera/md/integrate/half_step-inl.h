@@ -83,8 +83,10 @@ TESSERA_HALF_STEP void KickAndDriftWithNoiseKind(const List& list, std::size_t b
     drift();
     TESSERA_UNROLL
     for (int a = 0; a < n; ++a) moved[a] = Mul(set(half), v[a]);
-    if constexpr (N != 0) TESSERA_UNROLL
-    for (int a = 1; a < n; ++a) place[a] = Add(place[a], Sub(moved[a], moved[0]));
+    if constexpr (N != 0) {
+      TESSERA_UNROLL
+      for (int a = 1; a < n; ++a) place[a] = Add(place[a], Sub(moved[a], moved[0]));
+    }
     project();
     const V before = MassTimesSpeed2(group, n, v);
     TESSERA_UNROLL

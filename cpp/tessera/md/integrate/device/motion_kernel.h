@@ -34,9 +34,9 @@ struct MotionSums {
 
 struct MotionArguments {
   HalfStep step;
-  const GroupsOnDevice* lists;
-  std::int32_t n_lists;
-  MotionSums* sums;
+  const GroupsOnDevice* lists = nullptr;
+  std::int32_t n_lists = 0;
+  MotionSums* sums = nullptr;
 };
 
 struct NoisyMotionArguments : MotionArguments {
