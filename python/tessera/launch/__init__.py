@@ -209,8 +209,7 @@ def engine_command(
     """
     if ranks < 1:
         raise LaunchError(f"{ranks} ranks; give at least 1 (-n)")
-    if ranks > MOST_RANKS:
-        raise LaunchError(f"{ranks} ranks; give at most {MOST_RANKS:,} (-n)")
+    _refuse_many(ranks)
     _refuse_copies()
     threads = threads_of_a_rank(threads, ranks, is_elsewhere=hostfile is not None)
     if hostfile is None and not oversubscribe and not is_placed_by_others():
@@ -405,6 +404,11 @@ def _options(launcher: Launcher, flavour: str, ranks: int, threads: int) -> list
     return options
 
 
+def _refuse_many(ranks: int) -> None:
+    if ranks > MOST_RANKS:
+        raise LaunchError(f"{ranks} ranks; give at most {MOST_RANKS:,} (-n)")
+
+
 def execute(command: Sequence[str], is_run: bool = False) -> NoReturn:
     """Replaces this process by the command, so that signals and the exit status are those of the command. Where who
     reads its output has gone, SIGPIPE ends it, as from a shell; but a run is told, and says so. Raises LaunchError."""
@@ -455,8 +459,7 @@ def tell_of_terminal() -> None:
 def check(arguments: Sequence[str], ranks: int) -> None:
     """Asks the engine without MPI whether a run would start on this number of ranks. If not, prints the engine's
     message and ends with its status."""
-    if ranks > MOST_RANKS:
-        raise LaunchError(f"{ranks} ranks; give at most {MOST_RANKS:,} (-n)")
+    _refuse_many(ranks)
     serial = engines().get("serial")
     if serial is None:
         return
