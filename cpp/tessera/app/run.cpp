@@ -60,7 +60,7 @@ std::string note_of_device(const Simulation& simulation) {
     return "parallel.device = \"gpu\" has nothing to do: pairs in double precision are summed by the CPU";
   const auto& forces = simulation.engine().forces();
   const auto& name = simulation.device()->facts().name;
-  if (forces.are_all_on_device() && forces.n_groups() == 1)
+  if (forces.are_all_on_device())
     return fmt::format("steps are computed on the GPU {}, searches, energies and most of baths by the CPU", name);
   return fmt::format(
       "{} are computed on the GPU {}, all else by the CPU",

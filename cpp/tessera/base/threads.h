@@ -4,10 +4,13 @@
 // share cores.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -41,6 +44,14 @@ class ThreadPool {
     run([&](int thread) {
       const std::int64_t begin = n * thread / size(), end = n * (thread + 1) / size();
       if (begin < end) function(begin, end);
+    });
+  }
+
+  /// Copies values, a share a thread; there is room for as many.
+  template <class T>
+  void copy(std::span<const T> from, std::span<T> to) {
+    parallel_for(std::ssize(from), [&](std::int64_t begin, std::int64_t end) {
+      std::copy(from.begin() + begin, from.begin() + end, to.begin() + begin);
     });
   }
 

@@ -147,9 +147,9 @@ void Forces::finish_device() {
 }
 
 bool Forces::are_all_on_device() const {
-  const bool is_one_group = comm_.size() == 1 && groups_.size() == 1 && system_.is_periodic;
+  const bool is_alone = comm_.size() == 1 && groups_.size() == 1 && system_.is_periodic;
   const bool has_others = has_external() || has_restraints() || topology_.has_virtual_sites();
-  return on_device_ != nullptr && on_device_->in_use().error().empty() && is_one_group && !has_others &&
+  return on_device_ != nullptr && on_device_->in_use().error().empty() && is_alone && !has_others &&
          pair_.sum().is_on_device() && bonded_on_device_ != nullptr && !mesh_.needs_processors();
 }
 

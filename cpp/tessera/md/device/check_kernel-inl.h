@@ -19,10 +19,12 @@ struct DisplacementKernel {
 
   template <int phase>
   static HWY_INLINE void Run(const Arguments& a, Shared&, const simd::Place& place) {
+    simd::ForLanesOfAll(place, a.n_slots, [&](const auto& slot, const auto&) HWY_ATTR { Raise(a, slot); });
+  }
+
+ private:
+  static HWY_INLINE void Raise(const Arguments& a, const simd::Numbers& slot) {
     using V = hn::Vec<hn::Tag<double>>;
-    const std::int32_t first = place.OfAll() * hn::warp_size;
-    if (first >= a.n_slots) return;
-    const auto slot = hn::Min(hn::Add(simd::LaneNumbers(), simd::Integer(first)), simd::Integer(a.n_slots - 1));
     const auto index = hn::Mul(slot, simd::Integer(3));
     const auto moved = [&](const std::int32_t& now, const std::int32_t& then) HWY_ATTR {
       const hn::Tag<std::int32_t> d;

@@ -48,9 +48,7 @@ void DeviceAtoms::start_positions(std::span<const Fraction> position) {
   is_at_work_ = true;
   const auto staged = host_position_.get();
   TESSERA_CHECK(position.size() == staged.size());
-  threads_.parallel_for(std::ssize(staged), [&](std::int64_t begin, std::int64_t end) {
-    std::copy(position.begin() + begin, position.begin() + end, staged.begin() + begin);
-  });
+  threads_.copy(position, staged);
   position_.start_copy_from(staged, stream_);
 }
 
@@ -111,10 +109,7 @@ void DeviceAtoms::add_to(std::size_t group, std::span<std::int64_t> total) const
 }
 
 void DeviceAtoms::copy_to(std::size_t group, std::span<std::int64_t> total) const {
-  const auto found = groups_[group].host_total.get();
-  threads_.parallel_for(std::ssize(found), [&](std::int64_t begin, std::int64_t end) {
-    std::copy(found.begin() + begin, found.begin() + end, total.begin() + begin);
-  });
+  threads_.copy(std::span<const std::int64_t>(groups_[group].host_total.get()), total);
 }
 
 std::int64_t DeviceAtoms::bytes() const {

@@ -109,7 +109,7 @@ void PairForces::rebuild() {
       }
     }
   });
-  set_strides();
+  has_strides_ = false;  // velocities may be drawn before the first list
   find_exclusions();
   listed_.assign(data_.clusters.size(), {});
   data_.reach.assign(n, 0);
@@ -199,16 +199,10 @@ bool PairForces::make_list_on_device(const Velocity* velocity) {
 /// Gives each atom a reach that it will hardly leave during the intended life of a list, from its last step and the
 /// likely change of its velocity. Measurements: docs/design/pairs.md#lists.
 void PairForces::set_reach() {
-  const auto find_typical = [&] {
-    double sum2 = 0;
-    for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
-    typical_stride_ = static_cast<float>(std::sqrt(sum2 / std::max(1, data_.domain.n_slots())));
-  };
-  find_typical();
-  if (!has_strides_ || typical_stride_ == 0) {  // velocities may have been drawn since the search
-    set_strides();
-    find_typical();
-  }
+  if (!has_strides_) set_strides();
+  double sum2 = 0;
+  for (const float stride : stride_) sum2 += static_cast<double>(stride) * stride;
+  typical_stride_ = static_cast<float>(std::sqrt(sum2 / std::max(1, data_.domain.n_slots())));
   data_.threads.parallel_for(data_.domain.n_slots(), [&](std::int64_t begin, std::int64_t end) {
     for (auto s = begin; s < end; ++s)
       data_.reach[at(s)] = reach_of(list_settings_, stride_[at(s)], typical_stride_, mobility_[at(s)]);

@@ -200,6 +200,7 @@ TESSERA_OPERATION Lanes<T> Neg(const Lanes<T>& a) {
   static_assert(std::is_floating_point_v<T>);
   return {-a.raw};
 }
+
 // Doubles are also added and so on by signs, as Highway's are.
 
 #define TESSERA_SIGN(sign, Name) \

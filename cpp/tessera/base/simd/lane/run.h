@@ -51,6 +51,16 @@ HWY_INLINE void ForShare(const Place& place, std::int32_t n, Function function) 
   }
 }
 
+/// Calls a function with the places below n that a warp has among those of all blocks, one to a lane, and a mask of those
+/// that are, unless there is none.
+template <class Function>
+HWY_INLINE void ForLanesOfAll(const Place& place, std::int32_t n, Function function) {
+  const std::int32_t first = place.OfAll() * hn::warp_size;
+  if (first >= n) return;
+  const Numbers at = hn::Add(LaneNumbers(), Integer(first));
+  function(hn::Min(at, Integer(n - 1)), hn::Lt(at, Integer(n)));
+}
+
 #ifdef __CUDACC__
 template <class Kernel, int phase>
 __device__ __forceinline__ void RunPhase(const typename Kernel::Arguments& arguments, typename Kernel::Shared& shared,

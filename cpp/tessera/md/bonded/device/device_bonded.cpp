@@ -29,12 +29,15 @@ DeviceBonded::DeviceBonded(const ForceTables& tables, const DeviceAtoms& atoms)
     : atoms_(atoms),
       of_most_(find("tessera_bonded")),
       of_cmap_(find("tessera_cmap")),
-      cmap_nodes_(atoms.device(), nodes_of(tables).size()),
+      cmap_nodes_(atoms.device()),
       charge_(atoms.device()),
       sums_(atoms.device(), 1),
       host_sums_(atoms.device()) {
   const auto& on = atoms.device();
   host_sums_.resize(on, 1);
+  const auto nodes = nodes_of(tables);
+  cmap_nodes_.reserve(on, nodes.size());
+  cmap_nodes_.start_copy_from(nodes, atoms.stream());
   model::for_each_kind([&](auto kind) {
     std::vector<RowOnDevice<decltype(kind)>> rows;
     if constexpr (std::is_same_v<decltype(kind), model::Cmap>) {
@@ -53,8 +56,6 @@ DeviceBonded::DeviceBonded(const ForceTables& tables, const DeviceAtoms& atoms)
     lists_.back().rows.start_copy_from(bytes, atoms.stream());
     atoms.stream().wait();  // rows go now
   });
-  cmap_nodes_.start_copy_from(nodes_of(tables), atoms.stream());
-  atoms.stream().wait();
 }
 
 DeviceBonded::Kernels DeviceBonded::find(const std::string& name) const {

@@ -46,8 +46,8 @@ class DeviceBonded {
 
   const DeviceAtoms& atoms_;
   Kernels of_most_, of_cmap_;
-  device::DeviceArray<CmapSurface::Node> cmap_nodes_;  // of all tables
-  std::vector<List> lists_;                            // by kind
+  device::GrowingArray<CmapSurface::Node> cmap_nodes_;  // of all tables
+  std::vector<List> lists_;                             // by kind
   device::GrowingArray<double> charge_;
   device::DeviceArray<BondedSums> sums_;     // (1)
   device::HostArray<BondedSums> host_sums_;  // (1)

@@ -1,6 +1,5 @@
 #include "tessera/md/integrate/device/device_motion.h"
 
-#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -74,16 +73,13 @@ void DeviceMotion::set_lists(Lists& to, std::span<const GroupsOnDevice> lists, s
   to.n = static_cast<std::int32_t>(lists.size());
   to.lists.reserve(atoms_.device(), lists.size());
   to.lists.start_copy_from(lists, atoms_.stream());
-  atoms_.stream().wait();
 }
 
 void DeviceMotion::start_from(const State& state) {
   atoms_.start_positions(state.position);
   const auto staged = host_velocity_.get();
   TESSERA_CHECK(state.velocity.size() == staged.size());
-  threads_.parallel_for(std::ssize(staged), [&](std::int64_t begin, std::int64_t end) {
-    std::copy(state.velocity.begin() + begin, state.velocity.begin() + end, staged.begin() + begin);
-  });
+  threads_.copy(std::span(state.velocity), staged);
   velocity_.start_copy_from(staged, atoms_.stream());
 }
 
@@ -129,12 +125,8 @@ void DeviceMotion::start_fetch_of_state() {
 }
 
 void DeviceMotion::copy_to(State& state) const {
-  const auto position = atoms_.staged_positions();
-  const auto velocity = host_velocity_.get();
-  threads_.parallel_for(std::ssize(velocity), [&](std::int64_t begin, std::int64_t end) {
-    std::copy(position.begin() + begin, position.begin() + end, state.position.begin() + begin);
-    std::copy(velocity.begin() + begin, velocity.begin() + end, state.velocity.begin() + begin);
-  });
+  threads_.copy(atoms_.staged_positions(), std::span(state.position));
+  threads_.copy(std::span<const Velocity>(host_velocity_.get()), std::span(state.velocity));
 }
 
 std::int64_t DeviceMotion::bytes() const {

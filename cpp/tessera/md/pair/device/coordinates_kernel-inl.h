@@ -18,11 +18,13 @@ struct CoordinateKernel {
 
   template <int phase>
   static HWY_INLINE void Run(const Arguments& a, Shared&, const simd::Place& place) {
-    const std::int32_t first = place.OfAll() * hn::warp_size;
-    if (first >= a.n_slots) return;
-    const VI any = hn::Add(simd::LaneNumbers(), Integer(first)), slot = hn::Min(any, Integer(a.n_slots - 1));
+    simd::ForLanesOfAll(place, a.n_slots, [&](VI slot, M exists) HWY_ATTR { Set(a, slot, exists); });
+  }
+
+ private:
+  static HWY_INLINE void Set(const Arguments& a, VI slot, M exists) {
     const VI cluster = hn::ShiftRight<2>(slot), atom = hn::And(slot, Integer(cluster_size - 1));
-    const M is_atom = hn::And(hn::Lt(any, Integer(a.n_slots)), hn::Ge(hn::GatherIndex(DI(), a.type, slot), Integer(0)));
+    const M is_atom = hn::And(exists, hn::Ge(hn::GatherIndex(DI(), a.type, slot), Integer(0)));
     const auto apart = [&](const std::int32_t& position, const std::int32_t& centre) HWY_ATTR {
       const VI of_atom = hn::GatherIndex(DI(), &position, hn::Mul(slot, Integer(3)));
       return hn::ConvertTo(D(), hn::Sub(of_atom, hn::GatherIndex(DI(), &centre, hn::Mul(cluster, Integer(3)))));
@@ -37,8 +39,7 @@ struct CoordinateKernel {
     const V reach = hn::GatherIndex(D(), a.reach, slot);
     simd::AtomicAdd(Integer(1), &a.check->n_beyond, Integer(0),
                     hn::And(is_atom, hn::Gt(distance2, hn::Mul(reach, reach))));
-    constexpr auto of_cluster = static_cast<std::int32_t>(sizeof(ClusterData) / sizeof(float));
-    const VI to = hn::Add(hn::Mul(cluster, Integer(of_cluster)), atom);
+    const VI to = IndexOf<ClusterData>(cluster, atom);
     simd::Scatter(now.x, a.clusters->x, to, is_atom);
     simd::Scatter(now.y, a.clusters->y, to, is_atom);
     simd::Scatter(now.z, a.clusters->z, to, is_atom);

@@ -268,10 +268,7 @@ PairArguments DevicePairs::arguments(ListHalf half) const {
 /// Begins to copy the coordinates and parameters of clusters.
 void DevicePairs::copy_clusters(std::size_t begin, std::size_t end) {
   const auto staged = host_clusters_.get().subspan(begin, end - begin);
-  const std::span<const ClusterData> clusters(data_.clusters.data() + begin, staged.size());
-  data_.threads.parallel_for(std::ssize(staged), [&](std::int64_t first, std::int64_t last) {
-    std::copy(clusters.begin() + first, clusters.begin() + last, staged.begin() + first);
-  });
+  data_.threads.copy(std::span<const ClusterData>(data_.clusters.data() + begin, staged.size()), staged);
   clusters_.start_copy_from(staged, stream_, begin);
 }
 

@@ -53,11 +53,17 @@ HWY_INLINE VI SumsOfFour(VI x, VI y, VI z) {
                  simd::Exchange<bit>(hn::IfThenElse(is_even, z_of_two, of_two)));
 }
 
+/// Returns where values of one atom of a cluster in each lane are, from the first one of their field on.
+template <class Cluster>
+HWY_INLINE VI IndexOf(VI cluster, VI atom) {
+  constexpr std::int32_t stride = sizeof(Cluster) / sizeof(float);
+  return hn::Add(hn::Mul(cluster, Integer(stride)), atom);
+}
+
 /// Returns a field of clusters for one atom of a cluster in each lane.
 template <class Cluster>
 HWY_INLINE V FieldOf(const float (Cluster::*field)[4], const Cluster* clusters, VI cluster, VI atom) {
-  constexpr std::int32_t stride = sizeof(Cluster) / sizeof(float);
-  return hn::GatherIndex(D(), clusters->*field, hn::Add(hn::Mul(cluster, Integer(stride)), atom));
+  return hn::GatherIndex(D(), clusters->*field, IndexOf<Cluster>(cluster, atom));
 }
 
 /// Holds an atom's values in each lane.

@@ -17,10 +17,11 @@ struct ReachKernel {
 
   template <int phase>
   static HWY_INLINE void Run(const Arguments& a, Shared&, const simd::Place& place) {
-    const std::int32_t first = place.OfAll() * hn::warp_size;
-    if (first >= a.n_slots) return;
-    const VI any = hn::Add(simd::LaneNumbers(), Integer(first)), slot = hn::Min(any, Integer(a.n_slots - 1));
-    const M exists = hn::Lt(any, Integer(a.n_slots));
+    simd::ForLanesOfAll(place, a.n_slots, [&](VI slot, M exists) HWY_ATTR { Set(a, slot, exists); });
+  }
+
+ private:
+  static HWY_INLINE void Set(const Arguments& a, VI slot, M exists) {
     const auto component = [&](const std::int32_t& of_first) HWY_ATTR {
       return hn::ConvertTo(D(), hn::GatherIndex(DI(), &of_first, hn::Mul(slot, Integer(3))));
     };
@@ -32,8 +33,7 @@ struct ReachKernel {
         hn::Mul(hn::Add(hn::Mul(stride, set(part_of_stride)), change), set(static_cast<float>(a.list.steps)));
     simd::Scatter(hn::Min(reach, set(static_cast<float>(a.list.most_reach))), a.reach, slot, exists);
     const VI cluster = hn::ShiftRight<2>(slot), atom = hn::And(slot, Integer(cluster_size - 1));
-    constexpr auto of_cluster = static_cast<std::int32_t>(sizeof(ClusterPlaces) / sizeof(float));
-    const VI to = hn::Add(hn::Mul(cluster, Integer(of_cluster)), atom);
+    const VI to = IndexOf<ClusterPlaces>(cluster, atom);
     simd::Scatter(FieldOf(&ClusterData::x, a.clusters, cluster, atom), a.listed->x, to, exists);
     simd::Scatter(FieldOf(&ClusterData::y, a.clusters, cluster, atom), a.listed->y, to, exists);
     simd::Scatter(FieldOf(&ClusterData::z, a.clusters, cluster, atom), a.listed->z, to, exists);

@@ -155,9 +155,12 @@ struct ConvertKernel {
 
   template <int phase>
   static HWY_INLINE void Run(const Arguments& a, Shared&, const simd::Place& place) {
-    const VI any = hn::Add(simd::LaneNumbers(), Integer(place.OfAll() * hn::warp_size));
-    const M exists = hn::Lt(any, Integer(a.n));
-    const VI at = hn::Min(any, Integer(a.n - 1)), value = hn::GatherIndex(DI(), a.fixed, at);
+    simd::ForLanesOfAll(place, a.n, [&](VI at, M exists) HWY_ATTR { Convert(a, at, exists); });
+  }
+
+ private:
+  static HWY_INLINE void Convert(const Arguments& a, VI at, M exists) {
+    const VI value = hn::GatherIndex(DI(), a.fixed, at);
     const V scale = set(static_cast<float>(1 / charge_scale<float>));
     simd::Scatter(hn::Mul(hn::ConvertTo(D(), value), scale), a.charge, at, exists);
     const M is_too_great = hn::Or(hn::Gt(value, Integer(a.limit)), hn::Lt(value, Integer(-a.limit)));
