@@ -61,7 +61,7 @@ std::string note_of_device(const Simulation& simulation) {
   const auto& forces = simulation.engine().forces();
   const auto& name = simulation.device()->facts().name;
   if (forces.are_all_on_device())
-    return fmt::format("steps are computed on the GPU {}, searches, energies and most of baths by the CPU", name);
+    return fmt::format("steps are computed on the GPU {}, energies and what pressure baths do by the CPU", name);
   return fmt::format(
       "{} are computed on the GPU {}, all else by the CPU",
       forces.mesh().is_on_device() ? "pairs of atoms, bonded terms and the mesh" : "pairs of atoms and bonded terms",

@@ -53,7 +53,8 @@ Engine::Layout::Layout(Engine& engine, Plan its_plan)
       forces(engine.system_, engine.settings_, plan, domain, engine.topology_, engine.external_forces_, engine.comm_,
              engine.threads_),
       motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_baths_,
-             engine.degrees_of_freedom_, engine.comm_, engine.threads_) {}
+             engine.degrees_of_freedom_, engine.comm_, engine.threads_,
+             [&engine](Particles particles) { engine.sort(std::move(particles)); }) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
                ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator)
@@ -147,9 +148,14 @@ void Engine::set_baths(integrate::BathSettings baths) {
   integrator_ = integrate::make_integrator(settings_);  // all that lasts from step to step is in the state
 }
 
+void Engine::place(Particles particles) {
+  sort(std::move(particles));
+  ++n_searches_;
+}
+
 /// Sends every atom to the rank that owned its cell at the last search, and moves it from there to its present
 /// position.
-void Engine::place(Particles particles) {
+void Engine::sort(Particles particles) {
   layout_->domain.distribute(std::move(particles));
   rebuild_lists();
   layout_->domain.apply_displacements();
@@ -166,7 +172,6 @@ void Engine::rebuild_lists() {
   comm::agree_on_run(comm_, torn);
   layout_->forces.rebuild();
   layout_->motion.rebuild();
-  ++n_searches_;
 }
 
 /// Moves atoms to the cells that they are in now, and rebuilds every list.
@@ -178,6 +183,16 @@ void Engine::search() {
     follow_box();
   layout_->domain.rebuild();
   rebuild_lists();
+  ++n_searches_;
+}
+
+/// Lets the device that has moved the atoms search, as search() does. Returns false where processors have to.
+bool Engine::search_on_device() {
+  const bool keeps_cells = state_.search_box == state_.box && state_.fields.empty();
+  if (!keeps_cells || !layout_->motion.search_on_device()) return false;
+  state_.last_search = state_.step;
+  ++n_searches_;
+  return true;
 }
 
 /// Makes the cell grid that of the present box, and plans anew where the number of cells or the mesh no longer fits it.

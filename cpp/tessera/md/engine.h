@@ -150,6 +150,8 @@ class Engine {
   Energies sum_step();
   void lay_out(Plan plan);
   void place(Particles particles);
+  void sort(Particles particles);
+  bool search_on_device();
   void rebuild_lists();
   void search();
   void follow_box();
@@ -184,8 +186,13 @@ class Engine {
   std::unique_ptr<Layout> layout_;
   Timers timers_;
   double work_seconds_ = 0;
-  GlobalState before_device_;  // as it was when atoms left for a device
-  std::int64_t n_steps_on_device_ = 0, n_before_device_ = 0;
+  /// What it was when atoms left for a device.
+  struct BeforeDevice {
+    GlobalState state;
+    std::int64_t n_steps_on_device = 0, n_searches = 0;
+  };
+  BeforeDevice before_device_;
+  std::int64_t n_steps_on_device_ = 0;
   std::int64_t n_searches_ = 0, n_pair_lists_before_ = 0, degrees_of_freedom_ = 0, energies_step_ = 0;
   std::string blow_up_;                       // what this rank found
   vacuum::Extent extent_ = vacuum::anywhere;  // of the atoms of a vacuum at the last search

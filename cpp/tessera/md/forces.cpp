@@ -65,6 +65,7 @@ void Forces::rebuild() {
   has_total_on_device_ = false;
   pair_.rebuild();
   mesh_.rebuild(pair_.charge());
+  if (search_ != nullptr) search_->forget_atoms();
   if (on_device_ != nullptr)
     on_device_->in_use().attempt([&] {
       on_device_->rebuild(at(domain_.n_slots()));
@@ -163,6 +164,20 @@ void Forces::start_on_device() {
 void Forces::start_check() {
   pair_.start_coordinates();
   mesh_.start_check();
+}
+
+const domain::SortedAtoms* Forces::search_on_device() {
+  if (!domain::DeviceSearch::serves(domain_) || !pair_.can_follow_on_device()) return nullptr;
+  const domain::SortedAtoms* sorted = nullptr;
+  const bool is_done = on_device_->in_use().attempt([&] {
+    if (search_ == nullptr) search_ = std::make_unique<domain::DeviceSearch>(domain_, *on_device_);
+    sorted = search_->search();
+    if (sorted != nullptr) bonded_on_device_->follow(*sorted);
+  });
+  if (!is_done || sorted == nullptr) return nullptr;
+  pair_.follow_on_device(*sorted);
+  mesh_.follow_on_device(*sorted);
+  return sorted;
 }
 
 bool Forces::were_last_sound() const {
@@ -397,12 +412,13 @@ StrongestForce Forces::find_strongest(std::int64_t atom) {
 std::int64_t Forces::device_bytes() const {
   if (on_device_ == nullptr) return 0;
   return on_device_->bytes() + pair_.sum().device_bytes() + mesh_.device_bytes() +
-         (bonded_on_device_ != nullptr ? bonded_on_device_->bytes() : 0);
+         (bonded_on_device_ != nullptr ? bonded_on_device_->bytes() : 0) + (search_ != nullptr ? search_->bytes() : 0);
 }
 
 std::vector<MemoryUse> Forces::memory() const {
   std::size_t forces = total_.capacity() * sizeof(std::int64_t);
   if (on_device_ != nullptr) forces += on_device_->host_bytes();
+  if (search_ != nullptr) forces += search_->host_bytes();
   for (const auto& group : groups_) {
     forces += group.force.capacity() * sizeof(std::int64_t);
     for (const auto& force : group.of_thread) forces += force.bytes();

@@ -13,6 +13,7 @@
 #include "tessera/md/bonded/device/device_bonded.h"
 #include "tessera/md/bonded/tables.h"
 #include "tessera/md/device/device_atoms.h"
+#include "tessera/md/domain/device/device_search.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/external/external_sum.h"
 #include "tessera/md/memory/memory_use.h"
@@ -88,14 +89,21 @@ class Forces {
   /// Lets the device list what is near where it has moved atoms; `velocity` is its memory, by slot. Returns false where it
   /// can't.
   bool make_list_on_device(const Velocity* velocity) { return pair_.make_list_on_device(velocity); }
+  /// Lets the device sort atoms into cells where it has moved them, as Domain::rebuild() does, and follows it with what
+  /// computes forces there; make_list_on_device() comes next. Returns nullptr where it can't, and has changed nothing then
+  /// unless the device has failed. Slots here stay those of the last search by processors.
+  const domain::SortedAtoms* search_on_device();
+  /// Returns where that device has sorted atoms.
+  domain::DeviceSearch& device_search() { return *search_; }
   /// Lets the device compute all forces there.
   void start_on_device();
   /// Tells whether a device that has ended left nothing to processors, and failed at nothing.
   bool is_device_sound() const;
   /// Tells the same of the forces before start_check(), once that has been waited for.
   bool were_last_sound() const;
-  /// Takes the forces that were fetched from the device.
-  void take_total() { on_device_->copy_to(0, groups_.front().force); }
+  /// Returns the forces that were fetched from the device, (3·slots), or takes such.
+  std::span<const std::int64_t> fetched_total() const { return on_device_->fetched(0); }
+  void take_total(std::span<const std::int64_t> total) { threads_.copy(total, std::span(groups_.front().force)); }
 
   void add_pairs() {
     if (is_due(ForceSource::direct)) pair_.add_forces(group_of(ForceSource::direct).accumulators);
@@ -182,6 +190,7 @@ class Forces {
   bonded::ForceTables tables_;
   std::unique_ptr<DeviceAtoms> on_device_;                  // nullptr: none is used
   std::unique_ptr<bonded::DeviceBonded> bonded_on_device_;  // nullptr: processors compute all kinds
+  std::unique_ptr<domain::DeviceSearch> search_;            // nullptr: the device has not searched yet
   bool has_started_bonded_ = false;                         // whether the device has begun with them
   bool has_total_on_device_ = false;
   pair::PairForces pair_;

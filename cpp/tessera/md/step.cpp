@@ -24,8 +24,7 @@ void Engine::step(bool with_energies) {
 void Engine::advance(bool with_energies) {
   layout_->motion.begin_step();
   if (layout_->forces.has_device() && !layout_->motion.is_away()) {
-    before_device_ = state_;
-    n_before_device_ = n_steps_on_device_;
+    before_device_ = {state_, n_steps_on_device_, n_searches_};
   }
   if (const auto trial = integrator_->trial_box(layout_->motion)) {
     if (!layout_->motion.bring_home()) return go_back();
@@ -49,7 +48,8 @@ void Engine::advance(bool with_energies) {
   if (sums == StepSums::virial) timers_.time(Phase::energies, [&] { sum_step(); });
 }
 
-/// Lets a device that has moved the atoms compute their forces, unless a search or sums are due, which processors do.
+/// Lets a device that has moved the atoms compute their forces, unless sums are due, or a search that it can't do, which
+/// processors do.
 Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
   auto& [plan, domain, forces, motion] = *layout_;
   const auto by_processors = [&] { return motion.bring_home() ? AfterDrift::by_processors : AfterDrift::lost; };
@@ -61,8 +61,9 @@ Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
     const auto check = motion.finish_check();
     if (!check) return AfterDrift::lost;
     check_ = {check->displacement2, 0, check->n_beyond > 0 || !forces.has_pair_list()};
-    if (needs_search()) return by_processors();
-    if (check_[needs_list] != 0) {
+    const bool is_searched = needs_search();
+    if (is_searched && !search_on_device()) return by_processors();
+    if (is_searched || check_[needs_list] != 0) {
       if (!forces.make_list_on_device(motion.velocities_on_device())) return by_processors();
       has_begun = false;
     }
@@ -74,9 +75,16 @@ Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
 
 /// Goes back to where this host knows the atoms, which then stay here until the next search.
 void Engine::go_back() {
-  static_cast<GlobalState&>(state_) = before_device_;
-  n_steps_on_device_ = n_before_device_;
-  layout_->motion.stay_home();
+  auto& [plan, domain, forces, motion] = *layout_;
+  static_cast<GlobalState&>(state_) = before_device_.state;
+  n_steps_on_device_ = before_device_.n_steps_on_device;
+  n_searches_ = before_device_.n_searches;
+  if (motion.has_searched_on_device()) {  // the device has slots of its own
+    auto kept = forces.keep();
+    forces.rebuild();
+    forces.put_back(std::move(kept));
+  }
+  motion.stay_home();
 }
 
 /// Makes atoms and forces known here that a device has moved, or does the steps again that it has lost. The state is the

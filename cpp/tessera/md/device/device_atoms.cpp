@@ -15,6 +15,8 @@ DeviceAtoms::DeviceAtoms(ThreadPool& threads, device::DeviceInUse& in_use, std::
       position_(device()),
       host_position_(device()),
       displacement_(in_use.kernels().find("tessera_displacement")),
+      move_(in_use.kernels().find("tessera_move")),
+      renumber_(in_use.kernels().find("tessera_renumber")),
       reference_(device()),
       check_(device(), 1),
       host_check_(device()),
@@ -27,14 +29,38 @@ DeviceAtoms::DeviceAtoms(ThreadPool& threads, device::DeviceInUse& in_use, std::
 DeviceAtoms::~DeviceAtoms() { stream_.end(); }
 
 void DeviceAtoms::rebuild(std::size_t n_slots) {
-  const auto& on = device();
+  device();
   stream_.wait();  // a step that was broken off may still be at work
-  position_.reserve(on, n_slots);
+  position_.reserve(device(), n_slots);
+  make_room(n_slots);
+}
+
+/// Makes room for forces on so many slots, and on the host for what is fetched.
+void DeviceAtoms::make_room(std::size_t n_slots) {
+  const auto& on = device();
+  n_slots_ = static_cast<std::int32_t>(n_slots);
   host_position_.resize(on, n_slots);
   for (auto& [total, host_total] : groups_) {
     total.reserve(on, 3 * n_slots);
     host_total.resize(on, 3 * n_slots);
   }
+}
+
+Fraction* DeviceAtoms::next_reference(std::int32_t n_slots) {
+  reference_.reserve(device(), at(n_slots));
+  return reference_.data();
+}
+
+void DeviceAtoms::take_next(std::int32_t n_slots) {
+  position_.take_next();
+  n_references_ = at(n_slots);
+  make_room(at(n_slots));
+}
+
+void DeviceAtoms::renumber(std::int32_t* slots, std::int64_t n, const Renumbering& to) const {
+  device();
+  const RenumberArguments arguments{.n = static_cast<std::int32_t>(n), .slot = to.slot, .values = slots};
+  renumber_.start_warps(stream_, device::warps_of(n), arguments);
 }
 
 void DeviceAtoms::start(std::span<const Fraction> position, GroupSet due) {
@@ -106,10 +132,6 @@ void DeviceAtoms::add_to(std::size_t group, std::span<std::int64_t> total) const
   threads_.parallel_for(std::ssize(found), [&](std::int64_t begin, std::int64_t end) {
     for (auto i = begin; i < end; ++i) add_fixed(total[at(i)], found[at(i)]);
   });
-}
-
-void DeviceAtoms::copy_to(std::size_t group, std::span<std::int64_t> total) const {
-  threads_.copy(std::span<const std::int64_t>(groups_[group].host_total.get()), total);
 }
 
 std::int64_t DeviceAtoms::bytes() const {

@@ -70,6 +70,32 @@ TEST(EngineOnDevice, StepsAreThoseOfProcessors) {
     with_and_without(settings_of(thermostat), [&](const EngineSettings& s) {
       Simulation run(warm_water(true), s);
       run.advance(25);
+      if (s.device != nullptr) {
+        EXPECT_EQ(run.engine.n_steps_on_device(), 25);  // with searches, and whatever baths do
+      }
+      return Seen::of(run);
+    });
+  }
+}
+
+// Heat baths of some atoms each act there, too.
+TEST(EngineOnDevice, HeatBathsAreThoseOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const char* thermostat : {"bussi", "berendsen", "nose-hoover"}) {
+    SCOPED_TRACE(thermostat);
+    auto s = settings_of(thermostat);
+    s.com_removal_every = 5;
+    s.baths.every = 3;
+    s.baths.heat_baths.resize(2);
+    s.baths.heat_baths[0] = {.atoms = model::AtomSet({{0, 299}}), .temperature = 320, .tau_t = 0.02};
+    s.baths.heat_baths[1] = {
+        .atoms = model::AtomSet({{300, warm_water(true).system.n_atoms() - 1}}), .temperature = 280, .tau_t = 0.03};
+    with_and_without(s, [&](const EngineSettings& with) {
+      Simulation run(warm_water(true), with);
+      run.advance(14);
+      if (with.device != nullptr) {
+        EXPECT_GE(run.engine.n_steps_on_device(), 13);  // a Nosé–Hoover chain acts before the first
+      }
       return Seen::of(run);
     });
   }
@@ -93,10 +119,11 @@ TEST(EngineOnDevice, ListsAreMadeThere) {
   });
 }
 
-// Searches that are due because atoms have moved, in whatever direction, come in the same steps.
+// Searches that are due because atoms have moved, in whatever direction, come in the same steps, and leave atoms there.
 TEST(EngineOnDevice, SearchesAreThoseOfProcessors) {
   TESSERA_NEEDS_HOST_LANES();
   auto s = settings_of("", false);
+  s.com_removal_every = 0;
   s.search_every = 1000;
   s.buffer = 0.4;
   for (std::int64_t n : {0, 1, 2, 3}) {  // moved starts, so that other atoms are the fastest
@@ -105,6 +132,9 @@ TEST(EngineOnDevice, SearchesAreThoseOfProcessors) {
       run.engine.generate_velocities(300, static_cast<std::uint64_t>(n + 10));
       run.advance(24);
       EXPECT_GE(run.engine.n_searches(), 3);
+      if (with.device != nullptr) {
+        EXPECT_EQ(run.engine.n_steps_on_device(), 24);  // and with them all searches
+      }
       return Seen::of(run);
     });
   }
@@ -225,6 +255,8 @@ TEST(EngineOnDevice, StepsThatAreLostAreDoneAgain) {
   auto s = settings_of("langevin");
   s.search_every = 100;
   fail_calls(s, 5, 11);
+  s.search_every = 2;  // a device that has searched has other slots
+  fail_calls(s, 6, 17);
 }
 
 // Baths that act before a step have then acted once.

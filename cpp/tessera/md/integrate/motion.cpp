@@ -30,7 +30,7 @@ Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit
 
 Motion::Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
                Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
-               const comm::Communicator& comm, ThreadPool& threads)
+               const comm::Communicator& comm, ThreadPool& threads, Sort sort)
     : settings_(settings),
       state_(state),
       domain_(domain),
@@ -40,13 +40,14 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
       threads_(threads),
       degrees_of_baths_(degrees_of_baths),
       degrees_of_freedom_(degrees_of_freedom),
-      total_mass_(domain.system().total_mass()) {
+      total_mass_(domain.system().total_mass()),
+      sort_(std::move(sort)) {
   if (auto* atoms = forces.atoms_on_device())
     atoms->in_use().attempt([&] { on_device_ = std::make_unique<DeviceMotion>(threads, *atoms); });
 }
 
 void Motion::rebuild() {
-  is_away_ = is_lost_ = stays_home_ = knows_groups_ = knows_state_ = false;
+  is_away_ = is_lost_ = stays_home_ = has_searched_on_device_ = knows_groups_ = knows_state_ = false;
   account_of_heat_.clear();
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
@@ -161,14 +162,14 @@ template <class Half>
 bool Motion::start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
   if (is_lost_) return true;
   // Atoms leave from where a step began, or else the engine could not go back there.
-  if (!is_away_ && has_changed_here_) return false;
+  if (!is_away_ && stays_in_step_) return false;
   if (on_device_ == nullptr || stays_home_ || &force != &forces_.total() || !forces_.has_total_on_device() ||
       !forces_.are_all_on_device())
     return false;
   auto& atoms = *forces_.atoms_on_device();
   const bool has_begun = atoms.in_use().attempt([&] {
     if (!knows_groups_) {
-      on_device_->set_groups(topology_.groups(), state_.id, bath_);
+      on_device_->set_groups(topology_.groups(), state_.id, inverse_mass_, bath_);
       atoms.set_references(state_.reference);
       heat_taken_ = 0;
     }
@@ -187,15 +188,48 @@ bool Motion::bring_home() {
   if (is_lost_ || !is_away_) return !is_lost_;
   auto& atoms = *forces_.atoms_on_device();
   is_lost_ = !atoms.in_use().attempt([&] {
+    if (has_searched_on_device_) forces_.device_search().start_fetch();
     on_device_->start_fetch_of_state();
     atoms.fetch(GroupSet(1));
   }) || !forces_.is_device_sound() ||
              on_device_->sums().n_failed > 0;
   if (is_lost_) return false;
   take_heat();
-  on_device_->copy_to(state_);
-  forces_.take_total();
   is_away_ = false;
+  stays_in_step_ = true;
+  if (has_searched_on_device_) {
+    sort_here();
+  } else {
+    on_device_->copy_to(state_);
+    forces_.take_total(forces_.fetched_total());
+  }
+  return true;
+}
+
+/// Sorts atoms that have come home as the device has, which has moved them since then.
+void Motion::sort_here() {
+  const auto& search = forces_.device_search();
+  const auto atoms = search.atoms();
+  const auto references = search.references(), positions = forces_.atoms_on_device()->staged_positions();
+  const auto velocities = on_device_->fetched_velocities();
+  const std::vector<std::int32_t> atom_of_slot(atoms.begin(), atoms.end());
+  Particles particles;
+  particles.atoms.reserve(at(domain_.n_owned_atoms()));
+  for (std::size_t s = 0; s < atoms.size(); ++s)
+    if (atoms[s] >= 0)
+      particles.atoms.push_back({atoms[s], references[s], velocities[s], positions[s] - references[s]});
+  const auto fetched = forces_.fetched_total();
+  const std::vector<std::int64_t> total(fetched.begin(), fetched.end());  // what was fetched goes now
+  sort_(std::move(particles));
+  TESSERA_CHECK(std::ranges::equal(state_.id, atom_of_slot));
+  forces_.take_total(total);
+}
+
+bool Motion::search_on_device() {
+  const auto* sorted = forces_.search_on_device();
+  if (sorted == nullptr) return false;
+  has_searched_on_device_ = true;
+  forces_.atoms_on_device()->in_use().attempt([&] { on_device_->follow(*sorted); });
   return true;
 }
 
@@ -203,12 +237,12 @@ bool Motion::bring_home() {
 bool Motion::change_here() {
   if (!bring_home()) return false;
   knows_state_ = false;
-  has_changed_here_ = true;
+  stays_in_step_ = true;
   return true;
 }
 
 void Motion::stay_home() {
-  is_away_ = is_lost_ = knows_state_ = knows_groups_ = false;
+  is_away_ = is_lost_ = has_searched_on_device_ = knows_state_ = knows_groups_ = false;
   stays_home_ = true;
   account_of_heat_.clear();
 }
@@ -219,6 +253,18 @@ void Motion::take_heat() {
   if (!account_of_heat_.empty()) add_heat(account_of_heat_, heat - heat_taken_);
   account_of_heat_.clear();
   heat_taken_ = heat;
+}
+
+/// Tells whether a device has room for all heat baths.
+bool Motion::serves_baths() const { return settings_.baths.heat_baths.size() <= most_baths; }
+
+/// Calls a function with what moves atoms that are away. Returns false where they are here; where the device fails at it
+/// they are lost.
+template <class Use>
+bool Motion::on_device(Use&& use) {
+  if (!is_away_ || is_lost_) return false;
+  is_lost_ = !forces_.atoms_on_device()->in_use().attempt([&] { use(*on_device_); });
+  return !is_lost_;
 }
 
 void Motion::start_check() {
@@ -256,8 +302,15 @@ void Motion::undo_drift(double drift) {
 }
 
 void Motion::remove_centre_of_mass_motion() {
+  const double scale = momentum_unit / (total_mass_ * velocity_unit);
+  const auto mean = [&](const auto& momentum) {
+    const auto of = [&](std::int64_t p) {
+      return static_cast<std::int32_t>(std::lrint(static_cast<double>(p) * scale));
+    };
+    return Velocity{of(momentum[0]), of(momentum[1]), of(momentum[2])};
+  };
+  if (on_device([&](DeviceMotion& device) { device.shift_velocities(mean(device.sum_momentum().momentum)); })) return;
   if (!change_here()) return;
-  constexpr double momentum_unit = 1.0 / 1048576.0;  // amu Å/ps
   std::array<std::int64_t, 3> momentum{};
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
     if (!moves(s)) continue;
@@ -268,15 +321,11 @@ void Motion::remove_centre_of_mass_motion() {
     add_fixed(momentum[2], to_fixed(mass * v.z, momentum_unit));
   }
   comm_.all_reduce_sum(momentum);
-  const double scale = momentum_unit / (total_mass_ * velocity_unit);
-  const auto shift = [&](std::int64_t p) {
-    return static_cast<std::int32_t>(std::lrint(static_cast<double>(p) * scale));
-  };
-  const Velocity mean = {shift(momentum[0]), shift(momentum[1]), shift(momentum[2])};
+  const auto shift = mean(momentum);
   for (std::int32_t s = 0; s < domain_.n_owned_slots(); ++s) {
     if (!moves(s)) continue;
     auto& v = state_.velocity[at(s)];
-    v = {v.x - mean.x, v.y - mean.y, v.z - mean.z};
+    v = {v.x - shift.x, v.y - shift.y, v.z - shift.z};
   }
 }
 
@@ -342,6 +391,7 @@ void Motion::scale_group_velocities(double factor, const std::array<double, 3>& 
 }
 
 void Motion::scale_velocities(std::span<const double> factor_of_bath) {
+  if (serves_baths() && on_device([&](DeviceMotion& device) { device.scale_velocities(factor_of_bath); })) return;
   if (!change_here()) return;
   if (bath_.empty()) return scale_velocities(factor_of_bath.front());
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
@@ -461,7 +511,14 @@ Failure Motion::add_constraint_virial() {
 }
 
 std::vector<double> Motion::kinetic_energies() {
-  if (!bring_home()) return std::vector<double>(std::max<std::size_t>(1, settings_.baths.heat_baths.size()));
+  std::vector<double> energies;
+  const auto n_baths = std::max<std::size_t>(1, settings_.baths.heat_baths.size());
+  const auto sum = [&](DeviceMotion& device) {
+    const auto sums = device.sum_kinetic_energies(1);
+    for (std::size_t b = 0; b < n_baths; ++b) energies.push_back(from_fixed(sums.kinetic[b], energy_unit));
+  };
+  if (serves_baths() && on_device(sum)) return energies;
+  if (!bring_home()) return std::vector<double>(n_baths);
   if (bath_.empty()) return {total_kinetic_energy()};
   constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;
   std::vector<std::int64_t> sums(settings_.baths.heat_baths.size(), 0);
@@ -472,7 +529,6 @@ std::vector<double> Motion::kinetic_energies() {
     add_fixed(sums[bath_[at(s)]], to_fixed(scale * norm2(w) / inverse_mass_[at(s)], energy_unit));
   }
   comm_.all_reduce_sum(sums);
-  std::vector<double> energies;
   for (const auto sum : sums) energies.push_back(from_fixed(sum, energy_unit));
   return energies;
 }
@@ -482,6 +538,11 @@ double Motion::change_of_kinetic_energy(std::span<const double> before) {
 }
 
 std::int64_t Motion::share_of_kinetic_energy(double share) {
+  std::int64_t found = 0;
+  const auto add = [&](DeviceMotion& device) {
+    for (const auto of_bath : device.sum_kinetic_energies(share).kinetic) add_fixed(found, of_bath);
+  };
+  if (serves_baths() && on_device(add)) return found;
   if (!bring_home()) return 0;
   const double scale = share * 0.5 * velocity_unit * velocity_unit / units::acceleration;
   std::vector<std::int64_t> of_thread(at(threads_.size()), 0);

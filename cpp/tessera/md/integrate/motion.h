@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,10 +28,12 @@ namespace tessera::md::integrate {
 
 class Motion {
  public:
-  /// Keeps references to all arguments, which must outlive this.
+  /// Sorts a rank's atoms into slots by where they were at a search, which ends with rebuild().
+  using Sort = std::function<void(Particles)>;
+  /// Keeps references to all other arguments, which must outlive this.
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
          Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
-         const comm::Communicator& comm, ThreadPool& threads);
+         const comm::Communicator& comm, ThreadPool& threads, Sort sort);
 
   /// Updates the masses by slot after a search, and stops fixed atoms and virtual sites.
   void rebuild();
@@ -133,7 +136,7 @@ class Motion {
   void add_virial_within_groups();
 
   /// Begins a step from a state to which the engine can go back.
-  void begin_step() { has_changed_here_ = false; }
+  void begin_step() { stays_in_step_ = false; }
   /// Tells whether a device has moved atoms since this host last knew where they are.
   bool is_away() const { return is_away_; }
   /// Brings positions, velocities and forces here, if they are away. Returns false where the device has lost them: those
@@ -143,6 +146,10 @@ class Motion {
   bool is_lost() const { return is_lost_; }
   /// Begins anew with atoms as they are here, which stay here until the next search.
   void stay_home();
+  /// Lets the device that has moved atoms sort them into cells (Forces::search_on_device). Returns false where it can't.
+  bool search_on_device();
+  /// Tells whether it has, and atoms here are still in the slots of before.
+  bool has_searched_on_device() const { return has_searched_on_device_; }
   /// Lets the device that has moved atoms look whether a search or a list is due.
   void start_check();
   /// Waits for that; nothing where the device has lost the atoms.
@@ -159,6 +166,10 @@ class Motion {
   template <class Half>
   bool start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   bool change_here();
+  void sort_here();
+  bool serves_baths() const;
+  template <class Use>
+  bool on_device(Use&& use);
   Failure kick_and_drift_here(double kick, double drift, const std::vector<std::int64_t>& force);
   void take_heat();
   void add_heat(const std::string& account, std::int64_t heat) { coupling(account, 1)[0] += sum_of_ranks(heat); }
@@ -189,8 +200,9 @@ class Motion {
   std::array<double, 6> scaling_virial_{};
 
   std::unique_ptr<DeviceMotion> on_device_;  // nullptr: atoms are never away
-  bool is_away_ = false, is_lost_ = false, stays_home_ = false;
-  bool has_changed_here_ = false;                    // whether this host has changed atoms in this step
+  Sort sort_;
+  bool is_away_ = false, is_lost_ = false, stays_home_ = false, has_searched_on_device_ = false;
+  bool stays_in_step_ = false;                       // whether atoms came home in this step, or have been changed here
   bool knows_groups_ = false, knows_state_ = false;  // whether the device does
   std::string account_of_heat_;                      // that the device has given, which is not yet added; empty: none
   std::int64_t heat_taken_ = 0;                      // of what the device has given

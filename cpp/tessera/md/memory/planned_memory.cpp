@@ -184,12 +184,15 @@ std::int64_t planned_device_bytes(const SystemContents& system, const EngineSett
   const auto counts = count_on_rank(cell, plan.bricks, rank);
   const auto pairs = count_pairs(system, settings, plan, cell, counts, plan.bricks.brick(rank), 1);
   const double of_terms = system.topology_bytes * static_cast<double>(counts.owned_atoms);  // those of constraints too
-  const double of_charges = static_cast<double>(counts.slots) * sizeof(double);
+  const double of_charges = 2 * static_cast<double>(counts.slots) * sizeof(double);         // SlotArray
   double of_motion = 0;  // where atoms stay on the device
   if (plan.bricks.ranks() == 1 && settings.force_groups.size() == 1)
     of_motion = integrate::DeviceMotion::planned_bytes(counts.slots) +
                 DeviceAtoms::planned_bytes_of_checks(counts.slots) +
-                pair::DevicePairs::planned_bytes_of_places(counts.slots);
+                pair::DevicePairs::planned_bytes_of_places(counts.slots) +
+                domain::DeviceSearch::planned_bytes(static_cast<double>(counts.slots),
+                                                    static_cast<double>(counts.owned_atoms), pairs.cells) +
+                pair::DevicePairs::planned_bytes_of_searches(pairs, static_cast<double>(counts.owned_atoms));
   return rounded(DeviceAtoms::planned_bytes(counts.slots, settings.force_groups.size()) + of_terms + of_charges +
                  pair::DevicePairs::planned_bytes(pairs) + of_motion) +
          pme::planned_mesh_bytes_on_device(settings, plan.mesh, counts.slots);

@@ -150,19 +150,28 @@ void ClusterSum::start_forces(std::span<Accumulator> by_thread, std::int64_t* to
   });
 }
 
-void ClusterSum::start_coordinates(std::span<const ClusterPlaces> listed) {
+void ClusterSum::start_coordinates(std::span<const ClusterPlaces> listed, std::span<const float> mobility) {
   on_device([&](DevicePairs& pairs) {
-    if (!has_places_) pairs.set_places(listed);
+    if (!has_places_) pairs.set_places(listed, mobility);
     has_places_ = true;
     pairs.start_coordinates();
   });
 }
 
-bool ClusterSum::make_list_on_device(const ListSettings& list, float typical, std::span<const float> mobility,
-                                     const Velocity* velocity) {
+bool ClusterSum::make_list_on_device(const ListSettings& list, float typical, const Velocity* velocity) {
   return on_device([&](DevicePairs& pairs) {
-    pairs.make_list_of_own(data_.settings.range() + list_rounding, list, typical, mobility, velocity);
+    pairs.make_list_of_own(data_.settings.range() + list_rounding, list, typical, velocity);
   });
+}
+
+bool ClusterSum::set_excluded_on_device(const ExcludedAtoms& excluded) {
+  bool can_follow = false;
+  on_device([&](DevicePairs& pairs) { can_follow = pairs.set_excluded(excluded); });
+  return can_follow;
+}
+
+void ClusterSum::follow_on_device(const domain::SortedAtoms& sorted) {
+  on_device([&](DevicePairs& pairs) { pairs.follow(sorted); });
 }
 
 std::int32_t ClusterSum::n_last_clashes_on_device() const { return is_on_device() ? device_->n_last_clashes() : 0; }

@@ -18,11 +18,15 @@
 
 namespace tessera::md {
 class DeviceAtoms;
+namespace domain {
+struct SortedAtoms;
 }
+}  // namespace tessera::md
 
 namespace tessera::md::pair {
 
 class DevicePairs;
+struct ExcludedAtoms;
 struct ListSettings;
 
 /// Names what sums in this precision, in reports: "reference" is what tests compare with, too.
@@ -58,14 +62,18 @@ class ClusterSum {
   /// one it does nothing.
   void start_forces(std::span<Accumulator> by_thread, std::int64_t* total);
   /// Lets a device that moves atoms by itself begin to make their coordinates, and look whether they are within their
-  /// reaches of where they were listed. start_forces() takes them then.
-  void start_coordinates(std::span<const ClusterPlaces> listed);
+  /// reaches of where they were listed. start_forces() takes them then. Factors for changes of velocities, by slot, are
+  /// taken once after a search by processors.
+  void start_coordinates(std::span<const ClusterPlaces> listed, std::span<const float> mobility);
   /// Tells whether the device lists what is near.
   bool has_lists_of_device() const { return has_masked_alone_ && device_makes_lists(); }
   /// Lets it do so where its atoms are now, whose velocities it has, too (DevicePairs::make_list_of_own). Returns whether
   /// it has.
-  bool make_list_on_device(const ListSettings& list, float typical, std::span<const float> mobility,
-                           const Velocity* velocity);
+  bool make_list_on_device(const ListSettings& list, float typical, const Velocity* velocity);
+  /// Tells a device which atoms are excluded for which. Returns whether it can follow its own searches then.
+  bool set_excluded_on_device(const ExcludedAtoms& excluded);
+  /// Lets it follow a search of its own (DevicePairs::follow); make_list_on_device() comes next.
+  void follow_on_device(const domain::SortedAtoms& sorted);
   /// Returns how many entries of the list the device has left to double precision.
   std::int32_t n_clashes_on_device() const;
   /// Returns the same of the sum before start_coordinates(), once that has been waited for.

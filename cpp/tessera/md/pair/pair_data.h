@@ -21,6 +21,7 @@ struct PairData {
   PreparedConstants constants{};
   ShortRange short_range{domain.system().force_field, settings};
   TablePairs table_pairs{};
+  float padding_epsilon = 0;  // ClusterData::epsilon of padding
 
   // These are set after each search.
   std::vector<double> charge{};         // by slot, e; padding 0

@@ -8,6 +8,7 @@
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/simd/denormals.h"
 #include "tessera/md/pair/clusters/cluster_atoms.h"
+#include "tessera/md/pair/device/device_pairs.h"
 
 namespace tessera::md::pair {
 
@@ -29,6 +30,10 @@ PairForces::PairForces(const domain::Domain& domain, const PairSettings& setting
   constants.lookup_force = lookup_.force.data();
   constants.lookup_energy = lookup_.energy.data();
   constants.lookup_begin = lookup_.begin.data();
+  // Padding atoms may be near each other, so that their forces must be zeros.
+  if (lookup_.lookup == Lookup::all)
+    data_.padding_epsilon =
+        static_cast<float>(data_.table_pairs.n_types * data_.table_pairs.n_types * lookup_.n_pieces());
   if (on_device != nullptr) sum_.use_device(*on_device, lookup_);
 
   for (const auto& molecule : domain.system().templates) {
@@ -78,10 +83,7 @@ void PairForces::rebuild() {
   data_.charge.assign(n, 0);
   data_.type.assign(n, -1);
   ClusterData padding{};
-  // Padding atoms may be near each other, so that their forces must be zeros.
-  if (lookup_.lookup == Lookup::all)
-    std::fill_n(padding.epsilon, cluster_size,
-                static_cast<float>(data_.table_pairs.n_types * data_.table_pairs.n_types * lookup_.n_pieces()));
+  std::fill_n(padding.epsilon, cluster_size, data_.padding_epsilon);
   data_.clusters.assign(n / cluster_size, padding);
   stride_.assign(n, 0);
   mobility_.assign(n, 0);
@@ -191,9 +193,31 @@ void PairForces::update(bool make_list) {
 bool PairForces::make_list_on_device(const Velocity* velocity) {
   if (!sum_.has_lists_of_device()) return false;
   is_listed_ = false;
-  is_listed_on_device_ = sum_.make_list_on_device(list_settings_, typical_stride_, mobility_, velocity);
+  is_listed_on_device_ = sum_.make_list_on_device(list_settings_, typical_stride_, velocity);
   n_lists_ += is_listed_on_device_ ? 1 : 0;
   return is_listed_on_device_;
+}
+
+bool PairForces::can_follow_on_device() {
+  if (!sum_.has_lists_of_device()) return false;
+  if (!can_follow_on_device_) can_follow_on_device_ = sum_.set_excluded_on_device(excluded_atoms());
+  return *can_follow_on_device_;
+}
+
+/// Returns the excluded atoms of all atoms of the system.
+ExcludedAtoms PairForces::excluded_atoms() const {
+  ExcludedAtoms excluded{.begin = {0}, .atoms = {}};
+  for (const auto& run : data_.domain.system().instances()) {
+    const auto &begin = template_partner_begin_[at(run.molecule)], &partner = template_partner_[at(run.molecule)];
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      const auto first = static_cast<std::int32_t>(excluded.begin.size() - 1);
+      for (std::size_t atom = 0; atom + 1 < begin.size(); ++atom) {
+        for (auto k = begin[atom]; k < begin[atom + 1]; ++k) excluded.atoms.push_back(first + partner[at(k)]);
+        excluded.begin.push_back(static_cast<std::int32_t>(excluded.atoms.size()));
+      }
+    }
+  }
+  return excluded;
 }
 
 /// Gives each atom a reach that it will hardly leave during the intended life of a list, from its last step and the

@@ -47,13 +47,18 @@ class PairForces {
   /// are of no step from then on, until update_owned().
   void start_coordinates() {
     has_strides_ = false;
-    sum_.start_coordinates(listed_);
+    sum_.start_coordinates(listed_, mobility_);
   }
   /// Tells whether there is a list that holds as long as no atom has moved too far.
   bool has_list() const { return is_listed_ || is_listed_on_device_; }
   /// Lets a device list by itself what is near where its atoms are, after start_coordinates(); `velocity` is its memory, by
   /// slot. Returns false where it can't. Processors need another list then.
   bool make_list_on_device(const Velocity* velocity);
+  /// Tells whether a device can follow searches of its own.
+  bool can_follow_on_device();
+  /// Lets it follow one, between start_coordinates() and make_list_on_device(). Slots here are those of the last search by
+  /// processors until rebuild().
+  void follow_on_device(const domain::SortedAtoms& sorted) { sum_.follow_on_device(sorted); }
   void add_forces(std::span<Accumulator> by_thread) { sum_.add_forces(by_thread); }
 
   const PairData& data() const { return data_; }
@@ -75,6 +80,7 @@ class PairForces {
  private:
   void make_tables();
   void find_exclusions();
+  ExcludedAtoms excluded_atoms() const;
   bool update_coordinates(std::int64_t first_cell, std::int64_t last_cell);
   void set_reach();
   void set_strides();
@@ -86,12 +92,13 @@ class PairForces {
   LookupTable lookup_;
   std::vector<std::vector<std::int32_t>> template_partner_begin_, template_partner_;  // excluded partners by template
   std::vector<std::vector<float>> template_mobility_;                                 // by template and its atom
-  std::vector<ClusterPlaces> listed_;     // by cluster: positions of its atoms when the list was made
-  std::vector<float> stride_;             // by slot, Å: how far it moved in the last step
-  bool has_strides_ = false;              // whether coordinates are those of the last step
-  std::vector<float> mobility_;           // by slot: factor for its change of velocity, by mass; hydrogen 1
-  bool is_listed_ = false;                // whether there is a list since the last rebuild()
-  bool is_listed_on_device_ = false;      // whether a device has made one by itself since the last one here
+  std::vector<ClusterPlaces> listed_;  // by cluster: positions of its atoms when the list was made
+  std::vector<float> stride_;          // by slot, Å: how far it moved in the last step
+  bool has_strides_ = false;           // whether coordinates are those of the last step
+  std::vector<float> mobility_;        // by slot: factor for its change of velocity, by mass; hydrogen 1
+  bool is_listed_ = false;             // whether there is a list since the last rebuild()
+  bool is_listed_on_device_ = false;   // whether a device has made one by itself since the last one here
+  std::optional<bool> can_follow_on_device_;
   float typical_stride_ = 0;              // the root mean square of all atoms' steps, Å
   std::optional<bool> own_within_reach_;  // set by update_owned(), cleared by update()
   std::int64_t n_lists_ = 0;

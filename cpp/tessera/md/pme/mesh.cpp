@@ -225,6 +225,11 @@ bool Mesh::had_last_too_much_charge() const {
   return had;
 }
 
+void Mesh::follow_on_device(const Renumbering& to) {
+  implementation_->visit_parts(
+      [&](auto& part) { implementation_->on_device(part, [&](auto& device) { device.follow(to); }); });
+}
+
 std::int64_t Mesh::device_bytes() const {
   std::int64_t n = 0;
   implementation_->visit_parts([&](auto& part) { n += part.device != nullptr ? part.device->bytes() : 0; });

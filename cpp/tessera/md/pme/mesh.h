@@ -46,6 +46,8 @@ class Mesh {
   /// Lets a device tell the same of the forces before, and returns it once that has been waited for.
   void start_check();
   bool had_last_too_much_charge() const;
+  /// Lets a device follow a search of its own.
+  void follow_on_device(const Renumbering& to);
   /// Returns the bytes that are held on the device.
   std::int64_t device_bytes() const;
 

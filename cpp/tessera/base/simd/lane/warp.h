@@ -188,6 +188,27 @@ TESSERA_OPERATION Numbers TakeNumbers(std::int32_t* counter, const hn::LanesMask
 #endif
 }
 
+/// Counts one at base[index] for each lane of a mask, and returns what had been counted there before, in no order.
+TESSERA_OPERATION Numbers CountAt(std::int32_t* base, const Numbers& index, const hn::LanesMask& mask) {
+#ifdef __CUDA_ARCH__
+  return {mask.raw ? AddToOne(base + index.raw, 1) : 0};
+#else
+  hn::Raw<std::int32_t> result{};
+  for (int lane = 0; lane < hn::warp_size; ++lane)
+    if (mask.raw[lane] != 0) result[lane] = AddToOne(base + index.raw[lane], 1);
+  return {result};
+#endif
+}
+
+/// Gives a warp `n` numbers of its own, from the one that it returns on; they follow `counter`, which it advances.
+TESSERA_OPERATION std::int32_t TakeRow(std::int32_t* counter, std::int32_t n) {
+#ifdef __CUDA_ARCH__
+  return __shfl_sync(~0u, threadIdx.x % hn::warp_size == 0 ? AddToOne(counter, n) : 0, 0);
+#else
+  return AddToOne(counter, n);
+#endif
+}
+
 }  // namespace N_LANE
 }  // namespace tessera::simd
 HWY_AFTER_NAMESPACE();

@@ -68,7 +68,7 @@ DeviceBonded::~DeviceBonded() { atoms_.stream().end(); }
 void DeviceBonded::set_terms(const LocalTerms& terms, std::span<const double> charge) {
   const auto& on = atoms_.device();
   atoms_.stream().wait();  // the last terms may be in use
-  const auto copy = [&]<class T>(device::GrowingArray<T>& array, std::span<const T> values) {
+  const auto copy = [&]<class Array, class T>(Array& array, std::span<const T> values) {
     array.reserve(on, values.size());
     array.start_copy_from(values, atoms_.stream());
   };
@@ -83,6 +83,15 @@ void DeviceBonded::set_terms(const LocalTerms& terms, std::span<const double> ch
   });
   copy(charge_, charge);
   atoms_.stream().wait();  // what was copied may change or go now
+}
+
+void DeviceBonded::follow(const Renumbering& to) {
+  atoms_.move(charge_, to);
+  std::size_t k = 0;
+  model::for_each_kind([&](auto kind) {
+    const auto& list = lists_[k++];
+    atoms_.renumber(list.slots.data(), std::int64_t{kind.arity} * list.n, to);
+  });
 }
 
 void DeviceBonded::start(const Box& box, std::int64_t* total, bool with_sums) {

@@ -24,6 +24,8 @@ class DeviceBonded {
 
   /// Takes the terms and the charges by slot, e, after a search.
   void set_terms(const LocalTerms& terms, std::span<const double> charge);
+  /// Follows a search of the device.
+  void follow(const Renumbering& to);
   /// Begins to add forces where atoms are now to `total`, with energies and virial where these are wanted.
   void start(const Box& box, std::int64_t* total, bool with_sums);
   /// Adds energies and virial once the atoms have been fetched, if start() was asked for them. Does not throw.
@@ -48,7 +50,7 @@ class DeviceBonded {
   Kernels of_most_, of_cmap_;
   device::GrowingArray<CmapSurface::Node> cmap_nodes_;  // of all tables
   std::vector<List> lists_;                             // by kind
-  device::GrowingArray<double> charge_;
+  SlotArray<double> charge_;
   device::DeviceArray<BondedSums> sums_;     // (1)
   device::HostArray<BondedSums> host_sums_;  // (1)
   bool has_sums_ = false;

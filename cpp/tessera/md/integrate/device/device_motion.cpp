@@ -1,5 +1,6 @@
 #include "tessera/md/integrate/device/device_motion.h"
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 
@@ -14,16 +15,24 @@ DeviceMotion::DeviceMotion(ThreadPool& threads, DeviceAtoms& atoms)
       kick_and_drift_(find("tessera_kick_and_drift")),
       kick_and_drift_with_noise_(find("tessera_kick_and_drift_with_noise")),
       kick_and_project_(find("tessera_kick_and_project")),
+      kinetic_energies_(atoms.in_use().kernels().find("tessera_kinetic_energies")),
+      momentum_(atoms.in_use().kernels().find("tessera_momentum")),
+      scale_(atoms.in_use().kernels().find("tessera_scale_velocities")),
+      shift_(atoms.in_use().kernels().find("tessera_shift_velocities")),
       of_known_shape_{.lists = device::GrowingArray<GroupsOnDevice>(atoms.device())},
       of_any_{.lists = device::GrowingArray<GroupsOnDevice>(atoms.device())},
       slots_(atoms.device()),
       bath_(atoms.device()),
       id_(atoms.device()),
+      inverse_mass_(atoms.device()),
       velocity_(atoms.device()),
       host_velocity_(atoms.device()),
       sums_(atoms.device(), 1),
-      host_sums_(atoms.device()) {
+      host_sums_(atoms.device()),
+      velocity_sums_(atoms.device(), 1),
+      host_velocity_sums_(atoms.device()) {
   host_sums_.resize(atoms.device(), 1);
+  host_velocity_sums_.resize(atoms.device(), 1);
 }
 
 DeviceMotion::~DeviceMotion() { atoms_.stream().end(); }
@@ -34,7 +43,7 @@ DeviceMotion::Half DeviceMotion::find(const char* name) const {
 }
 
 void DeviceMotion::set_groups(std::span<const constraint::GroupList> lists, std::span<const std::int64_t> id,
-                              std::span<const std::uint8_t> bath) {
+                              std::span<const double> inverse_mass, std::span<const std::uint8_t> bath) {
   const auto& on = atoms_.device();
   const auto& stream = atoms_.stream();
   stream.wait();  // the last ones may be in use
@@ -42,6 +51,7 @@ void DeviceMotion::set_groups(std::span<const constraint::GroupList> lists, std:
   for (const auto& list : lists) slots.insert(slots.end(), list.slots.begin(), list.slots.end());
   slots_.reserve(on, slots.size());
   slots_.start_copy_from(slots, stream);
+  n_slots_of_groups_ = std::ssize(slots);
   std::vector<GroupsOnDevice> known, any;
   std::int64_t first = 0, warps_of_known = 0, warps_of_any = 0;
   for (const auto& list : lists) {
@@ -58,6 +68,8 @@ void DeviceMotion::set_groups(std::span<const constraint::GroupList> lists, std:
   set_lists(of_any_, any, warps_of_any);
   id_.reserve(on, id.size());
   id_.start_copy_from(id, stream);
+  inverse_mass_.reserve(on, inverse_mass.size());
+  inverse_mass_.start_copy_from(inverse_mass, stream);
   const std::vector<std::int32_t> baths(bath.begin(), bath.end());
   has_baths_ = !baths.empty();
   bath_.reserve(on, baths.size());
@@ -65,6 +77,7 @@ void DeviceMotion::set_groups(std::span<const constraint::GroupList> lists, std:
   velocity_.reserve(on, id.size());
   host_velocity_.resize(on, id.size());
   sums_.start_clear(stream);
+  velocity_sums_.start_clear(stream);
   stream.wait();  // what was copied goes now
 }
 
@@ -73,6 +86,15 @@ void DeviceMotion::set_lists(Lists& to, std::span<const GroupsOnDevice> lists, s
   to.n = static_cast<std::int32_t>(lists.size());
   to.lists.reserve(atoms_.device(), lists.size());
   to.lists.start_copy_from(lists, atoms_.stream());
+}
+
+void DeviceMotion::follow(const Renumbering& to) {
+  atoms_.move(velocity_, to);
+  atoms_.move(id_, to, static_cast<std::uint32_t>(-1));
+  atoms_.move(inverse_mass_, to);
+  if (has_baths_) atoms_.move(bath_, to);
+  atoms_.renumber(slots_.data(), n_slots_of_groups_, to);
+  host_velocity_.resize(atoms_.device(), at(to.n_slots));
 }
 
 void DeviceMotion::start_from(const State& state) {
@@ -118,6 +140,52 @@ void DeviceMotion::kick_and_drift_with_noise(const HalfStep& step, const Frictio
   start(kick_and_drift_with_noise_, arguments);
 }
 
+VelocityArguments DeviceMotion::of_velocities() const {
+  return {.n_slots = atoms_.n_slots(),
+          .inverse_mass = inverse_mass_.data(),
+          .bath = has_baths_ ? bath_.data() : nullptr,
+          .velocity = velocity_.data(),
+          .sums = velocity_sums_.data()};
+}
+
+/// Begins a kernel with all slots.
+void DeviceMotion::start(const device::Kernel& kernel, const VelocityArguments& arguments) const {
+  atoms_.device();
+  kernel.start_warps(atoms_.stream(), device::warps_of(arguments.n_slots), arguments);
+}
+
+/// Waits for sums that have begun, and clears them for the next.
+VelocitySums DeviceMotion::fetch_sums() {
+  velocity_sums_.start_copy_to(host_velocity_sums_.get(), atoms_.stream());
+  velocity_sums_.start_clear(atoms_.stream());
+  atoms_.stream().wait();
+  return host_velocity_sums_.get().front();
+}
+
+VelocitySums DeviceMotion::sum_kinetic_energies(double share) {
+  auto arguments = of_velocities();
+  arguments.share = share;
+  start(kinetic_energies_, arguments);
+  return fetch_sums();
+}
+
+VelocitySums DeviceMotion::sum_momentum() {
+  start(momentum_, of_velocities());
+  return fetch_sums();
+}
+
+void DeviceMotion::scale_velocities(std::span<const double> factor_of_bath) {
+  auto arguments = of_velocities();
+  std::ranges::copy(factor_of_bath, arguments.factor);
+  start(scale_, arguments);
+}
+
+void DeviceMotion::shift_velocities(const Velocity& by) {
+  auto arguments = of_velocities();
+  arguments.shift = by;
+  start(shift_, arguments);
+}
+
 void DeviceMotion::start_fetch_of_state() {
   atoms_.start_fetch_of_positions();
   velocity_.start_copy_to(host_velocity_.get(), atoms_.stream());
@@ -130,12 +198,13 @@ void DeviceMotion::copy_to(State& state) const {
 }
 
 std::int64_t DeviceMotion::bytes() const {
-  const auto bytes = slots_.bytes() + bath_.bytes() + id_.bytes() + velocity_.bytes();
+  const auto bytes = slots_.bytes() + bath_.bytes() + id_.bytes() + inverse_mass_.bytes() + velocity_.bytes();
   return static_cast<std::int64_t>(bytes);
 }
 
 double DeviceMotion::planned_bytes(std::int64_t slots) {
-  constexpr double of_slot = sizeof(std::int32_t) + sizeof(std::int64_t) + sizeof(Velocity);
+  constexpr double values = sizeof(std::int64_t) + sizeof(double) + sizeof(Velocity);
+  constexpr double of_slot = sizeof(std::int32_t) + 2 * values;  // SlotArray
   return device::GrowingArray<char>::room * of_slot * static_cast<double>(slots);
 }
 

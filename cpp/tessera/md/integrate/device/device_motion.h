@@ -12,6 +12,7 @@
 #include "tessera/md/constraint/group_list.h"
 #include "tessera/md/device/device_atoms.h"
 #include "tessera/md/integrate/device/motion_kernel.h"
+#include "tessera/md/integrate/device/velocity_kernel.h"
 #include "tessera/md/state.h"
 
 namespace tessera::md::integrate {
@@ -24,9 +25,12 @@ class DeviceMotion {
   /// Waits until the device does nothing with what goes now.
   ~DeviceMotion();
 
-  /// Takes the groups after a search, with ids by slot, and heat baths by owned slot where there are several.
+  /// Takes the groups after a search by processors, with ids and inverse masses (amu⁻¹) by slot, and heat baths by owned
+  /// slot where there are several.
   void set_groups(std::span<const constraint::GroupList> lists, std::span<const std::int64_t> id,
-                  std::span<const std::uint8_t> bath);
+                  std::span<const double> inverse_mass, std::span<const std::uint8_t> bath);
+  /// Follows a search of the device.
+  void follow(const Renumbering& to);
   /// Begins to take positions and velocities.
   void start_from(const State& state);
 
@@ -35,6 +39,14 @@ class DeviceMotion {
   void kick_and_drift_with_noise(const HalfStep& step, const FrictionAndNoise& noise);
   void kick_and_project(const HalfStep& step);
 
+  /// Waits for the sums of kinetic energies of heat baths, of which there are most_baths at most, or for the momentum.
+  VelocitySums sum_kinetic_energies(double share);
+  VelocitySums sum_momentum();
+  /// Begins to multiply the velocities of the atoms of each heat bath.
+  void scale_velocities(std::span<const double> factor_of_bath);
+  /// Begins to take a velocity from all atoms that move.
+  void shift_velocities(const Velocity& by);
+
   /// Returns the device's memory, by slot.
   const Velocity* velocity() const { return velocity_.data(); }
   /// Begins to fetch sums(), and with the state positions and velocities too.
@@ -42,6 +54,7 @@ class DeviceMotion {
   void start_fetch_of_state();
   /// Returns what half steps have left since set_groups(), once that has been waited for. Does not throw.
   const MotionSums& sums() const { return host_sums_.get().front(); }
+  std::span<const Velocity> fetched_velocities() const { return host_velocity_.get(); }
   /// Copies positions and velocities that were fetched. Does not throw.
   void copy_to(State& state) const;
 
@@ -66,18 +79,27 @@ class DeviceMotion {
   void set_lists(Lists& to, std::span<const GroupsOnDevice> lists, std::int64_t n_warps);
   template <class Arguments>
   void start(const Half& half, Arguments arguments) const;
+  VelocityArguments of_velocities() const;
+  void start(const device::Kernel& kernel, const VelocityArguments& arguments) const;
+  VelocitySums fetch_sums();
 
   ThreadPool& threads_;
   DeviceAtoms& atoms_;
   Half kick_and_drift_, kick_and_drift_with_noise_, kick_and_project_;
+  device::Kernel kinetic_energies_, momentum_, scale_, shift_;
   Lists of_known_shape_, of_any_;
-  device::GrowingArray<std::int32_t> slots_, bath_;
+  device::GrowingArray<std::int32_t> slots_;
+  std::int64_t n_slots_of_groups_ = 0;
+  SlotArray<std::int32_t> bath_;
   bool has_baths_ = false;
-  device::GrowingArray<std::int64_t> id_;
-  device::GrowingArray<Velocity> velocity_;
+  SlotArray<std::int64_t> id_;
+  SlotArray<double> inverse_mass_;
+  SlotArray<Velocity> velocity_;
   device::HostArray<Velocity> host_velocity_;
-  device::DeviceArray<MotionSums> sums_;     // (1)
-  device::HostArray<MotionSums> host_sums_;  // (1)
+  device::DeviceArray<MotionSums> sums_;                // (1)
+  device::HostArray<MotionSums> host_sums_;             // (1)
+  device::DeviceArray<VelocitySums> velocity_sums_;     // (1)
+  device::HostArray<VelocitySums> host_velocity_sums_;  // (1)
 };
 
 }  // namespace tessera::md::integrate

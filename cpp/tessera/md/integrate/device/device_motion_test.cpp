@@ -50,7 +50,8 @@ class Groups {
     DeviceMotion motion(threads, atoms);
     const auto n = sample.position.size();
     atoms.rebuild(n);
-    motion.set_groups(sample.lists, noise.id, has_baths ? noise.bath : std::vector<std::uint8_t>());
+    motion.set_groups(sample.lists, noise.id, std::vector<double>(noise.id.size()),
+                      has_baths ? noise.bath : std::vector<std::uint8_t>());
     State state;
     state.position = sample.position;
     state.velocity = sample.velocity;

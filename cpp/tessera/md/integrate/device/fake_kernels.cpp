@@ -1,10 +1,11 @@
-// The kernels of half steps for the driver of tests (fake_driver.cpp), which a host runs.
+// The kernels of half steps, and those of velocities, for the driver of tests (fake_driver.cpp), which a host runs.
 #include <string>
 
 #include "tessera/base/simd/lane/target.h"
 //
 #include "tessera/device/fake_driver.h"
 #include "tessera/md/integrate/device/motion_kernel-inl.h"
+#include "tessera/md/integrate/device/velocity_kernel-inl.h"
 
 namespace tessera::md::integrate::N_LANE {
 
@@ -22,6 +23,10 @@ const bool are_added = [] {
   add_half<KickAndDriftOnDevice>("tessera_kick_and_drift");
   add_half<KickAndDriftWithNoiseOnDevice>("tessera_kick_and_drift_with_noise");
   add_half<KickAndProjectOnDevice>("tessera_kick_and_project");
+  Registered("tessera_kinetic_energies", simd::RunAsFake<VelocityKernel<AddKineticEnergies>>);
+  Registered("tessera_momentum", simd::RunAsFake<VelocityKernel<AddMomentum>>);
+  Registered("tessera_scale_velocities", simd::RunAsFake<VelocityKernel<ScaleVelocities>>);
+  Registered("tessera_shift_velocities", simd::RunAsFake<VelocityKernel<ShiftVelocities>>);
   return true;
 }();
 

@@ -1,7 +1,8 @@
-// Compiles the kernels of half steps for devices.
+// Compiles the kernels of half steps, and those of velocities, for devices.
 #include "tessera/base/simd/lane/target.h"
 //
 #include "tessera/md/integrate/device/motion_kernel-inl.h"
+#include "tessera/md/integrate/device/velocity_kernel-inl.h"
 
 namespace tessera::md::integrate::N_LANE {
 
@@ -12,5 +13,10 @@ namespace tessera::md::integrate::N_LANE {
 TESSERA_MOTION(tessera_kick_and_drift, KickAndDriftOnDevice)
 TESSERA_MOTION(tessera_kick_and_drift_with_noise, KickAndDriftWithNoiseOnDevice)
 TESSERA_MOTION(tessera_kick_and_project, KickAndProjectOnDevice)
+
+TESSERA_KERNEL(tessera_kinetic_energies, VelocityKernel<AddKineticEnergies>)
+TESSERA_KERNEL(tessera_momentum, VelocityKernel<AddMomentum>)
+TESSERA_KERNEL(tessera_scale_velocities, VelocityKernel<ScaleVelocities>)
+TESSERA_KERNEL(tessera_shift_velocities, VelocityKernel<ShiftVelocities>)
 
 }  // namespace tessera::md::integrate::N_LANE

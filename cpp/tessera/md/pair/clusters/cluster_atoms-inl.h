@@ -1,6 +1,6 @@
 // Contains the bodies of cluster_atoms.h; cluster_atoms.cpp includes it once for each instruction set.
+#include "tessera/md/domain/place-inl.h"
 #include "tessera/md/lane_sums/lane_sums-inl.h"
-#include "tessera/md/pair/clusters/place-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::pair {
@@ -41,7 +41,7 @@ bool SetCoordinates(const SingleTriangular& to_length, const AtomsOfClusters& at
     hn::LoadInterleaved3(whole, &atoms.position[slot].x, fx, fy, fz);
     const V4 rx = hn::ConvertTo(d, hn::Sub(fx, centre_x)), ry = hn::ConvertTo(d, hn::Sub(fy, centre_y)),
              rz = hn::ConvertTo(d, hn::Sub(fz, centre_z));
-    const auto place = PlaceOf(d, to_length, rx, ry, rz);
+    const auto place = domain::HWY_NAMESPACE::PlaceOf(d, to_length, rx, ry, rz);
     Coordinates now{place.x, place.y, place.z};
     ClusterData& cluster = clusters[c];
     const ClusterPlaces& listed = atoms.listed[c];

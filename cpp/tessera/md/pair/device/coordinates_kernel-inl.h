@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tessera/base/simd/lane/run.h"
-#include "tessera/md/pair/clusters/place-inl.h"
+#include "tessera/md/domain/place-inl.h"
 #include "tessera/md/pair/device/coordinates_kernel.h"
 #include "tessera/md/pair/device/pair_kernel-inl.h"
 
@@ -29,8 +29,9 @@ struct CoordinateKernel {
       const VI of_atom = hn::GatherIndex(DI(), &position, hn::Mul(slot, Integer(3)));
       return hn::ConvertTo(D(), hn::Sub(of_atom, hn::GatherIndex(DI(), &centre, hn::Mul(cluster, Integer(3)))));
     };
-    const auto now = PlaceOf(D(), a.to_length, apart(a.position->x, a.centre->x), apart(a.position->y, a.centre->y),
-                             apart(a.position->z, a.centre->z));
+    const auto now =
+        domain::HWY_NAMESPACE::PlaceOf(D(), a.to_length, apart(a.position->x, a.centre->x),
+                                       apart(a.position->y, a.centre->y), apart(a.position->z, a.centre->z));
     const V listed[3] = {FieldOf(&ClusterPlaces::x, a.listed, cluster, atom),
                          FieldOf(&ClusterPlaces::y, a.listed, cluster, atom),
                          FieldOf(&ClusterPlaces::z, a.listed, cluster, atom)};

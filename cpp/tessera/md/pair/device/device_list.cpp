@@ -45,7 +45,7 @@ class Writer {
       return begin;
     };
     const auto by_table_begin = add(true), masked_begin = add(false);
-    made_.rows.push_back({part_.rows[row].i_cluster, by_table_begin, masked_begin});
+    made_.rows.push_back({part_.rows[row].i_cluster, by_table_begin, masked_begin, std::ssize(made_.masked)});
   }
 
   /// Makes tiles of the rows of one cell, equally many of each. Returns the first row of the next cell.
@@ -120,7 +120,7 @@ DeviceList DeviceLister::make(const PairList& list, const domain::Domain& domain
                        begin[part].tile + made.tiles.size(), begin[part].entry + made.tile_entries.size()};
   }
   const auto& end = begin.back();
-  rows_.resize(device_, end.row + 1);
+  rows_.resize(device_, end.row);
   masked_.resize(device_, end.masked);
   tiles_.resize(device_, end.tile);
   tile_entries_.resize(device_, end.entry);
@@ -129,7 +129,7 @@ DeviceList DeviceLister::make(const PairList& list, const domain::Domain& domain
     const auto& first = begin[part];
     const auto masked = static_cast<std::int64_t>(first.masked), entry = static_cast<std::int64_t>(first.entry);
     std::ranges::transform(made.rows, rows_.get().begin() + std::ptrdiff_t(first.row), [&](DeviceRow row) {
-      return DeviceRow{row.i_cluster, row.by_table_begin + masked, row.masked_begin + masked};
+      return DeviceRow{row.i_cluster, row.by_table_begin + masked, row.masked_begin + masked, row.end + masked};
     });
     std::ranges::transform(made.tiles, tiles_.get().begin() + std::ptrdiff_t(first.tile), [&](DeviceTile tile) {
       tile.begin += entry;
@@ -138,8 +138,6 @@ DeviceList DeviceLister::make(const PairList& list, const domain::Domain& domain
     std::ranges::copy(made.masked, masked_.get().begin() + std::ptrdiff_t(first.masked));
     std::ranges::copy(made.tile_entries, tile_entries_.get().begin() + std::ptrdiff_t(first.entry));
   });
-  const auto n_masked = static_cast<std::int64_t>(end.masked);
-  rows_.get().back() = {-1, n_masked, n_masked};
   const auto& outer = begin[list.inner.size()];
   return {.rows = rows_.get(),
           .masked = masked_.get(),

@@ -24,10 +24,10 @@ struct alignas(8) DeviceEntry {
   std::uint32_t masks;
 };
 
-/// A row's entries with masks end where those of the next row begin.
+/// An i-cluster with its entries with masks, first those whose parameters come from a table.
 struct DeviceRow {
   std::int32_t i_cluster;
-  std::int64_t by_table_begin, masked_begin;
+  std::int64_t by_table_begin, masked_begin, end;
 };
 
 inline constexpr int clusters_of_tile = 8;
@@ -48,13 +48,13 @@ struct DeviceTile {
 
 /// Refers to a list in memory from which a device copies.
 struct DeviceList {
-  std::span<const DeviceRow> rows;  // one more row marks the end of the last
+  std::span<const DeviceRow> rows;
   std::span<const DeviceEntry> masked;
   std::span<const DeviceTile> tiles;
   std::span<const TileEntry> tile_entries;
   std::int64_t n_inner_rows = 0, n_inner_tiles = 0;  // which come first
 
-  std::int64_t n_rows() const { return std::ssize(rows) - 1; }
+  std::int64_t n_rows() const { return std::ssize(rows); }
   std::int64_t n_tiles() const { return std::ssize(tiles); }
 };
 

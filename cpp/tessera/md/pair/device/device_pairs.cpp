@@ -60,8 +60,8 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       type_(device_),
       groups_(device_),
       partners_(device_),
-      excluded_begin_(device_),
       excluded_(device_),
+      partner_(device_),
       reach_(device_),
       mobility_(device_),
       counts_(device_, 1),
@@ -69,6 +69,10 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       cell_place_(device_, n_cell_values),
       listed_(device_),
       centre_(device_),
+      partner_cell_(device_),
+      excluded_begin_(device_),
+      excluded_atom_(device_),
+      mask_counts_(device_, 1),
       force_(device_),
       cell_force_(device_, n_cell_values),
       energy_(device_, 2),
@@ -101,18 +105,42 @@ void DevicePairs::set_list(const PairList& list) {
 
 /// Takes the rows of a list, with what else a list comes with, and makes room for sums.
 void DevicePairs::set_rows(const DeviceList& made, const PairList& list) {
-  const auto n_clusters = data_.clusters.size();
-  TESSERA_CHECK(n_clusters < at(most_clusters));  // kernels number values of clusters in 32 bits
   n_rows_ = made.n_rows();
   n_inner_rows_ = made.n_inner_rows;
+  most_masked_ = made.masked.size();
   copy_to(rows_, made.rows);
   copy_to(masked_, made.masked);
   copy_to(type_, std::span(data_.type));
-  clusters_.reserve(device_, n_clusters);
-  force_.reserve(device_, n_clusters);
+  make_room(std::ssize(data_.type));
+  clusters_.reserve(device_, at(n_clusters_));
   clash_.reserve(device_, at(most_clashes_));
-  host_clusters_.resize(device_, n_clusters);
   set_shifts(list);
+}
+
+/// Makes room for forces on so many slots, and on the host for clusters.
+void DevicePairs::make_room(std::int64_t n_slots) {
+  n_clusters_ = n_slots / cluster_size;
+  TESSERA_CHECK(n_clusters_ < most_clusters);  // kernels number values of clusters in 32 bits
+  force_.reserve(device_, at(n_clusters_));
+  host_clusters_.resize(device_, at(n_clusters_));
+}
+
+/// Divides the clusters of cells into groups: those of inner cells first, equally many clusters in each of a cell.
+void DevicePairs::set_groups(const OfCell& first_cluster, const OfCell& is_inner, const OfCell& has_partners) {
+  std::vector<ClusterGroup> groups;
+  for (const bool inner : {true, false}) {
+    for (std::int32_t cell = 0; cell < data_.domain.n_cells(); ++cell) {
+      const auto first = first_cluster(cell), n = first_cluster(cell + 1) - first;
+      if ((is_inner(cell) != 0) != inner || has_partners(cell) == 0) continue;
+      const auto n_groups = (n + clusters_of_tile - 1) / clusters_of_tile;
+      for (std::int32_t g = 0; g < n_groups; ++g)
+        groups.push_back({cell, first + n * g / n_groups, n * (g + 1) / n_groups - n * g / n_groups});
+    }
+    if (inner) n_inner_groups_ = groups.size();
+  }
+  n_groups_ = groups.size();
+  copy_to(groups_, std::span<const ClusterGroup>(groups));
+  stream_.wait();  // they go now
 }
 
 void DevicePairs::set_cells(const PairLister& lister, const PairList& masked) {
@@ -124,26 +152,20 @@ void DevicePairs::set_cells(const PairLister& lister, const PairList& masked) {
     for (auto cell = begin; cell < end; ++cell)
       partners[at(cell)] = lister.partners_of(static_cast<std::int32_t>(cell));
   });
-  std::vector<ClusterGroup> groups;  // those of inner cells first, equally many clusters in each of a cell
-  for (const bool inner : {true, false}) {
-    for (std::int32_t cell = 0; cell < domain.n_cells(); ++cell) {
-      const auto first = domain.first_cluster(cell), n = domain.first_cluster(cell + 1) - first;
-      if (lister.is_inner(cell) != inner || partners[at(cell)].begin == partners[at(cell)].end) continue;
-      const auto n_groups = (n + clusters_of_tile - 1) / clusters_of_tile;
-      for (std::int32_t g = 0; g < n_groups; ++g)
-        groups.push_back({cell, first + n * g / n_groups, n * (g + 1) / n_groups - n * g / n_groups});
-    }
-    if (inner) n_inner_groups_ = groups.size();
-  }
-  n_groups_ = groups.size();
-  std::vector<std::int32_t> excluded;
-  std::ranges::transform(data_.exclusions.partners, std::back_inserter(excluded), &ExcludedClusters::Partner::cluster);
+  set_groups([&](std::int32_t cell) { return domain.first_cluster(cell); },
+             [&](std::int32_t cell) { return lister.is_inner(cell) ? 1 : 0; },
+             [&](std::int32_t cell) { return partners[at(cell)].begin != partners[at(cell)].end ? 1 : 0; });
+  const auto& [begin, excluded_partners] = data_.exclusions;
+  std::vector<std::int32_t> partner;
+  std::ranges::transform(excluded_partners, std::back_inserter(partner), &ExcludedClusters::Partner::cluster);
+  std::vector<ExcludedRange> excluded;
+  for (std::size_t cluster = 0; cluster + 1 < begin.size(); ++cluster)
+    excluded.push_back({begin[cluster], begin[cluster + 1]});
+  most_partners_ = partner.size();
   copy_to(partners_, std::span<const PartnerCells>(partners));
-  copy_to(groups_, std::span<const ClusterGroup>(groups));
-  copy_to(excluded_begin_, std::span(data_.exclusions.begin));
-  copy_to(excluded_, std::span<const std::int32_t>(excluded));
+  copy_to(excluded_, std::span<const ExcludedRange>(excluded));
+  copy_to(partner_, std::span<const std::int32_t>(partner));
   reach_.reserve(device_, data_.reach.size());
-  has_mobility_ = false;
   set_rows(lister_.make(masked, domain, data_.threads), masked);  // it waits until all is copied
 }
 
@@ -155,18 +177,12 @@ void DevicePairs::make_list(double cutoff) {
   list_all(cutoff);
 }
 
-void DevicePairs::make_list_of_own(double cutoff, const ListSettings& list, float typical,
-                                   std::span<const float> mobility, const Velocity* velocity) {
+void DevicePairs::make_list_of_own(double cutoff, const ListSettings& list, float typical, const Velocity* velocity) {
   device_.make_current();
-  if (!has_mobility_) {
-    stream_.wait();
-    copy_to(mobility_, mobility);
-    has_mobility_ = true;
-  }
   const ReachArguments arguments{
       .list = list,
       .typical = typical,
-      .n_slots = data_.domain.n_slots(),
+      .n_slots = atoms_.n_slots(),
       .velocity = velocity,
       .mobility = mobility_.data(),
       .clusters = clusters_.data(),
@@ -184,8 +200,8 @@ void DevicePairs::list_all(double cutoff) {
       .n_groups = 0,
       .groups = nullptr,
       .partners = partners_.data(),
-      .excluded_begin = excluded_begin_.data(),
       .excluded = excluded_.data(),
+      .partner = partner_.data(),
       .clusters = clusters_.data(),
       .reach = reach_.data(),
       .shifts = shifts_.data(),
@@ -234,8 +250,8 @@ void DevicePairs::set_shifts(const PairList& list) {
 }
 
 /// Begins to copy values to an array that holds no others.
-template <class T>
-void DevicePairs::copy_to(device::GrowingArray<T>& array, std::span<const T> values) {
+template <class Array, class T>
+void DevicePairs::copy_to(Array& array, std::span<const T> values) {
   array.reserve(device_, values.size());
   array.start_copy_from(values, stream_);
 }
@@ -272,7 +288,7 @@ void DevicePairs::copy_clusters(std::size_t begin, std::size_t end) {
   clusters_.start_copy_from(staged, stream_, begin);
 }
 
-void DevicePairs::set_places(std::span<const ClusterPlaces> listed) {
+void DevicePairs::set_places(std::span<const ClusterPlaces> listed, std::span<const float> mobility) {
   device_.make_current();
   stream_.wait();  // the last ones may be in use
   const auto& domain = data_.domain;
@@ -282,15 +298,115 @@ void DevicePairs::set_places(std::span<const ClusterPlaces> listed) {
               domain.grid().centre(domain.cell(cell)));
   copy_to(centre_, std::span<const Fraction>(centre));
   copy_to(listed_, listed);
+  copy_to(mobility_, mobility);
   copy_to(reach_, std::span(data_.reach));
   stream_.wait();  // what was copied may change or go now
+}
+
+bool DevicePairs::set_excluded(const ExcludedAtoms& excluded) {
+  device_.make_current();
+  std::int32_t most = 0;
+  for (std::size_t atom = 0; atom + 1 < excluded.begin.size(); ++atom)
+    most = std::max(most, excluded.begin[atom + 1] - excluded.begin[atom]);
+  if (cluster_size * most > most_excluded) return false;
+  copy_to(excluded_begin_, std::span(excluded.begin));
+  copy_to(excluded_atom_, std::span(excluded.atoms));
+  stream_.wait();  // what was copied may go now
+  return true;
+}
+
+void DevicePairs::follow(const domain::SortedAtoms& sorted) {
+  device_.make_current();
+  make_room(sorted.n_slots);
+  atoms_.move(type_, sorted, static_cast<std::uint32_t>(-1));
+  atoms_.move(mobility_, sorted);
+  reach_.reserve(device_, at(sorted.n_slots));
+  listed_.reserve(device_, at(n_clusters_));
+  centre_.reserve(device_, at(n_clusters_));
+  const ClusterArguments arguments{
+      .n_slots = sorted.n_slots,
+      .to_length = SingleTriangular(data_.domain.state().box.unit_vectors()),
+      .source = sorted.source,
+      .position = atoms_.position(),
+      .cell_of = sorted.cell_of,
+      .cell_centre = sorted.centre,
+      .padding_epsilon = data_.padding_epsilon,
+      .from = clusters_.data(),
+      .to = clusters_.next(device_, at(n_clusters_)),
+      .centre = centre_.data(),
+  };
+  launch("tessera_pair_clusters", device::warps_of(sorted.n_slots), arguments);
+  clusters_.take_next();
+  find_partner_cells();
+  const PartnerArguments of_cells{
+      .n_cells = data_.domain.n_cells(),
+      .partner = partner_cell_.data(),
+      .first_cluster = sorted.first_cluster,
+      .partners = partners_.data(),
+  };
+  launch("tessera_pair_partners", device::warps_of(std::int64_t{PartnerCells::room} * of_cells.n_cells), of_cells);
+  list_masked(sorted);
+  const auto all = [](std::int32_t) { return 1; };  // there is no halo
+  set_groups([&](std::int32_t cell) { return sorted.first_cluster_on_host[at(cell)]; }, all, all);
+}
+
+/// Finds the partners of cells, once for a grid.
+void DevicePairs::find_partner_cells() {
+  const auto& domain = data_.domain;
+  const auto n = PartnerCells::room * at(domain.n_cells());
+  if (n_partner_cells_ == n) return;
+  std::vector<std::int32_t> partner(n, -1);
+  data_.threads.parallel_for(domain.n_cells(), [&](std::int64_t begin, std::int64_t end) {
+    for (auto cell = begin; cell < end; ++cell)
+      for (std::size_t o = 0; o < half_shell().size(); ++o)
+        partner[PartnerCells::room * at(cell) + o] =
+            find_partner_cell(domain, static_cast<std::int32_t>(cell), half_shell()[o]);
+  });
+  copy_to(partner_cell_, std::span<const std::int32_t>(partner));
+  stream_.wait();  // it goes now
+  n_partner_cells_ = n;
+}
+
+/// Lists clusters with themselves and with their excluded partners.
+void DevicePairs::list_masked(const domain::SortedAtoms& sorted) {
+  n_rows_ = n_inner_rows_ = n_clusters_;
+  rows_.reserve(device_, at(n_rows_));
+  excluded_.reserve(device_, at(n_clusters_));
+  while (true) {
+    mask_counts_.start_clear(stream_);
+    const MaskArguments arguments{
+        .n_clusters = static_cast<std::int32_t>(n_clusters_),
+        .atom = sorted.atom,
+        .slot_of = sorted.slot_of,
+        .cell_of = sorted.cell_of,
+        .partners = partners_.data(),
+        .excluded_begin = excluded_begin_.data(),
+        .excluded_atom = excluded_atom_.data(),
+        .rows = rows_.data(),
+        .masked = masked_.data(),
+        .most_masked = static_cast<std::int32_t>(most_masked_),
+        .excluded = excluded_.data(),
+        .partner = partner_.data(),
+        .most_partners = static_cast<std::int32_t>(most_partners_),
+        .counts = mask_counts_.data(),
+    };
+    launch("tessera_pair_masks", n_clusters_, arguments);
+    MaskCounts counts{};
+    mask_counts_.start_copy_to({&counts, 1}, stream_);
+    stream_.wait();
+    if (at(counts.masked) <= most_masked_ && at(counts.partners) <= most_partners_) return;
+    most_masked_ = at(counts.masked) + at(counts.masked) / 16;  // there was no room for all of them
+    most_partners_ = at(counts.partners) + at(counts.partners) / 16;
+    masked_.reserve(device_, most_masked_);
+    partner_.reserve(device_, most_partners_);
+  }
 }
 
 void DevicePairs::start_coordinates() {
   device_.make_current();
   const CoordinateArguments arguments{
       .to_length = SingleTriangular(data_.domain.state().box.unit_vectors()),
-      .n_slots = data_.domain.n_slots(),
+      .n_slots = atoms_.n_slots(),
       .position = atoms_.position(),
       .type = type_.data(),
       .reach = reach_.data(),
@@ -326,7 +442,7 @@ void DevicePairs::start_total(std::int64_t* total) {
   total_ = total;
   const bool has_virial = sums_ != StepSums::none;
   const ForceArguments of_atoms{
-      .n_clusters = static_cast<std::int32_t>(data_.clusters.size()),
+      .n_clusters = static_cast<std::int32_t>(n_clusters_),
       .clusters = clusters_.data(),
       .force = force_.data(),
       .n_clashes = n_clashes_.data(),
@@ -388,8 +504,8 @@ void DevicePairs::add_sums(EnergyVirial& to) const {
 
 std::int64_t DevicePairs::bytes() const {
   const auto held = [](const auto&... arrays) { return static_cast<std::int64_t>((arrays.bytes() + ...)); };
-  return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, groups_, partners_, excluded_begin_, excluded_,
-              reach_, mobility_, listed_, centre_, force_, clash_);
+  return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, groups_, partners_, excluded_, partner_, reach_,
+              mobility_, listed_, centre_, partner_cell_, excluded_begin_, excluded_atom_, force_, clash_);
 }
 
 double DevicePairs::planned_bytes(const PairCounts& counts) {

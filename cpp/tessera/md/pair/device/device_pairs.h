@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -10,11 +11,13 @@
 #include "tessera/device/device.h"
 #include "tessera/md/accumulator.h"
 #include "tessera/md/device/device_atoms.h"
+#include "tessera/md/domain/device/device_search.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/pair/device/coordinates_kernel.h"
 #include "tessera/md/pair/device/list_kernel.h"
 #include "tessera/md/pair/device/pair_kernel.h"
 #include "tessera/md/pair/device/reach_kernel.h"
+#include "tessera/md/pair/device/sorted_kernel.h"
 #include "tessera/md/pair/pair_data.h"
 #include "tessera/md/pair/potentials/lookup_table.h"
 
@@ -25,6 +28,11 @@ enum class ListHalf { inner, outer };
 
 /// Returns the name of the kernel of pairs for these settings (kernels.cu). All do the same operations.
 std::string name_of_pair_kernel(const KernelConstants& constants, StepSums sums);
+
+/// The atoms that the force field excludes for each atom of a system, both ways.
+struct ExcludedAtoms {
+  std::vector<std::int32_t> begin, atoms;  // by atom: where its own begin; they end where those of the next begin
+};
 
 /// The data of a rank must outlive it, as must its atoms. Its members throw RunError.
 class DevicePairs {
@@ -39,20 +47,24 @@ class DevicePairs {
   void set_cells(const PairLister& lister, const PairList& masked);
   /// Lists all others within the cut-off, Å, and reaches of atoms.
   void make_list(double cutoff);
-  /// Does the same with the coordinates that the device has made, and reaches by velocities there, by slot (reach_of);
-  /// `mobility` by slot is taken once after a search.
-  void make_list_of_own(double cutoff, const ListSettings& list, float typical, std::span<const float> mobility,
-                        const Velocity* velocity);
+  /// Does the same with the coordinates that the device has made, and reaches by velocities there, by slot (reach_of).
+  void make_list_of_own(double cutoff, const ListSettings& list, float typical, const Velocity* velocity);
   /// Returns how many pairs of clusters make_list() has listed.
   std::int64_t n_listed() const { return n_listed_; }
   /// Takes where cells are in the box that there is now (PairList::shifts).
   void set_shifts(const PairList& list);
 
-  /// Takes where atoms were listed and how far they may go from there, for start_coordinates().
-  void set_places(std::span<const ClusterPlaces> listed);
+  /// Takes where atoms were listed and how far they may go from there, for start_coordinates(), and factors for changes of
+  /// their velocities, by slot.
+  void set_places(std::span<const ClusterPlaces> listed, std::span<const float> mobility);
   /// Begins to make coordinates of where the device's atoms are now, and to add to their check how many have gone further.
   /// The step that comes takes no others from the host.
   void start_coordinates();
+  /// Takes which atoms are excluded for which. Returns false where there are too many for follow().
+  bool set_excluded(const ExcludedAtoms& excluded);
+  /// Follows a search of the device, after set_cells(), set_places() and set_excluded(): moves what belongs to slots, and
+  /// finds anew what lists are made of. make_list_of_own() comes next.
+  void follow(const domain::SortedAtoms& sorted);
   /// Takes coordinates from the host again. Does not throw.
   void forget_coordinates() { has_coordinates_ = false; }
 
@@ -80,8 +92,16 @@ class DevicePairs {
   static double planned_bytes(const PairCounts& counts);
   /// Returns what set_places() adds.
   static double planned_bytes_of_places(std::int64_t slots) {
-    constexpr double of_cluster = sizeof(ClusterPlaces) + sizeof(Fraction) + cluster_size * sizeof(float);
+    constexpr double of_cluster = sizeof(ClusterPlaces) + sizeof(Fraction) + cluster_size * 2 * sizeof(float);
     return device::GrowingArray<char>::room * of_cluster * static_cast<double>(slots) / cluster_size;
+  }
+  /// Returns what follow() adds, beside that.
+  static double planned_bytes_of_searches(const PairCounts& counts, double atoms) {
+    constexpr double of_slot = sizeof(std::int32_t) + sizeof(float) + 1.0 * sizeof(ClusterData) / cluster_size;
+    constexpr double of_cell = PartnerCells::room * sizeof(std::int32_t);
+    const double of_atoms =
+        sizeof(std::int32_t) * (atoms + cluster_size * counts.masked_pairs);  // ExcludedAtoms, about
+    return device::GrowingArray<char>::room * (of_slot * counts.slots + of_cell * counts.cells + of_atoms);
   }
   /// Returns the bytes on the host.
   std::size_t host_bytes() const { return lister_.bytes() + host_clusters_.bytes(); }
@@ -91,8 +111,13 @@ class DevicePairs {
   void list_all(double cutoff);
   ListCounts list(const ListArguments& all, std::size_t first, std::size_t last);
   void set_rows(const DeviceList& made, const PairList& list);
-  template <class T>
-  void copy_to(device::GrowingArray<T>& array, std::span<const T> values);
+  using OfCell = std::function<std::int32_t(std::int32_t)>;
+  void set_groups(const OfCell& first_cluster, const OfCell& is_inner, const OfCell& has_partners);
+  void make_room(std::int64_t n_slots);
+  void find_partner_cells();
+  void list_masked(const domain::SortedAtoms& sorted);
+  template <class Array, class T>
+  void copy_to(Array& array, std::span<const T> values);
   template <class Arguments>
   void launch(const std::string& kernel, std::int64_t warps, const Arguments& arguments);
   void copy_clusters(std::size_t begin, std::size_t end);
@@ -113,17 +138,19 @@ class DevicePairs {
   device::GrowingArray<DeviceEntry> masked_;
   device::GrowingArray<DeviceTile> tiles_;
   device::GrowingArray<TileEntry> tile_entries_;
-  device::GrowingArray<ClusterData> clusters_;
-  device::GrowingArray<std::int32_t> type_;
+  std::int64_t n_clusters_ = 0;
+  SlotArray<ClusterData> clusters_;
+  SlotArray<std::int32_t> type_;
 
   // What lists are made of.
-  std::size_t n_groups_ = 0, n_inner_groups_ = 0, most_tiles_ = 0;
+  std::size_t n_groups_ = 0, n_inner_groups_ = 0, most_tiles_ = 0, most_masked_ = 0, most_partners_ = 0;
   std::int64_t n_listed_ = 0;
   device::GrowingArray<ClusterGroup> groups_;
   device::GrowingArray<PartnerCells> partners_;
-  device::GrowingArray<std::int32_t> excluded_begin_, excluded_;
-  device::GrowingArray<float> reach_, mobility_;
-  bool has_mobility_ = false;
+  device::GrowingArray<ExcludedRange> excluded_;
+  device::GrowingArray<std::int32_t> partner_;
+  device::GrowingArray<float> reach_;
+  SlotArray<float> mobility_;
   device::DeviceArray<ListCounts> counts_;        // (1)
   device::DeviceArray<float> shifts_;             // (neighbour cells,3) Å
   device::DeviceArray<std::int64_t> cell_place_;  // (neighbour cells,3) SingleSumVirial::place_unit
@@ -132,6 +159,12 @@ class DevicePairs {
   device::GrowingArray<ClusterPlaces> listed_;
   device::GrowingArray<Fraction> centre_;  // of each cluster's cell
   bool has_coordinates_ = false;           // of this step
+
+  // What follow() needs.
+  std::size_t n_partner_cells_ = 0;                                    // which are known
+  device::GrowingArray<std::int32_t> partner_cell_;                    // (cells,64)
+  device::GrowingArray<std::int32_t> excluded_begin_, excluded_atom_;  // ExcludedAtoms
+  device::DeviceArray<MaskCounts> mask_counts_;                        // (1)
 
   // Sums of a step.
   StepSums sums_ = StepSums::none;

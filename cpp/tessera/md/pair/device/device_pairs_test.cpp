@@ -376,7 +376,7 @@ TEST(DeviceLister, KeepsEveryEntryOnce) {
         }
     }
     for (std::int64_t r = 0; r < made.n_rows(); ++r)
-      for (auto e = made.rows[at(r)].by_table_begin; e < made.rows[at(r + 1)].by_table_begin; ++e)
+      for (auto e = made.rows[at(r)].by_table_begin; e < made.rows[at(r)].end; ++e)
         masked_made.emplace(made.rows[at(r)].i_cluster, made.masked[at(e)].j, made.masked[at(e)].masks,
                             e < made.rows[at(r)].masked_begin);
     EXPECT_GT(plain.size(), 1000U);

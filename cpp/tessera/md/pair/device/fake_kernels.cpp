@@ -9,6 +9,7 @@
 #include "tessera/md/pair/device/coordinates_kernel-inl.h"
 #include "tessera/md/pair/device/list_kernel-inl.h"
 #include "tessera/md/pair/device/reach_kernel-inl.h"
+#include "tessera/md/pair/device/sorted_kernel-inl.h"
 
 namespace tessera::md::pair::N_LANE {
 
@@ -32,6 +33,9 @@ const bool are_added = [] {
   Registered("tessera_pair_coordinates", simd::RunAsFake<CoordinateKernel>);
   Registered("tessera_pair_reach", simd::RunAsFake<ReachKernel>);
   Registered("tessera_pair_list", simd::RunAsFake<ListKernel>);
+  Registered("tessera_pair_clusters", simd::RunAsFake<ClusterKernel>);
+  Registered("tessera_pair_partners", simd::RunAsFake<PartnerKernel>);
+  Registered("tessera_pair_masks", simd::RunAsFake<MaskKernel>);
   Registered("tessera_pair_forces", simd::RunAsFake<ForceKernel<false>>);
   Registered("tessera_pair_forces_virial", simd::RunAsFake<ForceKernel<true>>);
   return true;

@@ -4,6 +4,7 @@
 #include "tessera/md/pair/device/coordinates_kernel-inl.h"
 #include "tessera/md/pair/device/list_kernel-inl.h"
 #include "tessera/md/pair/device/reach_kernel-inl.h"
+#include "tessera/md/pair/device/sorted_kernel-inl.h"
 
 namespace tessera::md::pair::N_LANE {
 
@@ -28,6 +29,9 @@ TESSERA_PAIRS(tessera_pairs_potential_switch_two_cutoffs, Fixed<LjModifier::pote
 TESSERA_KERNEL(tessera_pair_coordinates, CoordinateKernel)
 TESSERA_KERNEL(tessera_pair_reach, ReachKernel)
 TESSERA_KERNEL(tessera_pair_list, ListKernel)
+TESSERA_KERNEL(tessera_pair_clusters, ClusterKernel)
+TESSERA_KERNEL(tessera_pair_partners, PartnerKernel)
+TESSERA_KERNEL(tessera_pair_masks, MaskKernel)
 TESSERA_KERNEL(tessera_pair_forces, ForceKernel<false>)
 TESSERA_KERNEL(tessera_pair_forces_virial, ForceKernel<true>)
 

@@ -155,8 +155,9 @@ struct ListKernel {
         // Pairs of the cell's own clusters are listed once, and those with masks elsewhere.
         M near =
             hn::And(exists, hn::And(hn::Ne(cluster, Integer(i)), hn::Or(is_elsewhere, hn::Gt(cluster, Integer(i)))));
-        for (std::int32_t e = a.excluded_begin[i]; e < a.excluded_begin[i + 1]; ++e)
-          near = hn::And(near, hn::Ne(cluster, Integer(a.excluded[e])));
+        const ExcludedRange excluded = a.excluded[i];
+        for (std::int32_t e = excluded.begin; e < excluded.end; ++e)
+          near = hn::And(near, hn::Ne(cluster, Integer(a.partner[e])));
         near = hn::And(near, IsNear(ClusterOfLanes(a, Integer(i)), j));
         i_clusters = hn::Or(i_clusters, hn::IfThenElseZero(near, Integer(1 << k)));
         n_listed += simd::CountTrue(near);

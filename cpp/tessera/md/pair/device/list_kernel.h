@@ -19,12 +19,17 @@ struct ListCounts {
   std::int32_t tiles;    // there may be more than there is room for
 };
 
+/// The excluded partners of a cluster, by their places in a list.
+struct ExcludedRange {
+  std::int32_t begin, end;
+};
+
 struct ListArguments {
   std::int32_t n_groups;
   const ClusterGroup* groups;
-  const PartnerCells* partners;        // by local cell
-  const std::int32_t* excluded_begin;  // (clusters+1)
-  const std::int32_t* excluded;        // partners of clusters, which are listed with masks elsewhere
+  const PartnerCells* partners;   // by local cell
+  const ExcludedRange* excluded;  // by cluster
+  const std::int32_t* partner;    // excluded clusters, which are listed with masks elsewhere
   const ClusterData* clusters;
   const float* reach;   // by slot, Å
   const float* shifts;  // (neighbour cells,3) Å

@@ -266,15 +266,14 @@ struct PairKernel {
 
   static HWY_INLINE void RunRow(const Arguments& a, Shared& shared, int number) {
     const DeviceRow& row = a.rows[number];
-    const auto end = a.rows[number + 1].by_table_begin;
     const LanesOfEntry lanes_of;
     const AtomsOfLanes i(a.clusters, Integer(row.i_cluster), lanes_of.i_atom);
     ForceSums of_i;
     EnergiesOfWarp energies;
     for (auto e = row.by_table_begin; e < row.masked_begin; e += 2)
       AddMasked<true>(a, shared, row.i_cluster, lanes_of, i, e, row.masked_begin, of_i, energies);
-    for (auto e = row.masked_begin; e < end; e += 2)
-      AddMasked<false>(a, shared, row.i_cluster, lanes_of, i, e, end, of_i, energies);
+    for (auto e = row.masked_begin; e < row.end; e += 2)
+      AddMasked<false>(a, shared, row.i_cluster, lanes_of, i, e, row.end, of_i, energies);
     const VI of_half = SumsOfFour<1>(of_i.x, of_i.y, of_i.z);
     AddToCluster(a, lanes_of, Integer(row.i_cluster), hn::Add(of_half, simd::Exchange<16>(of_half)),
                  hn::Eq(lanes_of.half, Integer(0)));

@@ -58,6 +58,11 @@ void DeviceMesh::set_charges(std::span<const float> charge) {
   atoms_.stream().wait();  // what was copied may change or go now
 }
 
+void DeviceMesh::follow(const Renumbering& to) {
+  n_slots_ = at(to.n_slots);
+  atoms_.move(charge_, to);
+}
+
 void DeviceMesh::set_box(std::span<const float> influence, const std::array<Vec3, 3>& to_force) {
   atoms_.device();
   std::vector<double> values;
@@ -118,7 +123,7 @@ std::int64_t DeviceMesh::planned_bytes(const PmeSettings& settings, std::int64_t
   const auto& n = settings.grid;
   const std::int64_t waves = (n[0] / 2 + 1) * n[1] * n[2];
   const auto of_mesh = static_cast<std::int64_t>(points_of(n) * (sizeof(std::int32_t) + sizeof(float)));
-  constexpr double of_slot = sizeof(float);
+  constexpr double of_slot = 2 * sizeof(float);  // SlotArray
   return of_mesh + waves * std::int64_t{sizeof(float)} + fft::DeviceConvolution::planned_bytes(waves) +
          static_cast<std::int64_t>(device::GrowingArray<char>::room * of_slot * static_cast<double>(slots));
 }

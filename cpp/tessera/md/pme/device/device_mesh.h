@@ -27,6 +27,8 @@ class DeviceMesh {
 
   /// Takes the charges by slot, e, after a search.
   void set_charges(std::span<const float> charge);
+  /// Follows a search of the device.
+  void follow(const Renumbering& to);
   /// Takes what follows from the box: the influence function by spectrum point, and −K_d a*_d of each direction.
   void set_box(std::span<const float> influence, const std::array<Vec3, 3>& to_force);
 
@@ -61,7 +63,7 @@ class DeviceMesh {
   device::DeviceArray<double> to_force_;
   device::DeviceArray<std::int32_t> n_too_great_;
   std::size_t n_slots_ = 0;
-  device::GrowingArray<float> charge_;
+  SlotArray<float> charge_;
   device::HostArray<float> host_spectrum_;
   device::HostArray<std::int32_t> host_too_great_;  // points: of these forces, and of those before
 };

@@ -1,10 +1,17 @@
-// Turns fractions of the box into coordinates of pair kernels, for processors and lanes of a device. It is included once
-// for each instruction set.
+// Turns fractions of the box into lengths, for processors and lanes of a device. Highway includes it once for each
+// instruction set.
 #include "tessera/base/box.h"
 #include "tessera/base/simd/highway.h"
 
+#if defined(TESSERA_MD_DOMAIN_PLACE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TESSERA_MD_DOMAIN_PLACE_INL_H
+#undef TESSERA_MD_DOMAIN_PLACE_INL_H
+#else
+#define TESSERA_MD_DOMAIN_PLACE_INL_H
+#endif
+
 HWY_BEFORE_NAMESPACE();
-namespace tessera::md::pair {
+namespace tessera::md::domain {
 namespace HWY_NAMESPACE {
 
 template <class V>
@@ -22,5 +29,6 @@ HWY_INLINE PlaceOfLanes<V> PlaceOf(D d, const SingleTriangular& m, V x, V y, V z
 }
 
 }  // namespace HWY_NAMESPACE
-}  // namespace tessera::md::pair
+}  // namespace tessera::md::domain
 HWY_AFTER_NAMESPACE();
+#endif
