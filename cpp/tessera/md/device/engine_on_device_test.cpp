@@ -140,6 +140,24 @@ TEST(EngineOnDevice, SearchesAreThoseOfProcessors) {
   }
 }
 
+// Pairs of types with parameters of their own are listed apart from others, in rows.
+TEST(EngineOnDevice, PairsByTableAreListedThere) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto sample = warm_water(true);
+  sample.system.force_field.nbfix = {{0, 0, {590000, 600}}};
+  auto s = settings_of("");
+  s.com_removal_every = 0;
+  s.search_every = 4;
+  with_and_without(s, [&](const EngineSettings& with) {
+    Simulation run(sample, with);
+    run.advance(14);
+    if (with.device != nullptr) {
+      EXPECT_EQ(run.engine.n_steps_on_device(), 14);
+    }
+    return Seen::of(run);
+  });
+}
+
 // Who looks at atoms, forces or energies between steps sees those of processors, and changes nothing.
 TEST(EngineOnDevice, LooksChangeNothing) {
   TESSERA_NEEDS_HOST_LANES();

@@ -61,9 +61,8 @@ void ClusterSum::update(bool make_list) {
   if (is_on_device()) device_->forget_coordinates();
   if (!make_list) return;
   has_places_ = false;
-  if (device_makes_lists() && make_list_on_device()) return;
+  if (make_list_on_device()) return;
   build_list(data_.reach);
-  on_device([&](DevicePairs& pairs) { pairs.set_list(list_); });
 }
 
 void ClusterSum::build_list(std::span<const float> reach) {
@@ -81,14 +80,11 @@ void ClusterSum::complete_list() {
   build_list(reach);
 }
 
-/// Tells whether a device lists what is near: it knows of no pairs whose parameters come from a table.
-bool ClusterSum::device_makes_lists() const { return device_ != nullptr && !data_.table_pairs.any; }
-
 /// Lets a device list what is near. Here the entries with masks are listed, once after each search.
 bool ClusterSum::make_list_on_device() {
   return on_device([&](DevicePairs& pairs) {
     if (!has_masked_alone_) {
-      lister_.build_masked(data_.exclusions, list_);
+      lister_.build_masked(data_.exclusions, data_.table_pairs, data_.type, list_);
       has_masked_alone_ = true;
       pairs.set_cells(lister_, list_);
     }

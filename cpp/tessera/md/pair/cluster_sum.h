@@ -66,7 +66,7 @@ class ClusterSum {
   /// taken once after a search by processors.
   void start_coordinates(std::span<const ClusterPlaces> listed, std::span<const float> mobility);
   /// Tells whether the device lists what is near.
-  bool has_lists_of_device() const { return has_masked_alone_ && device_makes_lists(); }
+  bool has_lists_of_device() const { return has_masked_alone_ && is_on_device(); }
   /// Lets it do so where its atoms are now, whose velocities it has, too (DevicePairs::make_list_of_own). Returns whether
   /// it has.
   bool make_list_on_device(const ListSettings& list, float typical, const Velocity* velocity);
@@ -107,7 +107,6 @@ class ClusterSum {
 
   template <class Function>
   bool on_device(Function&& function);
-  bool device_makes_lists() const;
   bool make_list_on_device();
   void build_list(std::span<const float> reach);
   void complete_list();

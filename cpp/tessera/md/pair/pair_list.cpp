@@ -99,6 +99,15 @@ std::int32_t find_partner_cell(const domain::Domain& domain, std::int32_t cell, 
   return partner;
 }
 
+bool TablePairs::concern(std::int32_t ci, std::int32_t cj, std::span<const std::int32_t> type) const {
+  if (!any) return false;
+  for (auto i = ci * cluster_size; i < (ci + 1) * cluster_size; ++i)
+    for (auto j = cj * cluster_size; j < (cj + 1) * cluster_size; ++j)
+      if (type[at(i)] >= 0 && type[at(j)] >= 0 && needs_table[at(type[at(i)]) * at(n_types) + at(type[at(j)])])
+        return true;
+  return false;
+}
+
 /// Writes one thread's part of the list.
 class PairListWriter {
  public:
@@ -190,12 +199,12 @@ class PairListWriter {
       const unsigned excluded = partner != partners.end() ? partner->excluded : 0;
       part_.masked.push_back({j, static_cast<std::uint16_t>(valid & ~excluded),
                               static_cast<std::uint16_t>(valid & excluded),
-                              may_need_table && needs_table(ci, cluster_of(j))});
+                              may_need_table && table_.concern(ci, cluster_of(j), type_)});
     }
     auto* end = near_.plain + near_.n_plain;
     if (may_need_table)
       end = std::remove_if(near_.plain, end, [&](PairEntry j) {
-        const bool by_table = needs_table(ci, cluster_of(j));
+        const bool by_table = table_.concern(ci, cluster_of(j), type_);
         if (by_table) part_.masked.push_back({j, 0xFFFF, 0, true});
         return by_table;
       });
@@ -205,15 +214,6 @@ class PairListWriter {
   bool has_table_type(std::int32_t ci) const {
     for (auto i = ci * cluster_size; i < (ci + 1) * cluster_size; ++i)
       if (type_[at(i)] >= 0 && table_.has_table[at(type_[at(i)])]) return true;
-    return false;
-  }
-
-  bool needs_table(std::int32_t ci, std::int32_t cj) const {
-    for (auto i = ci * cluster_size; i < (ci + 1) * cluster_size; ++i)
-      for (auto j = cj * cluster_size; j < (cj + 1) * cluster_size; ++j)
-        if (type_[at(i)] >= 0 && type_[at(j)] >= 0 &&
-            table_.needs_table[at(type_[at(i)]) * at(table_.n_types) + at(type_[at(j)])])
-          return true;
     return false;
   }
 
@@ -395,7 +395,8 @@ void PairLister::find_neighbour_cells(std::int32_t cell, const PairList& list, N
   });
 }
 
-void PairLister::build_masked(const ExcludedClusters& excluded, PairList& list) {
+void PairLister::build_masked(const ExcludedClusters& excluded, const TablePairs& table,
+                              std::span<const std::int32_t> type, PairList& list) {
   TESSERA_CHECK(domain_.n_clusters() < most_clusters);
   list.shifts = half_shell_shifts(domain_);
   list.inner.resize(at(threads_.size()));
@@ -420,7 +421,7 @@ void PairLister::build_masked(const ExcludedClusters& excluded, PairList& list) 
             if (cj < cells.begin[o] || cj >= cells.end[o]) return;
             part.masked.push_back({static_cast<PairEntry>(cj) << cell_bits | static_cast<PairEntry>(o),
                                    static_cast<std::uint16_t>(valid & ~masked),
-                                   static_cast<std::uint16_t>(valid & masked), false});
+                                   static_cast<std::uint16_t>(valid & masked), table.concern(ci, cj, type)});
           };
           const auto partners = excluded.of(ci);
           const auto own =

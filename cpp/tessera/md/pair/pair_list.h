@@ -78,6 +78,9 @@ struct TablePairs {
   std::vector<std::uint8_t> needs_table;  // (types × types) 1: does not follow the combination rule
   std::vector<std::uint8_t> has_table;    // (types) 1: in some pair
   bool any = false;
+
+  /// Tells whether any two atoms of two clusters have parameters of their own; `type` by slot, negative: padding.
+  bool concern(std::int32_t ci, std::int32_t cj, std::span<const std::int32_t> type) const;
 };
 
 /// Lists extend the range by this margin, Å; it generously covers distances in single precision.
@@ -122,8 +125,9 @@ class PairLister {
              const TablePairs& table, std::span<const std::int32_t> type, double cutoff, PairList& list);
 
   /// Lists the entries with masks alone, near or not, for a device that finds the others: each cluster with itself and
-  /// with its excluded partners. No type may have parameters of its own.
-  void build_masked(const ExcludedClusters& excluded, PairList& list);
+  /// with its excluded partners.
+  void build_masked(const ExcludedClusters& excluded, const TablePairs& table, std::span<const std::int32_t> type,
+                    PairList& list);
   /// Returns the partner cells of a local cell.
   PartnerCells partners_of(std::int32_t cell) const;
   /// Tells whether a local cell and all its partners are owned.

@@ -135,7 +135,6 @@ const SortedAtoms* DeviceSearch::search() {
   };
   atoms_of_cells_.start_warps(stream, device::warps_of(n_before), of_cells);
   const SortArguments arguments{
-      .n_cells = n_cells,
       .to_length = SingleTriangular(domain_.state().search_box.unit_vectors()),
       .centre = centre_.data(),
       .count = count_.data(),
@@ -151,7 +150,7 @@ const SortedAtoms* DeviceSearch::search() {
       .next_reference = atoms_.next_reference(n_slots),
       .cell_of = cell_of_.data(),
   };
-  sort_.start_warps(stream, n_cells, arguments);
+  sort_.start(stream, static_cast<unsigned>(n_cells), device::warps_of_block * device::lanes_of_warp, arguments);
   atom_.take_next();
   atoms_.take_next(n_slots);
   sorted_ = {{.n_slots = n_slots, .source = source_.data(), .slot = slot_.data()},

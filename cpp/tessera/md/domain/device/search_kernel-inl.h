@@ -75,25 +75,29 @@ struct AtomsOfCellKernel {
   }
 };
 
-/// A cell to a warp. Its atoms are in parts, each of which begins as a part of its slots, and is divided until it has no
-/// more than a cluster. An atom's rank in its part counts those that come before it, so that atoms need no order.
+/// A cell to a block. Its atoms are in parts, which are cut until they have no more than a cluster. An atom's rank in its
+/// part counts those that come before it, so that atoms need no order.
 struct SortKernel {
-  static constexpr int n_phases = 1, warps_of_block = 4, blocks_at_once = 4;
+  static constexpr int warps_of_block = 4, blocks_at_once = 8;
   using Arguments = SortArguments;
-  struct OfWarp {
+  struct Shared {
     float place[3][most_atoms_of_cell];  // Å
     std::int32_t atom[most_atoms_of_cell], source[most_atoms_of_cell];
     std::int32_t begin[most_atoms_of_cell], n[most_atoms_of_cell];  // of the part of each atom
     std::int32_t rank[3][most_atoms_of_cell];                       // in its part, along each direction
     std::int32_t direction[most_atoms_of_cell];                     // along which its part is cut
   };
-  struct Shared {
-    OfWarp of[warps_of_block];
-  };
 
-  template <int phase>
-  static HWY_INLINE void Run(const Arguments& a, Shared& shared, const simd::Place& place) {
-    if (place.OfAll() < a.n_cells) Sorter{a, shared.of[place.warp], place.OfAll()}.Run();
+  static HWY_INLINE int Phases(const Arguments&) { return 3 * most_cuts_of_cell + 2; }
+  static HWY_INLINE void Run(const Arguments& a, Shared& shared, const simd::Place& place, int phase) {
+    const Sorter sorter{a, shared, place, place.block};
+    if (phase == 0) return sorter.Take();
+    const int cut = (phase - 1) / 3;
+    if (cut == most_cuts_of_cell) return sorter.Put();
+    if (sorter.GreatestAfter(cut) <= cluster_size) return;
+    if (phase % 3 == 1) return sorter.Rank();
+    if (phase % 3 == 2) return sorter.Choose();
+    sorter.Divide();
   }
 
  private:
@@ -119,32 +123,26 @@ struct SortKernel {
 
   struct Sorter {
     const Arguments& a;
-    OfWarp& shared;
+    Shared& shared;
+    const simd::Place& place;
     const std::int32_t cell;
     const std::int32_t first = cluster_size * a.begin[cell], n = a.count[cell];
 
-    HWY_INLINE void Run() {
-      Take();
-      // A part that has more atoms than another leaves more in the greater of both sides.
-      for (std::int32_t greatest = n; greatest > cluster_size;) {
-        Rank();
-        Choose();
-        Divide();
+    /// Returns the atoms of the greatest part after so many cuts. A part that has more than another leaves more in the greater
+    /// of both sides.
+    HWY_INLINE std::int32_t GreatestAfter(int cuts) const {
+      std::int32_t greatest = n;
+      for (int cut = 0; cut < cuts; ++cut) {
         const auto left = (greatest + cluster_size - 1) / cluster_size / 2 * cluster_size;
         greatest = left > greatest - left ? left : greatest - left;
       }
-      Put();
-      PutPadding();
+      return greatest;
     }
 
-    /// Calls a function with the number of an atom in each lane and a mask of those that there are.
+    /// Calls a function with the number of an atom in each lane and a mask of those that there are: this warp's share.
     template <class Function>
     HWY_INLINE void ForAtoms(Function function) const {
-      for (std::int32_t begin = 0; begin < n; begin += hn::warp_size) {
-        const VI k = hn::Add(simd::LaneNumbers(), Integer(begin));
-        function(hn::Min(k, Integer(n - 1)), hn::Lt(k, Integer(n)));
-      }
-      simd::SyncWarp();
+      simd::ForShare(place, n, function);
     }
     static HWY_INLINE VI Of(const std::int32_t* values, VI k) { return hn::GatherIndex(DI(), values, k); }
     /// Returns the atoms of the same part.
@@ -157,11 +155,11 @@ struct SortKernel {
         const auto apart = [&](const std::int32_t& of_first, std::int32_t of_centre) HWY_ATTR {
           return hn::ConvertTo(D(), hn::Sub(hn::GatherIndex(DI(), &of_first, of_atom), Integer(of_centre)));
         };
-        const auto place = PlaceOf(D(), a.to_length, apart(a.position->x, centre.x), apart(a.position->y, centre.y),
+        const auto where = PlaceOf(D(), a.to_length, apart(a.position->x, centre.x), apart(a.position->y, centre.y),
                                    apart(a.position->z, centre.z));
-        simd::Scatter(place.x, shared.place[0], k, exists);
-        simd::Scatter(place.y, shared.place[1], k, exists);
-        simd::Scatter(place.z, shared.place[2], k, exists);
+        simd::Scatter(where.x, shared.place[0], k, exists);
+        simd::Scatter(where.y, shared.place[1], k, exists);
+        simd::Scatter(where.z, shared.place[2], k, exists);
         simd::Scatter(Of(a.atom, source), shared.atom, k, exists);
         simd::Scatter(source, shared.source, k, exists);
         simd::Scatter(Integer(0), shared.begin, k, exists);
@@ -173,12 +171,12 @@ struct SortKernel {
     HWY_INLINE void Rank() const {
       ForAtoms([&](VI k, M exists) HWY_ATTR {
         const VI begin = Of(shared.begin, k), atom = Of(shared.atom, k);
-        V place[3];
+        V here[3];
         VI rank[3];
         Extents extents;
         HWY_UNROLL(3)
         for (int d = 0; d < 3; ++d) {
-          place[d] = hn::GatherIndex(D(), shared.place[d], k);
+          here[d] = hn::GatherIndex(D(), shared.place[d], k);
           rank[d] = Integer(0);
         }
         for (std::int32_t j = 0; j < n; ++j) {
@@ -186,7 +184,7 @@ struct SortKernel {
           HWY_UNROLL(3)
           for (int d = 0; d < 3; ++d) {
             const V other = hn::Set(D(), shared.place[d][j]);
-            const M is_before = hn::Or(hn::Lt(other, place[d]), hn::And(hn::Eq(other, place[d]), has_lower_id));
+            const M is_before = hn::Or(hn::Lt(other, here[d]), hn::And(hn::Eq(other, here[d]), has_lower_id));
             rank[d] = hn::Add(rank[d], hn::IfThenElseZero(hn::And(is_in_part, is_before), Integer(1)));
             extents.Add(d, other, is_in_part);
           }
@@ -259,6 +257,7 @@ struct SortKernel {
           return hn::GatherIndex(DI(), &of_first, hn::Mul(source, Integer(3)));
         });
       });
+      if (place.warp == 0) PutPadding();
     }
 
     /// Fills the last cluster, and tells clusters their cell.

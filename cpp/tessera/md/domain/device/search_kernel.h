@@ -7,8 +7,8 @@
 
 namespace tessera::md::domain {
 
-/// A cell may have so many atoms, which a warp sorts.
-inline constexpr std::int32_t most_atoms_of_cell = 128;
+/// A cell may have so many atoms, which a block sorts. It cuts them so often until parts have no more than a cluster.
+inline constexpr std::int32_t most_atoms_of_cell = 256, most_cuts_of_cell = 6;
 
 /// What finds the cell of each atom, that of the first atom of its group.
 struct CellArguments {
@@ -34,7 +34,6 @@ struct AtomsOfCellArguments {
 
 /// What sorts the atoms of each cell into its slots, as sort_cell() does.
 struct SortArguments {
-  std::int32_t n_cells;
   SingleTriangular to_length;
   const Fraction* centre;     // by cell
   const std::int32_t* count;  // by cell

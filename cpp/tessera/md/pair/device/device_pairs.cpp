@@ -51,11 +51,14 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       lookup_force_(on_device(device_, std::span(lookup.force), stream_)),
       lookup_energy_(on_device(device_, std::span(lookup.energy), stream_)),
       lookup_begin_(on_device(device_, std::span(lookup.begin), stream_)),
-      lister_(device_),
+      needs_table_(device_, data.table_pairs.any ? data.table_pairs.needs_table.size() : 0),
+      has_table_(device_, data.table_pairs.any ? data.table_pairs.has_table.size() : 0),
       rows_(device_),
       masked_(device_),
       tiles_(device_),
       tile_entries_(device_),
+      table_rows_(device_),
+      table_entries_(device_),
       clusters_(device_),
       type_(device_),
       groups_(device_),
@@ -87,35 +90,18 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
   constants_.lookup_force = lookup_force_.data();
   constants_.lookup_energy = lookup_energy_.data();
   constants_.lookup_begin = lookup_begin_.data();
+  const auto copy_flags = [&](const auto& array, const std::vector<std::uint8_t>& flags) {
+    if (array.size() == 0) return;
+    const std::vector<std::int32_t> values(flags.begin(), flags.end());
+    array.start_copy_from(values, stream_);
+    stream_.wait();  // values go now
+  };
+  copy_flags(needs_table_, data.table_pairs.needs_table);
+  copy_flags(has_table_, data.table_pairs.has_table);
   stream_.wait();  // tables may not outlive this call
 }
 
 DevicePairs::~DevicePairs() { stream_.end(); }
-
-void DevicePairs::set_list(const PairList& list) {
-  device_.make_current();
-  stream_.wait();  // the last list may be in use
-  const auto made = lister_.make(list, data_.domain, data_.threads);
-  n_tiles_ = made.n_tiles();
-  n_inner_tiles_ = made.n_inner_tiles;
-  copy_to(tiles_, made.tiles);
-  copy_to(tile_entries_, made.tile_entries);
-  set_rows(made, list);
-}
-
-/// Takes the rows of a list, with what else a list comes with, and makes room for sums.
-void DevicePairs::set_rows(const DeviceList& made, const PairList& list) {
-  n_rows_ = made.n_rows();
-  n_inner_rows_ = made.n_inner_rows;
-  most_masked_ = made.masked.size();
-  copy_to(rows_, made.rows);
-  copy_to(masked_, made.masked);
-  copy_to(type_, std::span(data_.type));
-  make_room(std::ssize(data_.type));
-  clusters_.reserve(device_, at(n_clusters_));
-  clash_.reserve(device_, at(most_clashes_));
-  set_shifts(list);
-}
 
 /// Makes room for forces on so many slots, and on the host for clusters.
 void DevicePairs::make_room(std::int64_t n_slots) {
@@ -166,7 +152,24 @@ void DevicePairs::set_cells(const PairLister& lister, const PairList& masked) {
   copy_to(excluded_, std::span<const ExcludedRange>(excluded));
   copy_to(partner_, std::span<const std::int32_t>(partner));
   reach_.reserve(device_, data_.reach.size());
-  set_rows(lister_.make(masked, domain, data_.threads), masked);  // it waits until all is copied
+  const auto made = masked_rows(masked);
+  n_rows_ = std::ssize(made.rows);
+  n_inner_rows_ = made.n_inner_rows;
+  most_masked_ = made.masked.size();
+  copy_to(rows_, std::span(made.rows));
+  copy_to(masked_, std::span(made.masked));
+  copy_to(type_, std::span(data_.type));
+  make_room(std::ssize(data_.type));
+  clusters_.reserve(device_, at(n_clusters_));
+  clash_.reserve(device_, at(most_clashes_));
+  set_shifts(masked);  // it waits until all is copied
+}
+
+TableOnDevice DevicePairs::table() const {
+  return {.n_types = constants_.n_types,
+          .needs_table = data_.table_pairs.any ? needs_table_.data() : nullptr,
+          .has_table = has_table_.data(),
+          .type = type_.data()};
 }
 
 void DevicePairs::make_list(double cutoff) {
@@ -210,20 +213,34 @@ void DevicePairs::list_all(double cutoff) {
       .entries = nullptr,
       .most_tiles = 0,
       .counts = counts_.data(),
+      .table = table(),
+      .table_rows = nullptr,
+      .table_entries = nullptr,
+      .most_by_table = 0,
   };
   while (true) {
     all.tiles = tiles_.data();
     all.entries = tile_entries_.data();
     all.most_tiles = static_cast<std::int32_t>(most_tiles_);
+    all.table_rows = table_rows_.data();
+    all.table_entries = table_entries_.data();
+    all.most_by_table = static_cast<std::int32_t>(most_by_table_);
     counts_.start_clear(stream_);
     n_inner_tiles_ = n_inner_groups_ > 0 ? list(all, 0, n_inner_groups_).tiles : 0;
     const auto counts = list(all, n_inner_groups_, n_groups_);
     n_tiles_ = counts.tiles;
+    n_table_rows_ = counts.by_table;
     n_listed_ = counts.entries;
-    if (at(n_tiles_) <= most_tiles_) return;
-    most_tiles_ = at(n_tiles_) + at(n_tiles_) / 16;  // there was no room for all of them
+    if (at(n_tiles_) <= most_tiles_ && at(n_table_rows_) <= most_by_table_) return;
+    const auto with_room = [](std::size_t most, std::int64_t n) {
+      return at(n) > most ? at(n) + at(n) / 16 : most;  // there was no room for all of them
+    };
+    most_tiles_ = with_room(most_tiles_, n_tiles_);
+    most_by_table_ = with_room(most_by_table_, n_table_rows_);
     tiles_.reserve(device_, most_tiles_);
     tile_entries_.reserve(device_, entries_of_tile * most_tiles_);
+    table_rows_.reserve(device_, most_by_table_);
+    table_entries_.reserve(device_, most_by_table_);
   }
 }
 
@@ -389,6 +406,7 @@ void DevicePairs::list_masked(const domain::SortedAtoms& sorted) {
         .partner = partner_.data(),
         .most_partners = static_cast<std::int32_t>(most_partners_),
         .counts = mask_counts_.data(),
+        .table = table(),
     };
     launch("tessera_pair_masks", n_clusters_, arguments);
     MaskCounts counts{};
@@ -434,8 +452,14 @@ void DevicePairs::start(ListHalf half, StepSums sums) {
     if (!has_coordinates_) copy_clusters(n_owned, data_.clusters.size());
     has_coordinates_ = false;
   }
-  const auto of_half = arguments(half);
+  auto of_half = arguments(half);
   launch(name_of_pair_kernel(constants_, sums_), std::int64_t{of_half.n_tiles} + of_half.n_rows, of_half);
+  if (half == ListHalf::inner || n_table_rows_ == 0) return;
+  of_half.n_tiles = 0;
+  of_half.rows = table_rows_.data();
+  of_half.n_rows = static_cast<std::int32_t>(n_table_rows_);
+  of_half.masked = table_entries_.data();
+  launch(name_of_pair_kernel(constants_, sums_), n_table_rows_, of_half);
 }
 
 void DevicePairs::start_total(std::int64_t* total) {
@@ -504,8 +528,9 @@ void DevicePairs::add_sums(EnergyVirial& to) const {
 
 std::int64_t DevicePairs::bytes() const {
   const auto held = [](const auto&... arrays) { return static_cast<std::int64_t>((arrays.bytes() + ...)); };
-  return held(rows_, masked_, tiles_, tile_entries_, clusters_, type_, groups_, partners_, excluded_, partner_, reach_,
-              mobility_, listed_, centre_, partner_cell_, excluded_begin_, excluded_atom_, force_, clash_);
+  return held(rows_, masked_, tiles_, tile_entries_, table_rows_, table_entries_, clusters_, type_, groups_, partners_,
+              excluded_, partner_, reach_, mobility_, listed_, centre_, partner_cell_, excluded_begin_, excluded_atom_,
+              force_, clash_);
 }
 
 double DevicePairs::planned_bytes(const PairCounts& counts) {

@@ -41,9 +41,7 @@ class DevicePairs {
   /// Waits until the device does nothing with what goes now.
   ~DevicePairs();
 
-  /// Takes a list that was made after the last search.
-  void set_list(const PairList& list);
-  /// Takes what lists are made of after a search, with a list of entries with masks alone.
+  /// Takes what lists are made of after a search by processors, with a list of entries with masks alone.
   void set_cells(const PairLister& lister, const PairList& masked);
   /// Lists all others within the cut-off, Å, and reaches of atoms.
   void make_list(double cutoff);
@@ -104,13 +102,13 @@ class DevicePairs {
     return device::GrowingArray<char>::room * (of_slot * counts.slots + of_cell * counts.cells + of_atoms);
   }
   /// Returns the bytes on the host.
-  std::size_t host_bytes() const { return lister_.bytes() + host_clusters_.bytes(); }
+  std::size_t host_bytes() const { return host_clusters_.bytes(); }
 
  private:
   PairArguments arguments(ListHalf half) const;
+  TableOnDevice table() const;
   void list_all(double cutoff);
   ListCounts list(const ListArguments& all, std::size_t first, std::size_t last);
-  void set_rows(const DeviceList& made, const PairList& list);
   using OfCell = std::function<std::int32_t(std::int32_t)>;
   void set_groups(const OfCell& first_cluster, const OfCell& is_inner, const OfCell& has_partners);
   void make_room(std::int64_t n_slots);
@@ -129,21 +127,23 @@ class DevicePairs {
   std::map<std::string, device::Kernel> kernels_;  // that were used, by name
   KernelConstants constants_;                      // with tables on the device
   device::DeviceArray<float> table_12a_, table_6b_, lookup_force_, lookup_energy_;
-  device::DeviceArray<std::int32_t> lookup_begin_;
+  device::DeviceArray<std::int32_t> lookup_begin_, needs_table_, has_table_;
 
   // The list, and what belongs to it.
-  DeviceLister lister_;
-  std::int64_t n_rows_ = 0, n_inner_rows_ = 0, n_tiles_ = 0, n_inner_tiles_ = 0;
+  std::int64_t n_rows_ = 0, n_inner_rows_ = 0, n_tiles_ = 0, n_inner_tiles_ = 0, n_table_rows_ = 0;
   device::GrowingArray<DeviceRow> rows_;
   device::GrowingArray<DeviceEntry> masked_;
   device::GrowingArray<DeviceTile> tiles_;
   device::GrowingArray<TileEntry> tile_entries_;
+  device::GrowingArray<DeviceRow> table_rows_;  // of entries that have no masks
+  device::GrowingArray<DeviceEntry> table_entries_;
   std::int64_t n_clusters_ = 0;
   SlotArray<ClusterData> clusters_;
   SlotArray<std::int32_t> type_;
 
   // What lists are made of.
-  std::size_t n_groups_ = 0, n_inner_groups_ = 0, most_tiles_ = 0, most_masked_ = 0, most_partners_ = 0;
+  std::size_t n_groups_ = 0, n_inner_groups_ = 0;
+  std::size_t most_tiles_ = 0, most_by_table_ = 0, most_masked_ = 0, most_partners_ = 0;
   std::int64_t n_listed_ = 0;
   device::GrowingArray<ClusterGroup> groups_;
   device::GrowingArray<PartnerCells> partners_;

@@ -2,6 +2,8 @@
 // boxes are near are gathered until there is one for each lane; then a lane looks whether any two atoms of its cluster and
 // of each i-cluster are closer than the cut-off and their reaches. What is listed beyond that costs time but no bit, as
 // pairs beyond the cut-off add nothing.
+#pragma once
+
 #include "tessera/base/simd/lane/run.h"
 #include "tessera/md/pair/device/list_kernel.h"
 #include "tessera/md/pair/device/pair_kernel-inl.h"
@@ -71,6 +73,34 @@ struct BoxOfLanes {
     return hn::Lt(distance2, hn::Mul(range, range));
   }
 };
+
+/// Tells which clusters have a type with a table.
+HWY_INLINE M HasTableType(const TableOnDevice& table, VI cluster) {
+  M has = hn::Lt(Integer(1), Integer(0));
+  if (table.needs_table == nullptr) return has;
+  for (std::int32_t k = 0; k < cluster_size; ++k) {
+    const VI type = hn::GatherIndex(DI(), table.type + k, hn::ShiftLeft<2>(cluster));
+    const VI found = hn::GatherIndex(DI(), table.has_table, hn::Max(type, Integer(0)));
+    has = hn::Or(has, hn::And(hn::Ge(type, Integer(0)), hn::Ne(found, Integer(0))));
+  }
+  return has;
+}
+
+/// Tells which clusters have an atom that needs the table with an atom of one cluster, as TablePairs::concern() does.
+HWY_INLINE M NeedsTable(const TableOnDevice& table, std::int32_t one, VI cluster) {
+  M needs = hn::Lt(Integer(1), Integer(0));
+  if (table.needs_table == nullptr) return needs;
+  for (std::int32_t i = 0; i < cluster_size; ++i) {
+    const std::int32_t type = table.type[cluster_size * one + i];
+    if (type < 0 || table.has_table[type] == 0) continue;
+    for (std::int32_t k = 0; k < cluster_size; ++k) {
+      const VI other = hn::GatherIndex(DI(), table.type + k, hn::ShiftLeft<2>(cluster));
+      const VI found = hn::GatherIndex(DI(), table.needs_table + type * table.n_types, hn::Max(other, Integer(0)));
+      needs = hn::Or(needs, hn::And(hn::Ge(other, Integer(0)), hn::Ne(found, Integer(0))));
+    }
+  }
+  return needs;
+}
 
 struct ListKernel {
   static constexpr int n_phases = 1, warps_of_block = 4, blocks_at_once = 4;
@@ -150,6 +180,7 @@ struct ListKernel {
                hn::GatherIndex(D(), a.shifts + 2, shift));
       const M is_elsewhere = hn::Ne(cell, Integer(0));
       VI i_clusters = hn::Zero(DI());
+      const M may_need_table = hn::And(exists, HasTableType(a.table, cluster));
       for (std::int32_t k = 0; k < group.n; ++k) {
         const std::int32_t i = group.first + k;
         // Pairs of the cell's own clusters are listed once, and those with masks elsewhere.
@@ -159,6 +190,13 @@ struct ListKernel {
         for (std::int32_t e = excluded.begin; e < excluded.end; ++e)
           near = hn::And(near, hn::Ne(cluster, Integer(a.partner[e])));
         near = hn::And(near, IsNear(ClusterOfLanes(a, Integer(i)), j));
+        const M may = hn::And(near, may_need_table);
+        if (!hn::AllFalse(DI(), may)) {
+          const M by_table = hn::And(may, NeedsTable(a.table, i, cluster));
+          WriteByTable(i, entry, by_table);
+          near = hn::AndNot(by_table, near);
+          n_listed += simd::CountTrue(by_table);
+        }
         i_clusters = hn::Or(i_clusters, hn::IfThenElseZero(near, Integer(1 << k)));
         n_listed += simd::CountTrue(near);
       }
@@ -201,6 +239,22 @@ struct ListKernel {
       simd::SyncWarp();  // some may go where others were
       simd::Scatter(j, &target->j, target_at, moves);
       simd::Scatter(bits, &target->i_clusters, target_at, moves);
+    }
+
+    /// Writes entries of an i-cluster whose parameters come from a table, a row to each, where there is room for them.
+    HWY_INLINE void WriteByTable(std::int32_t i, const VU& entry, M by_table) const {
+      const VI number = simd::TakeNumbers(&a.counts->by_table, by_table);
+      const M has_room = hn::And(by_table, hn::Lt(number, Integer(a.most_by_table)));
+      constexpr std::int32_t words = sizeof(DeviceRow) / sizeof(std::int32_t);
+      const VI at = hn::ShiftLeft<1>(number), row = hn::Mul(number, Integer(words)),
+               wide = hn::Mul(number, Integer(words / 2));
+      simd::Scatter(entry, &a.table_entries->j, at, has_room);
+      simd::Scatter(hn::Set(DU(), 0xFFFF), &a.table_entries->masks, at, has_room);
+      const VL begin = hn::PromoteTo(DL(), number), end = hn::Add(begin, hn::Set(DL(), 1));
+      simd::Scatter(Integer(i), &a.table_rows->i_cluster, row, has_room);
+      simd::Scatter(begin, &a.table_rows->by_table_begin, wide, has_room);
+      simd::Scatter(end, &a.table_rows->masked_begin, wide, has_room);
+      simd::Scatter(end, &a.table_rows->end, wide, has_room);
     }
 
     /// Writes a tile with the first n entries, if there is room for it.

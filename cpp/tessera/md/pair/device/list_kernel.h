@@ -15,8 +15,16 @@ struct ClusterGroup {
 
 /// Counts what was listed.
 struct ListCounts {
-  std::int64_t entries;  // pairs of clusters
-  std::int32_t tiles;    // there may be more than there is room for
+  std::int64_t entries;          // pairs of clusters
+  std::int32_t tiles, by_table;  // there may be more than there is room for
+};
+
+/// Types that have pairs with parameters of their own (TablePairs).
+struct TableOnDevice {
+  std::int32_t n_types = 0;
+  const std::int32_t* needs_table = nullptr;  // (types,types) 1: a pair has; null where there is none
+  const std::int32_t* has_table = nullptr;    // (types) 1: in some pair
+  const std::int32_t* type = nullptr;         // by slot; negative: padding
 };
 
 /// The excluded partners of a cluster, by their places in a list.
@@ -38,6 +46,11 @@ struct ListArguments {
   TileEntry* entries;  // entries_of_tile for each tile
   std::int32_t most_tiles;
   ListCounts* counts;
+  // Entries whose parameters come from a table have rows of their own, one each.
+  TableOnDevice table;
+  DeviceRow* table_rows;
+  DeviceEntry* table_entries;
+  std::int32_t most_by_table;
 };
 
 }  // namespace tessera::md::pair

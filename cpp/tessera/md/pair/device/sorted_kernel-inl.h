@@ -4,6 +4,7 @@
 
 #include "tessera/base/simd/lane/run.h"
 #include "tessera/md/domain/place-inl.h"
+#include "tessera/md/pair/device/list_kernel-inl.h"
 #include "tessera/md/pair/device/pair_kernel-inl.h"
 #include "tessera/md/pair/device/sorted_kernel.h"
 
@@ -98,6 +99,7 @@ struct MaskKernel {
  private:
   // Masks of all pairs of two clusters, and of those of one, i < j (pair_list.cpp).
   static constexpr std::int32_t all_pairs = 0xFFFF, among_themselves = 0b0000'1000'1100'1110;
+  static constexpr std::int32_t by_table = 1 << 16;  // beside masks of 16 bits
 
   struct Lister {
     const Arguments& a;
@@ -136,6 +138,7 @@ struct MaskKernel {
 
     /// Joins the masks of atoms in one cluster.
     HWY_INLINE void JoinPartners(std::int32_t n) {
+      if (simd::CountTrue(NeedsTable(a.table, cluster, Integer(cluster))) > 0) own_mask = by_table;
       for (std::int32_t first = 0; first < n; first += hn::warp_size) {
         const VI any = hn::Add(simd::LaneNumbers(), Integer(first)), k = hn::Min(any, Integer(n - 1));
         const VI mine = hn::GatherIndex(DI(), shared.cluster, k);
@@ -146,8 +149,9 @@ struct MaskKernel {
           mask = hn::Or(mask, hn::IfThenElseZero(is_same, Integer(shared.mask[j])));
           is_first = hn::AndNot(hn::And(is_same, hn::Lt(Integer(j), k)), is_first);
         }
+        mask = hn::Or(mask, hn::IfThenElseZero(NeedsTable(a.table, cluster, mine), Integer(by_table)));
         const M is_own = hn::And(is_first, hn::Eq(mine, Integer(cluster))), is_partner = hn::AndNot(is_own, is_first);
-        own_mask += simd::OfFirst(simd::SumOfWarp(hn::IfThenElseZero(is_own, mask)));
+        own_mask |= simd::OfFirst(simd::SumOfWarp(hn::IfThenElseZero(is_own, mask)));
         const VI to = hn::Add(Integer(n_partners), simd::CountBefore(is_partner));
         simd::Scatter(mine, shared.partner, to, is_partner);
         simd::Scatter(mask, shared.mask_of_partner, to, is_partner);
@@ -187,25 +191,30 @@ struct MaskKernel {
     }
 
     HWY_INLINE void PutEntries() const {
-      std::int32_t n = 0;
-      ForEntries([&](std::int32_t, VI, M exists, std::int32_t) HWY_ATTR { n += simd::CountTrue(exists); });
+      std::int32_t n = 0, n_by_table = 0;
+      ForEntries([&](std::int32_t, VI, M exists, std::int32_t mask) HWY_ATTR {
+        const auto more = simd::CountTrue(exists);
+        n += more;
+        n_by_table += (mask & by_table) != 0 ? more : 0;
+      });
       const std::int32_t begin = simd::TakeRow(&a.counts->masked, n);
       DeviceRow& row = a.rows[cluster];
       simd::Scatter(Integer(cluster), &row.i_cluster, Integer(0), IsFirst());
       simd::Scatter(hn::Set(DL(), begin), &row.by_table_begin, Integer(0), IsFirst());
-      simd::Scatter(hn::Set(DL(), begin), &row.masked_begin, Integer(0), IsFirst());
+      simd::Scatter(hn::Set(DL(), begin + n_by_table), &row.masked_begin, Integer(0), IsFirst());
       simd::Scatter(hn::Set(DL(), begin + n), &row.end, Integer(0), IsFirst());
       if (begin + n > a.most_masked) return;
-      std::int32_t n_put = begin;
+      std::int32_t next_by_table = begin, next = begin + n_by_table;
       ForEntries([&](std::int32_t j, VI offset, M exists, std::int32_t mask) HWY_ATTR {
-        const VI to = hn::ShiftLeft<1>(hn::Add(Integer(n_put), simd::CountBefore(exists)));
+        std::int32_t& first = (mask & by_table) != 0 ? next_by_table : next;
+        const VI to = hn::ShiftLeft<1>(hn::Add(Integer(first), simd::CountBefore(exists)));
         const M is_diagonal = hn::And(hn::Eq(offset, Integer(0)), hn::Eq(Integer(j), Integer(cluster)));
         const VI valid = hn::IfThenElse(is_diagonal, Integer(among_themselves), Integer(all_pairs));
         const VI excluded = hn::And(valid, Integer(mask)), interact = hn::Xor(valid, excluded);
         simd::Scatter(hn::BitCast(DU(), hn::Or(hn::ShiftLeft<cell_bits>(Integer(j)), offset)), &a.masked->j, to,
                       exists);
         simd::Scatter(hn::BitCast(DU(), hn::Or(interact, hn::ShiftLeft<16>(excluded))), &a.masked->masks, to, exists);
-        n_put += simd::CountTrue(exists);
+        first += simd::CountTrue(exists);
       });
     }
   };

@@ -40,7 +40,7 @@ struct MaskCounts {
 };
 
 /// The excluded partners of a cluster's four atoms, each counted by itself, are no more than these.
-inline constexpr std::int32_t most_excluded = 128;
+inline constexpr std::int32_t most_excluded = 256;
 
 /// What lists clusters with themselves and with their excluded partners, as PairLister::build_masked() does.
 struct MaskArguments {
@@ -58,6 +58,7 @@ struct MaskArguments {
   std::int32_t* partner;
   std::int32_t most_partners;
   MaskCounts* counts;
+  TableOnDevice table;
 };
 
 }  // namespace tessera::md::pair
