@@ -164,14 +164,16 @@ def processors() -> str:
 
 
 def campaigns() -> str:
-    """Returns when each part of the long campaign ran last, and when it passed last."""
+    """Returns when each part of the long campaign ran last, and when it passed last, with all of its pieces."""
     lines = record.read()
     rows = []
     for part in record.PARTS.values():
         own = [line for line in lines if line.part.partition(":")[0] == part.name]
-        passed = [line for line in own if line.verdict == "passed"]
+        of_pieces = [[line for line in lines if line.part == str(piece) and line.verdict == "passed"]
+                     for piece in part.pieces()]  # fmt: skip
+        passed = min((found[0] for found in of_pieces), key=lambda line: line.date) if all(of_pieces) else None
         last = f"{own[0].date}, {own[0].verdict} ({own[0].passed} passed, {own[0].failed} failed)" if own else "never"
-        rows.append([part.name, part.runs, last, f"{passed[0].date}, `{passed[0].commit}`" if passed else "never"])
+        rows.append([part.name, part.runs, last, f"{passed.date}, `{passed.commit}`" if passed else "never"])
     return table(["part", "what it runs", "last run on record", "last passed"], rows)
 
 
@@ -179,12 +181,12 @@ def untested() -> str:
     """Returns, as a list, what the records say is missing."""
     lines = record.read()
     found = []
-    for part in record.PARTS.values():
-        verdicts = [line.verdict for line in lines if line.part.partition(":")[0] == part.name]
+    for piece in (piece for part in record.PARTS.values() for piece in part.pieces()):
+        verdicts = [line.verdict for line in lines if line.part == str(piece)]
         if not verdicts:
-            found.append(f"The part `{part.name}` ({part.runs}) has no run on record.")
+            found.append(f"The part `{piece}` ({piece.part.runs}) has no run on record.")
         elif verdicts[0] != "passed":
-            found.append(f"The last run of the part `{part.name}` ({part.runs}) {verdicts[0]}.")
+            found.append(f"The last run of the part `{piece}` ({piece.part.runs}) {verdicts[0]}.")
     pages = [page.read_text() for page in sorted(RECORDS.glob("*.md"))]
     sections = [name for text in pages for name in re.findall(r"<!-- bench:(\w+) -->", text)]
     never = [name for name in sections if name != "ages" and not measured(name)]

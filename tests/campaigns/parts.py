@@ -92,6 +92,7 @@ _all = (
         (DATA, "APBS, which is installed"),
         "forces, integrators, baths, constraints, readers of force fields",
         prepare=(("make", "build"), ("scripts/apbs",)),
+        count=2,
     ),
     Part(
         "faults",
