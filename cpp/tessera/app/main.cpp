@@ -77,11 +77,11 @@ int run_command(int argc, char** argv, comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out, problem;
-    const int status = app.exit(error, out, problem) == 0 ? 0 : 2;
-    print_on_root(comm, out.str());
-    if (comm.is_root()) fmt::print(stderr, "{}", comm::printable(problem.str(), comm::Lines::many));
-    return status;
+    std::ostringstream help, problem;
+    if (app.exit(error, help, problem) != 0)
+      throw InputError(fmt::format("{}; `tessera-md --help` lists the options", error.what()));
+    print_on_root(comm, help.str());
+    return 0;
   }
   if (std::isnan(max_hours)) throw InputError("--max-hours is nan, expected a number of hours");
   if (version) {

@@ -88,7 +88,8 @@ int run(int argc, char** argv, comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return print_help(app, error, comm) ? 0 : 2;
+    print_help(app, error, comm);
+    return 0;
   }
   if (*entries) {
     print_on_root(comm, possible_entries(n_ranks).dump() + "\n");

@@ -89,7 +89,8 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return print_help(app, error, comm) ? 0 : 2;
+    print_help(app, error, comm);
+    return 0;
   }
   std::optional<nlohmann::json> found;
   if (*bench_command)

@@ -27,7 +27,8 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return print_help(app, error, comm) ? 0 : 2;
+    print_help(app, error, comm);
+    return 0;
   }
   request.function.by_table = table->count() > 0;
   comm::print(measure(request, comm).dump() + "\n");

@@ -182,7 +182,8 @@ int run(int argc, char** argv, const comm::Communicator& comm) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return print_help(app, error, comm) ? good : bad_input;
+    print_help(app, error, comm);
+    return good;
   }
   if (!arguments.output.empty() + !arguments.check.empty() + !arguments.traffic.empty() != 1)
     throw InputError(
