@@ -54,7 +54,7 @@ Engine::Layout::Layout(Engine& engine, Plan its_plan)
              engine.threads_),
       motion(engine.settings_, engine.state_, domain, engine.topology_, forces, engine.degrees_of_baths_,
              engine.degrees_of_freedom_, engine.comm_, engine.threads_,
-             [&engine](Particles particles) { engine.sort(std::move(particles)); }) {}
+             [&engine](const domain::SortedSlots& sorted) { engine.adopt(sorted); }) {}
 
 Engine::Engine(const model::System& system, const EngineSettings& settings, Plan plan, const comm::Communicator& comm,
                ThreadPool& threads, std::unique_ptr<integrate::Integrator> integrator)
@@ -148,17 +148,19 @@ void Engine::set_baths(integrate::BathSettings baths) {
   integrator_ = integrate::make_integrator(settings_);  // all that lasts from step to step is in the state
 }
 
-void Engine::place(Particles particles) {
-  sort(std::move(particles));
-  ++n_searches_;
-}
-
 /// Sends every atom to the rank that owned its cell at the last search, and moves it from there to its present
 /// position.
-void Engine::sort(Particles particles) {
+void Engine::place(Particles particles) {
   layout_->domain.distribute(std::move(particles));
   rebuild_lists();
   layout_->domain.apply_displacements();
+  ++n_searches_;
+}
+
+/// Takes atoms in slots into which a device has sorted them.
+void Engine::adopt(const domain::SortedSlots& sorted) {
+  layout_->domain.adopt(sorted);
+  rebuild_lists();
 }
 
 /// Rebuilds everything that depends on which atoms are in which slots.

@@ -110,7 +110,10 @@ class Engine {
     bring_home();
     return layout_->forces;
   }
-  const Topology& topology() const { return topology_; }
+  const Topology& topology() const {
+    bring_home();
+    return topology_;
+  }
   /// Returns the force on an owned slot, kcal/mol/Å.
   Vec3 force(std::int32_t slot) const { return forces().on(slot); }
   Timers& timers() { return timers_; }
@@ -150,7 +153,7 @@ class Engine {
   Energies sum_step();
   void lay_out(Plan plan);
   void place(Particles particles);
-  void sort(Particles particles);
+  void adopt(const domain::SortedSlots& sorted);
   bool search_on_device();
   void rebuild_lists();
   void search();

@@ -166,8 +166,20 @@ void Forces::start_check() {
   mesh_.start_check();
 }
 
+/// Tells whether the device has room for what its searches need: what the search keeps, second halves of arrays by slot, and
+/// excluded atoms.
+bool Forces::has_room_for_search() const {
+  constexpr double of_slot = 128;  // about
+  const double slots = on_device_->n_slots();
+  const double planned =
+      domain::DeviceSearch::planned_bytes(slots, static_cast<double>(system_.n_atoms()), domain_.n_cells()) +
+      of_slot * slots;
+  return static_cast<double>(on_device_->device().free_bytes()) > planned;
+}
+
 const domain::SortedAtoms* Forces::search_on_device() {
-  if (!domain::DeviceSearch::serves(domain_) || !pair_.can_follow_on_device()) return nullptr;
+  const bool serves = domain::DeviceSearch::serves(domain_);
+  if (!serves || (search_ == nullptr && !has_room_for_search()) || !pair_.can_follow_on_device()) return nullptr;
   const domain::SortedAtoms* sorted = nullptr;
   const bool is_done = on_device_->in_use().attempt([&] {
     if (search_ == nullptr) search_ = std::make_unique<domain::DeviceSearch>(domain_, *on_device_);

@@ -175,6 +175,7 @@ class Forces {
   GroupSet due_on_device() const;
   void start_sums_on_device();
   void add_bonded_here();
+  bool has_room_for_search() const;
   AtomInQuestion in_question(std::int32_t slot) const;
   static Vec3 value_of(const std::vector<std::int64_t>& force, std::int32_t slot);
   void sum_threads(Group& group, std::int64_t begin, std::int64_t end);

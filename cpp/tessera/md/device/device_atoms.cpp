@@ -59,6 +59,7 @@ void DeviceAtoms::take_next(std::int32_t n_slots) {
 
 void DeviceAtoms::renumber(std::int32_t* slots, std::int64_t n, const Renumbering& to) const {
   device();
+  TESSERA_CHECK(n < std::int64_t{1} << 31);  // kernels number values in 32 bits
   const RenumberArguments arguments{.n = static_cast<std::int32_t>(n), .slot = to.slot, .values = slots};
   renumber_.start_warps(stream_, device::warps_of(n), arguments);
 }

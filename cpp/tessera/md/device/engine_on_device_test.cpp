@@ -140,6 +140,27 @@ TEST(EngineOnDevice, SearchesAreThoseOfProcessors) {
   }
 }
 
+// Where a device has no room for searches, processors do them, and it goes on with all else.
+TEST(EngineOnDevice, SearchesNeedRoom) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto s = settings_of("");
+  s.com_removal_every = 0;
+  s.search_every = 4;
+  with_and_without(s, [&](const EngineSettings& with) {
+    Simulation run(warm_water(true), with);
+    run.advance(3);
+    if (with.device != nullptr) {
+      const auto free = with.device->device().free_bytes();
+      DeviceOfHost::set("memory=" + std::to_string(with.device->device().facts().bytes - free + 50'000));
+    }
+    run.advance(9);
+    if (with.device != nullptr) {
+      EXPECT_EQ(run.engine.n_steps_on_device(), 9);  // and searches in the others
+    }
+    return Seen::of(run);
+  });
+}
+
 // Pairs of types with parameters of their own are listed apart from others, in rows.
 TEST(EngineOnDevice, PairsByTableAreListedThere) {
   TESSERA_NEEDS_HOST_LANES();

@@ -415,26 +415,48 @@ void Domain::sort_into_cells(std::vector<std::int32_t> cell_of) {
   release(source);
   state_.reference.assign(state_.position.begin(), state_.position.end());
   exchange_halo_structure();
+  look_up_atoms();
+}
+
+/// Finds the molecules of atoms, and enters atoms into the map to their slots.
+void Domain::look_up_atoms() {
   state_.molecule.resize(state_.id.size());
   state_.local.resize(state_.id.size());
   slots_.reset(state_.id.size());
   threads_.parallel_for(n_slots(), [&](std::int64_t begin, std::int64_t end) {
-    look_up_atoms(static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end));
+    for (auto s = static_cast<std::int32_t>(begin); s < end; ++s) {
+      prefetch_slot_of(s);
+      if (is_padding(s)) {
+        state_.molecule[at(s)] = state_.local[at(s)] = -1;
+        continue;
+      }
+      const auto reference_to = system_.find(state_.id[at(s)]);
+      state_.molecule[at(s)] = reference_to.molecule;
+      state_.local[at(s)] = reference_to.local;
+      slots_.insert(state_.id[at(s)], s);
+    }
   });
 }
 
-void Domain::look_up_atoms(std::int32_t begin, std::int32_t end) {
-  for (auto s = begin; s < end; ++s) {
-    prefetch_slot_of(s);
-    if (is_padding(s)) {
-      state_.molecule[at(s)] = state_.local[at(s)] = -1;
-      continue;
+void Domain::adopt(const SortedSlots& sorted) {
+  TESSERA_CHECK(comm_.size() == 1 && state_.fields.empty() && std::ssize(sorted.first_cluster) == n_cells() + 1);
+  const auto n = sorted.atom.size();
+  TESSERA_CHECK(at(sorted.first_cluster.back()) * cluster_size == n);
+  std::ranges::copy(sorted.first_cluster, cell_begin_.begin());
+  n_owned_slots_ = static_cast<std::int32_t>(n);
+  state_.id.resize(n);
+  state_.position.resize(n);
+  state_.velocity.resize(n);
+  state_.reference.resize(n);
+  threads_.parallel_for(std::ssize(state_.id), [&](std::int64_t begin, std::int64_t end) {
+    for (auto s = at(begin); s < at(end); ++s) {
+      state_.id[s] = sorted.atom[s];
+      state_.position[s] = sorted.position[s];
+      state_.velocity[s] = sorted.velocity[s];
+      state_.reference[s] = sorted.reference[s];
     }
-    const auto reference_to = system_.find(state_.id[at(s)]);
-    state_.molecule[at(s)] = reference_to.molecule;
-    state_.local[at(s)] = reference_to.local;
-    slots_.insert(state_.id[at(s)], s);
-  }
+  });
+  look_up_atoms();
 }
 
 void Domain::exchange_halo_structure() {

@@ -25,6 +25,15 @@
 
 namespace tessera::md::domain {
 
+/// Says where a device that sorts atoms into cells has put all of them, in the slots that rebuild() would give them.
+struct SortedSlots {
+  std::span<const std::int32_t> atom;           // by slot; −1: padding
+  std::span<const Fraction> reference;          // by slot: where they were then
+  std::span<const Fraction> position;           // by slot: where they are now
+  std::span<const Velocity> velocity;           // by slot
+  std::span<const std::int32_t> first_cluster;  // (cells+1)
+};
+
 class Domain {
  public:
   /// Keeps the slots of `state`, which must outlive this; the decomposition belongs to the state's search_box.
@@ -36,6 +45,9 @@ class Domain {
 
   /// Moves groups to the cells (and ranks) they are in now, sorts cells, and rebuilds the halo. Collective.
   void rebuild();
+
+  /// Takes slots of which a device has found the order. There is no halo, and no atom has fields.
+  void adopt(const SortedSlots& sorted);
 
   /// Moves every atom to its current position after distribute(), and keeps the cells and the order of the search that
   /// the checkpoint remembers. Collective.
@@ -130,7 +142,7 @@ class Domain {
   void gather_blocks(std::span<std::byte> values, std::int64_t bytes_of_slot);
   void sum_blocks(std::span<const std::int64_t> force);
   void finish();
-  void look_up_atoms(std::int32_t begin, std::int32_t end);
+  void look_up_atoms();
   std::int64_t group_key(std::int64_t atom) const;
 
   const model::System& system_;

@@ -30,7 +30,7 @@ Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit
 
 Motion::Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
                Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
-               const comm::Communicator& comm, ThreadPool& threads, Sort sort)
+               const comm::Communicator& comm, ThreadPool& threads, Adopt adopt)
     : settings_(settings),
       state_(state),
       domain_(domain),
@@ -41,7 +41,7 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
       degrees_of_baths_(degrees_of_baths),
       degrees_of_freedom_(degrees_of_freedom),
       total_mass_(domain.system().total_mass()),
-      sort_(std::move(sort)) {
+      adopt_(std::move(adopt)) {
   if (auto* atoms = forces.atoms_on_device())
     atoms->in_use().attempt([&] { on_device_ = std::make_unique<DeviceMotion>(threads, *atoms); });
 }
@@ -129,13 +129,14 @@ FrictionAndNoise Motion::friction_and_noise(const BathSettings& settings) const 
 
 Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings,
                                           const std::string& account) {
-  const auto noise = friction_and_noise(settings);
   const auto& force = forces_.total();
-  if (noise.baths.size() <= most_baths && start_on_device(kick, drift, force, [&](const auto& step) {
-        on_device_->kick_and_drift_with_noise(step, noise);
+  if (serves_baths() && start_on_device(kick, drift, force, [&](const auto& step) {
+        on_device_->kick_and_drift_with_noise(step, friction_and_noise(settings));
         account_of_heat_ = account;
       }))
     return {};
+  if (!change_here()) return {};
+  const auto noise = friction_and_noise(settings);
   std::vector<std::int64_t> heats(at(threads_.size()));
   const auto failure = run_half_step(kick, drift, force, [&](int thread, const auto& step, auto& failed) {
     heats[at(thread)] =
@@ -197,32 +198,22 @@ bool Motion::bring_home() {
   take_heat();
   is_away_ = false;
   stays_in_step_ = true;
-  if (has_searched_on_device_) {
-    sort_here();
-  } else {
+  if (has_searched_on_device_)
+    adopt_slots();
+  else
     on_device_->copy_to(state_);
-    forces_.take_total(forces_.fetched_total());
-  }
+  forces_.take_total(forces_.fetched_total());
   return true;
 }
 
-/// Sorts atoms that have come home as the device has, which has moved them since then.
-void Motion::sort_here() {
+/// Takes atoms that have come home in the slots that the device has given them.
+void Motion::adopt_slots() {
   const auto& search = forces_.device_search();
-  const auto atoms = search.atoms();
-  const auto references = search.references(), positions = forces_.atoms_on_device()->staged_positions();
-  const auto velocities = on_device_->fetched_velocities();
-  const std::vector<std::int32_t> atom_of_slot(atoms.begin(), atoms.end());
-  Particles particles;
-  particles.atoms.reserve(at(domain_.n_owned_atoms()));
-  for (std::size_t s = 0; s < atoms.size(); ++s)
-    if (atoms[s] >= 0)
-      particles.atoms.push_back({atoms[s], references[s], velocities[s], positions[s] - references[s]});
-  const auto fetched = forces_.fetched_total();
-  const std::vector<std::int64_t> total(fetched.begin(), fetched.end());  // what was fetched goes now
-  sort_(std::move(particles));
-  TESSERA_CHECK(std::ranges::equal(state_.id, atom_of_slot));
-  forces_.take_total(total);
+  adopt_({.atom = search.atoms(),
+          .reference = search.references(),
+          .position = forces_.atoms_on_device()->staged_positions(),
+          .velocity = on_device_->fetched_velocities(),
+          .first_cluster = search.first_clusters()});
 }
 
 bool Motion::search_on_device() {
@@ -256,7 +247,7 @@ void Motion::take_heat() {
 }
 
 /// Tells whether a device has room for all heat baths.
-bool Motion::serves_baths() const { return settings_.baths.heat_baths.size() <= most_baths; }
+bool Motion::serves_baths() const { return n_heat_baths() <= most_baths; }
 
 /// Calls a function with what moves atoms that are away. Returns false where they are here; where the device fails at it
 /// they are lost.
@@ -512,9 +503,9 @@ Failure Motion::add_constraint_virial() {
 
 std::vector<double> Motion::kinetic_energies() {
   std::vector<double> energies;
-  const auto n_baths = std::max<std::size_t>(1, settings_.baths.heat_baths.size());
+  const auto n_baths = n_heat_baths();
   const auto sum = [&](DeviceMotion& device) {
-    const auto sums = device.sum_kinetic_energies(1);
+    const auto sums = device.sum_kinetic_energies(1, n_baths);
     for (std::size_t b = 0; b < n_baths; ++b) energies.push_back(from_fixed(sums.kinetic[b], energy_unit));
   };
   if (serves_baths() && on_device(sum)) return energies;
@@ -540,7 +531,7 @@ double Motion::change_of_kinetic_energy(std::span<const double> before) {
 std::int64_t Motion::share_of_kinetic_energy(double share) {
   std::int64_t found = 0;
   const auto add = [&](DeviceMotion& device) {
-    for (const auto of_bath : device.sum_kinetic_energies(share).kinetic) add_fixed(found, of_bath);
+    for (const auto of_bath : device.sum_kinetic_energies(share, n_heat_baths()).kinetic) add_fixed(found, of_bath);
   };
   if (serves_baths() && on_device(add)) return found;
   if (!bring_home()) return 0;

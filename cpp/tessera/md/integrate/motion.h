@@ -5,6 +5,7 @@
 // positions, velocities and forces, bring them home first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -28,12 +29,12 @@ namespace tessera::md::integrate {
 
 class Motion {
  public:
-  /// Sorts a rank's atoms into slots by where they were at a search, which ends with rebuild().
-  using Sort = std::function<void(Particles)>;
+  /// Takes atoms in slots into which a device has sorted them, and ends with rebuild().
+  using Adopt = std::function<void(const domain::SortedSlots&)>;
   /// Keeps references to all other arguments, which must outlive this.
   Motion(const EngineSettings& settings, State& state, const domain::Domain& domain, const Topology& topology,
          Forces& forces, const std::vector<double>& degrees_of_baths, std::int64_t degrees_of_freedom,
-         const comm::Communicator& comm, ThreadPool& threads, Sort sort);
+         const comm::Communicator& comm, ThreadPool& threads, Adopt adopt);
 
   /// Updates the masses by slot after a search, and stops fixed atoms and virtual sites.
   void rebuild();
@@ -166,7 +167,8 @@ class Motion {
   template <class Half>
   bool start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   bool change_here();
-  void sort_here();
+  void adopt_slots();
+  std::size_t n_heat_baths() const { return std::max<std::size_t>(1, settings_.baths.heat_baths.size()); }
   bool serves_baths() const;
   template <class Use>
   bool on_device(Use&& use);
@@ -200,7 +202,7 @@ class Motion {
   std::array<double, 6> scaling_virial_{};
 
   std::unique_ptr<DeviceMotion> on_device_;  // nullptr: atoms are never away
-  Sort sort_;
+  Adopt adopt_;
   bool is_away_ = false, is_lost_ = false, stays_home_ = false, has_searched_on_device_ = false;
   bool stays_in_step_ = false;                       // whether atoms came home in this step, or have been changed here
   bool knows_groups_ = false, knows_state_ = false;  // whether the device does

@@ -9,14 +9,16 @@ namespace tessera::md::domain {
 
 namespace {
 
-constexpr std::int64_t most_cells_along = std::int64_t{1} << 16, most_atoms = std::int64_t{1} << 28;
+// What kernels number in 32 bits: partners of cells, 128 values each, and values of atoms.
+constexpr std::int64_t most_cells_along = std::int64_t{1} << 16, most_cells = std::int64_t{1} << 24,
+                       most_atoms = std::int64_t{1} << 28;
 
 }  // namespace
 
 bool DeviceSearch::serves(const Domain& domain) {
   const auto& n = domain.grid().n;
   return !domain.is_sparse() && domain.n_owned_cells() == domain.grid().size() &&
-         domain.system().n_atoms() < most_atoms &&
+         domain.system().n_atoms() < most_atoms && domain.grid().size() < most_cells &&
          std::ranges::all_of(n, [](std::int64_t cells) { return cells < most_cells_along; });
 }
 

@@ -45,6 +45,7 @@ class DeviceSearch {
   /// Returns that by slot, once it has been waited for: atoms, −1 for padding, and places. Does not throw.
   std::span<const std::int32_t> atoms() const { return host_atom_.get(); }
   std::span<const Fraction> references() const { return host_reference_.get(); }
+  std::span<const std::int32_t> first_clusters() const { return host_begin_.get(); }
 
   /// Returns the bytes on the device that grow with atoms or cells, and those on the host.
   std::int64_t bytes() const;

@@ -42,7 +42,7 @@ struct CellKernel {
       const VI z = Along(hn::GatherIndex(DI(), &a.position->z, of_key), a.grid[2]);
       const VI row = hn::Add(hn::Mul(x, Integer(a.grid[1])), y);
       const VI cell = hn::GatherIndex(DI(), a.cell_of_flat, hn::Add(hn::Mul(row, Integer(a.grid[2])), z));
-      simd::Scatter(simd::CountAt(a.count, cell, is_atom), a.place, slot, is_atom);
+      simd::Scatter(simd::CountAt(a.count, cell, is_atom), a.place, slot, exists);
       simd::Scatter(hn::IfThenElse(is_atom, cell, Integer(-1)), a.cell, slot, exists);
     });
   }

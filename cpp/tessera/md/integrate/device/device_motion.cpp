@@ -144,6 +144,7 @@ VelocityArguments DeviceMotion::of_velocities() const {
   return {.n_slots = atoms_.n_slots(),
           .inverse_mass = inverse_mass_.data(),
           .bath = has_baths_ ? bath_.data() : nullptr,
+          .n_baths = 1,
           .velocity = velocity_.data(),
           .sums = velocity_sums_.data()};
 }
@@ -162,8 +163,9 @@ VelocitySums DeviceMotion::fetch_sums() {
   return host_velocity_sums_.get().front();
 }
 
-VelocitySums DeviceMotion::sum_kinetic_energies(double share) {
+VelocitySums DeviceMotion::sum_kinetic_energies(double share, std::size_t n_baths) {
   auto arguments = of_velocities();
+  arguments.n_baths = static_cast<std::int32_t>(n_baths);
   arguments.share = share;
   start(kinetic_energies_, arguments);
   return fetch_sums();

@@ -40,7 +40,7 @@ class DeviceMotion {
   void kick_and_project(const HalfStep& step);
 
   /// Waits for the sums of kinetic energies of heat baths, of which there are most_baths at most, or for the momentum.
-  VelocitySums sum_kinetic_energies(double share);
+  VelocitySums sum_kinetic_energies(double share, std::size_t n_baths);
   VelocitySums sum_momentum();
   /// Begins to multiply the velocities of the atoms of each heat bath.
   void scale_velocities(std::span<const double> factor_of_bath);

@@ -33,10 +33,9 @@ struct AddKineticEnergies {
     const VL fixed = simd::ToIntegers(energy * set(1 / energy_unit));
     const Mask first = hn::Eq(simd::LaneNumbers(), Integer(0)), moves = v.moves();
     const VI bath = v.bath();
-    if (v.a.bath == nullptr) {
-      simd::AtomicAdd(simd::SumOfWarp(hn::IfThenElseZero(moves, fixed)), v.a.sums->kinetic, Integer(0), first);
-    } else {
-      simd::AtomicAdd(fixed, v.a.sums->kinetic, bath, moves);
+    for (std::int32_t b = 0; b < v.a.n_baths; ++b) {
+      const Mask counts = hn::And(moves, hn::Eq(bath, Integer(b)));
+      simd::AtomicAdd(simd::SumOfWarp(hn::IfThenElseZero(counts, fixed)), v.a.sums->kinetic, Integer(b), first);
     }
   }
 };

@@ -22,7 +22,8 @@ struct VelocityArguments {
   std::int32_t n_slots;
   const double* inverse_mass;  // by slot, amu⁻¹; 0: it does not move
   const std::int32_t* bath;    // by slot; null where there is one bath
-  Velocity* velocity;          // by slot
+  std::int32_t n_baths;
+  Velocity* velocity;  // by slot
   VelocitySums* sums;
   double share = 0;             // of kinetic energies
   double factor[most_baths]{};  // by heat bath

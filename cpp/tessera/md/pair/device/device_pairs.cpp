@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <limits>
 
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
@@ -13,6 +14,7 @@ namespace tessera::md::pair {
 namespace {
 
 constexpr std::size_t n_cell_values = 3 * n_neighbour_cells;
+constexpr std::int64_t most_table_rows = std::int64_t{1} << 27;  // of which kernels number 16 values each
 
 template <class T>
 device::DeviceArray<T> on_device(const device::Device& device, std::span<const T> values,
@@ -226,12 +228,16 @@ void DevicePairs::list_all(double cutoff) {
     all.table_entries = table_entries_.data();
     all.most_by_table = static_cast<std::int32_t>(most_by_table_);
     counts_.start_clear(stream_);
-    n_inner_tiles_ = n_inner_groups_ > 0 ? list(all, 0, n_inner_groups_).tiles : 0;
-    const auto counts = list(all, n_inner_groups_, n_groups_);
+    ListCounts counts{};
+    if (n_inner_groups_ > 0) counts = list(all, 0, n_inner_groups_);
+    n_inner_tiles_ = counts.tiles;
+    if (n_inner_groups_ < n_groups_) counts = list(all, n_inner_groups_, n_groups_);
     n_tiles_ = counts.tiles;
     n_table_rows_ = counts.by_table;
     n_listed_ = counts.entries;
     if (at(n_tiles_) <= most_tiles_ && at(n_table_rows_) <= most_by_table_) return;
+    if (n_table_rows_ >= most_table_rows)
+      throw RunError("more pairs of clusters need parameters of their own (NBFIX) than a GPU numbers");
     const auto with_room = [](std::size_t most, std::int64_t n) {
       return at(n) > most ? at(n) + at(n) / 16 : most;  // there was no room for all of them
     };
@@ -322,6 +328,7 @@ void DevicePairs::set_places(std::span<const ClusterPlaces> listed, std::span<co
 
 bool DevicePairs::set_excluded(const ExcludedAtoms& excluded) {
   device_.make_current();
+  if (excluded.atoms.size() > at(std::numeric_limits<std::int32_t>::max())) return false;
   std::int32_t most = 0;
   for (std::size_t atom = 0; atom + 1 < excluded.begin.size(); ++atom)
     most = std::max(most, excluded.begin[atom + 1] - excluded.begin[atom]);
