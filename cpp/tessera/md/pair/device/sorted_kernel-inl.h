@@ -206,7 +206,8 @@ struct MaskKernel {
       if (begin + n > a.most_masked) return;
       std::int32_t next_by_table = begin, next = begin + n_by_table;
       ForEntries([&](std::int32_t j, VI offset, M exists, std::int32_t mask) HWY_ATTR {
-        std::int32_t& first = (mask & by_table) != 0 ? next_by_table : next;
+        const bool needs_table = (mask & by_table) != 0;
+        const std::int32_t first = needs_table ? next_by_table : next, more = simd::CountTrue(exists);
         const VI to = hn::ShiftLeft<1>(hn::Add(Integer(first), simd::CountBefore(exists)));
         const M is_diagonal = hn::And(hn::Eq(offset, Integer(0)), hn::Eq(Integer(j), Integer(cluster)));
         const VI valid = hn::IfThenElse(is_diagonal, Integer(among_themselves), Integer(all_pairs));
@@ -214,7 +215,8 @@ struct MaskKernel {
         simd::Scatter(hn::BitCast(DU(), hn::Or(hn::ShiftLeft<cell_bits>(Integer(j)), offset)), &a.masked->j, to,
                       exists);
         simd::Scatter(hn::BitCast(DU(), hn::Or(interact, hn::ShiftLeft<16>(excluded))), &a.masked->masks, to, exists);
-        first += simd::CountTrue(exists);
+        next_by_table += needs_table ? more : 0;
+        next += needs_table ? 0 : more;
       });
     }
   };
