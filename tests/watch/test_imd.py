@@ -291,6 +291,14 @@ def test_clients_that_send_anything_do_no_harm(runs: Runs) -> None:
         last.send(GO)
         steps = [last.frame().step for _ in range(3)]
         assert all(step % 10 == 0 for step in steps)
+        # What others have sent may be lost with their connections; this one is left once all of its own has been read.
+        for kind in (KILL, PAUSE, MDCOMM, 99):
+            last.send(kind)
+        with pytest.raises((EOFError, ConnectionError)):
+            while True:
+                last.frame()
+        with pytest.raises(EOFError):
+            run.connect().take(1)  # and does not say go
     notes = [line for line in run.text.splitlines() if "a program" in line]
     assert len(notes) == len(set(notes)) == 5, run.text
 
