@@ -27,8 +27,6 @@ std::vector<CellOffset> make_half_shell() {
   return offsets;
 }
 
-// Masks of all pairs of two clusters, and of those of one, i < j.
-constexpr unsigned all_pairs = 0xFFFF, among_themselves = 0b0000'1000'1100'1110;
 constexpr std::int64_t nothing = -1;  // of a cell is in this rank's share
 constexpr float nowhere = 1e30f;      // lower face of an empty box; the upper face is its negative
 
@@ -193,7 +191,7 @@ class PairListWriter {
     for (std::size_t k = 0; k < near_.n_marked; ++k) {
       const auto j = near_.marked[k];
       const bool is_diagonal = cluster_of(j) == ci && cell_of(j) == 0;
-      const unsigned valid = is_diagonal ? among_themselves : all_pairs;
+      const unsigned valid = is_diagonal ? mask_among_themselves : mask_of_all_pairs;
       const auto partner =
           std::find_if(partners.begin(), partners.end(), [&](const auto& p) { return p.cluster == cluster_of(j); });
       const unsigned excluded = partner != partners.end() ? partner->excluded : 0;
@@ -426,10 +424,10 @@ void PairLister::build_masked(const ExcludedClusters& excluded, const TablePairs
           const auto partners = excluded.of(ci);
           const auto own =
               std::find_if(partners.begin(), partners.end(), [&](const auto& p) { return p.cluster == ci; });
-          add(ci, o == 0 ? among_themselves : all_pairs, own != partners.end() ? own->excluded : 0);
+          add(ci, o == 0 ? mask_among_themselves : mask_of_all_pairs, own != partners.end() ? own->excluded : 0);
           for (const auto& partner : partners)
             if (partner.cluster != ci && (o > 0 || partner.cluster > ci))
-              add(partner.cluster, all_pairs, partner.excluded);
+              add(partner.cluster, mask_of_all_pairs, partner.excluded);
         }
       }
     }

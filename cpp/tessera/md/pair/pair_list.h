@@ -17,6 +17,9 @@
 
 namespace tessera::md::pair {
 
+/// Masks of all pairs of two clusters, and of those of one, i < j (MaskedEntry).
+inline constexpr std::uint16_t mask_of_all_pairs = 0xFFFF, mask_among_themselves = 0b0000'1000'1100'1110;
+
 /// Pairs an i-cluster with a j-cluster of which not all 16 pairs of atoms interact fully. Bit 4·i + j of a mask is atom
 /// i of the i-cluster with atom j of the j-cluster.
 struct MaskedEntry {

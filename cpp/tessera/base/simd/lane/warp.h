@@ -14,6 +14,9 @@ using hn::LaneNumbers;
 /// Returns the same integer in all lanes.
 HWY_INLINE Numbers Integer(std::int32_t value) { return hn::Set(hn::Tag<std::int32_t>(), value); }
 
+/// Tells the first lane of a warp that it is.
+HWY_INLINE hn::LanesMask IsFirstLane() { return hn::Eq(LaneNumbers(), Integer(0)); }
+
 /// Returns numbers that are not negative divided by a positive one, without the rest.
 TESSERA_OPERATION Numbers Quotient(const Numbers& a, std::int32_t by) { return {a.raw / by}; }
 

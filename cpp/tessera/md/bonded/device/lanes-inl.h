@@ -138,7 +138,7 @@ HWY_INLINE M AddSplit(std::int64_t& sum, std::int64_t& of_clashes, V values, M c
   const VL whole = hn::IfThenZeroElse(hn::And(fits, hn::Lt(size, set(large_energy))),
                                       hn::ConvertTo(DL(), hn::Mul(limited, set(1 / large_energy))));
   const V rest = hn::Sub(limited, hn::Mul(hn::ConvertTo(D(), whole), set(large_energy)));
-  const M first = hn::Eq(simd::LaneNumbers(), Integer(0));
+  const M first = simd::IsFirstLane();
   const auto add = [&](VL of_lanes, std::int64_t& to) HWY_ATTR {
     simd::AtomicAdd(simd::SumOfWarp(hn::IfThenElseZero(count, of_lanes)), &to, Integer(0), first);
   };

@@ -145,8 +145,7 @@ class Batch {
 /// Adds what the kinetic energies of groups have gained, given in amu Å²/ps², twice.
 HWY_INLINE void AddHeat(std::int64_t& heat, const Mask& count, const V& gained) {
   const VL fixed = simd::ToIntegers(set(0.5 / units::acceleration) * gained * set(1 / energy_unit));
-  const Mask first = hn::Eq(simd::LaneNumbers(), Integer(0));
-  simd::AtomicAdd(simd::SumOfWarp(hn::IfThenElseZero(count, fixed)), &heat, Integer(0), first);
+  simd::AtomicAdd(simd::SumOfWarp(hn::IfThenElseZero(count, fixed)), &heat, Integer(0), simd::IsFirstLane());
 }
 
 }  // namespace HWY_NAMESPACE

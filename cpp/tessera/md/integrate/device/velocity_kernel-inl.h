@@ -31,7 +31,7 @@ struct AddKineticEnergies {
     const double scale = v.a.share * 0.5 * velocity_unit * velocity_unit / units::acceleration;
     const V energy = set(scale) * (x * x + y * y + z * z) / v.inverse_mass();
     const VL fixed = simd::ToIntegers(energy * set(1 / energy_unit));
-    const Mask first = hn::Eq(simd::LaneNumbers(), Integer(0)), moves = v.moves();
+    const Mask first = simd::IsFirstLane(), moves = v.moves();
     const VI bath = v.bath();
     for (std::int32_t b = 0; b < v.a.n_baths; ++b) {
       const Mask counts = hn::And(moves, hn::Eq(bath, Integer(b)));
@@ -42,7 +42,7 @@ struct AddKineticEnergies {
 
 struct AddMomentum {
   static HWY_INLINE void Run(const VelocitiesOfLanes& v) {
-    const Mask first = hn::Eq(simd::LaneNumbers(), Integer(0)), moves = v.moves();
+    const Mask first = simd::IsFirstLane(), moves = v.moves();
     const V mass = set(velocity_unit) / v.inverse_mass();
     for (int d = 0; d < 3; ++d) {
       const V momentum = mass * hn::PromoteTo(D(), v.component(d));

@@ -134,10 +134,8 @@ struct ListKernel {
           AddCandidates(box, cell, first, cells.end[cell]);
       if (n_candidates > 0) Test(n_candidates);
       if (n_entries > 0) WriteTile(n_entries);
-      simd::AtomicAdd(hn::Set(DL(), n_listed), &a.counts->entries, Integer(0), IsFirst());
+      simd::AtomicAdd(hn::Set(DL(), n_listed), &a.counts->entries, Integer(0), simd::IsFirstLane());
     }
-
-    static HWY_INLINE M IsFirst() { return hn::Eq(simd::LaneNumbers(), Integer(0)); }
 
     /// Adds those of the clusters [first, end), a lane's each, whose boxes are near.
     HWY_INLINE void AddCandidates(const BoxOfLanes& box, std::int32_t cell, std::int32_t first, std::int32_t end) {
@@ -259,15 +257,15 @@ struct ListKernel {
 
     /// Writes a tile with the first n entries, if there is room for it.
     HWY_INLINE void WriteTile(std::int32_t n) const {
-      const std::int32_t number = simd::OfFirst(simd::TakeNumbers(&a.counts->tiles, IsFirst()));
+      const std::int32_t number = simd::OfFirst(simd::TakeNumbers(&a.counts->tiles, simd::IsFirstLane()));
       if (number >= a.most_tiles) return;
       const VI lane = simd::LaneNumbers();
       DeviceTile& tile = a.tiles[number];
       const VI i_cluster = hn::Add(Integer(group.first), hn::IfThenElseZero(hn::Lt(lane, Integer(group.n)), lane));
       const std::int64_t begin = std::int64_t{entries_of_tile} * number;
       simd::Scatter(i_cluster, tile.i_cluster, lane, hn::Lt(lane, Integer(clusters_of_tile)));
-      simd::Scatter(hn::Set(DL(), begin), &tile.begin, Integer(0), IsFirst());
-      simd::Scatter(Integer(n), &tile.n, Integer(0), IsFirst());
+      simd::Scatter(hn::Set(DL(), begin), &tile.begin, Integer(0), simd::IsFirstLane());
+      simd::Scatter(Integer(n), &tile.n, Integer(0), simd::IsFirstLane());
       MoveEntries(shared.entry, lane, a.entries + begin, lane, hn::Lt(lane, Integer(n)));
     }
   };

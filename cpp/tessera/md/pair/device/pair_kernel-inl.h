@@ -438,7 +438,7 @@ struct ForceKernel {
 
   /// Adds products of places and forces without rounding them, as EnergyVirial::add_exact_virial() does.
   static HWY_INLINE void AddVirial(const Arguments& a, const VL (&place)[3], const VL (&force)[3]) {
-    const M is_first = hn::Eq(simd::LaneNumbers(), Integer(0));
+    const M is_first = simd::IsFirstLane();
     const auto add = [&](std::int32_t component, int r, int f) HWY_ATTR {
       const VL product = hn::Mul(place[r], force[f]);
       const VL rest = hn::And(product, hn::Set(DL(), (1 << exact_virial_bits) - 1));

@@ -97,8 +97,6 @@ struct MaskKernel {
   }
 
  private:
-  // Masks of all pairs of two clusters, and of those of one, i < j (pair_list.cpp).
-  static constexpr std::int32_t all_pairs = 0xFFFF, among_themselves = 0b0000'1000'1100'1110;
   static constexpr std::int32_t by_table = 1 << 16;  // beside masks of 16 bits
 
   struct Lister {
@@ -112,8 +110,6 @@ struct MaskKernel {
       PutPartners();
       PutEntries();
     }
-
-    static HWY_INLINE M IsFirst() { return hn::Eq(simd::LaneNumbers(), Integer(0)); }
 
     /// Finds where the excluded atoms of the cluster's atoms are, and returns how many there are.
     HWY_INLINE std::int32_t TakeExcluded() const {
@@ -162,8 +158,8 @@ struct MaskKernel {
 
     HWY_INLINE void PutPartners() const {
       const std::int32_t begin = simd::TakeRow(&a.counts->partners, n_partners);
-      simd::Scatter(Integer(begin), &a.excluded[cluster].begin, Integer(0), IsFirst());
-      simd::Scatter(Integer(begin + n_partners), &a.excluded[cluster].end, Integer(0), IsFirst());
+      simd::Scatter(Integer(begin), &a.excluded[cluster].begin, Integer(0), simd::IsFirstLane());
+      simd::Scatter(Integer(begin + n_partners), &a.excluded[cluster].end, Integer(0), simd::IsFirstLane());
       if (begin + n_partners > a.most_partners) return;
       for (std::int32_t first = 0; first < n_partners; first += hn::warp_size) {
         const VI any = hn::Add(simd::LaneNumbers(), Integer(first)), k = hn::Min(any, Integer(n_partners - 1));
@@ -199,10 +195,10 @@ struct MaskKernel {
       });
       const std::int32_t begin = simd::TakeRow(&a.counts->masked, n);
       DeviceRow& row = a.rows[cluster];
-      simd::Scatter(Integer(cluster), &row.i_cluster, Integer(0), IsFirst());
-      simd::Scatter(hn::Set(DL(), begin), &row.by_table_begin, Integer(0), IsFirst());
-      simd::Scatter(hn::Set(DL(), begin + n_by_table), &row.masked_begin, Integer(0), IsFirst());
-      simd::Scatter(hn::Set(DL(), begin + n), &row.end, Integer(0), IsFirst());
+      simd::Scatter(Integer(cluster), &row.i_cluster, Integer(0), simd::IsFirstLane());
+      simd::Scatter(hn::Set(DL(), begin), &row.by_table_begin, Integer(0), simd::IsFirstLane());
+      simd::Scatter(hn::Set(DL(), begin + n_by_table), &row.masked_begin, Integer(0), simd::IsFirstLane());
+      simd::Scatter(hn::Set(DL(), begin + n), &row.end, Integer(0), simd::IsFirstLane());
       if (begin + n > a.most_masked) return;
       std::int32_t next_by_table = begin, next = begin + n_by_table;
       ForEntries([&](std::int32_t j, VI offset, M exists, std::int32_t mask) HWY_ATTR {
@@ -210,7 +206,7 @@ struct MaskKernel {
         const std::int32_t first = needs_table ? next_by_table : next, more = simd::CountTrue(exists);
         const VI to = hn::ShiftLeft<1>(hn::Add(Integer(first), simd::CountBefore(exists)));
         const M is_diagonal = hn::And(hn::Eq(offset, Integer(0)), hn::Eq(Integer(j), Integer(cluster)));
-        const VI valid = hn::IfThenElse(is_diagonal, Integer(among_themselves), Integer(all_pairs));
+        const VI valid = hn::IfThenElse(is_diagonal, Integer(mask_among_themselves), Integer(mask_of_all_pairs));
         const VI excluded = hn::And(valid, Integer(mask)), interact = hn::Xor(valid, excluded);
         simd::Scatter(hn::BitCast(DU(), hn::Or(hn::ShiftLeft<cell_bits>(Integer(j)), offset)), &a.masked->j, to,
                       exists);

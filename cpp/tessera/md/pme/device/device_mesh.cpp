@@ -51,17 +51,13 @@ DeviceMesh::~DeviceMesh() { atoms_.stream().end(); }
 void DeviceMesh::set_charges(std::span<const float> charge) {
   const auto& on = atoms_.device();
   atoms_.stream().wait();
-  n_slots_ = charge.size();
-  TESSERA_CHECK(n_slots_ < (std::size_t{1} << 28));  // kernels number lanes and values of atoms in 32 bits
-  charge_.reserve(on, n_slots_);
+  TESSERA_CHECK(charge.size() < (std::size_t{1} << 28));  // kernels number lanes and values of atoms in 32 bits
+  charge_.reserve(on, charge.size());
   charge_.start_copy_from(charge, atoms_.stream());
   atoms_.stream().wait();  // what was copied may change or go now
 }
 
-void DeviceMesh::follow(const Renumbering& to) {
-  n_slots_ = at(to.n_slots);
-  atoms_.move(charge_, to);
-}
+void DeviceMesh::follow(const Renumbering& to) { atoms_.move(charge_, to); }
 
 void DeviceMesh::set_box(std::span<const float> influence, const std::array<Vec3, 3>& to_force) {
   atoms_.device();
@@ -75,7 +71,7 @@ void DeviceMesh::set_box(std::span<const float> influence, const std::array<Vec3
 MeshArguments DeviceMesh::arguments(std::int64_t* total) const {
   const MeshWindow window(settings_.grid, {0, 0, 0}, settings_.grid, settings_.grid[2], settings_.order);
   MeshArguments arguments{
-      .n_atoms = static_cast<std::int32_t>(n_slots_),
+      .n_atoms = atoms_.n_slots(),
       .grid = {},
       .offset = {},
       .position = atoms_.position(),

@@ -62,7 +62,6 @@ class DeviceMesh {
   device::DeviceArray<float> influence_;
   device::DeviceArray<double> to_force_;
   device::DeviceArray<std::int32_t> n_too_great_;
-  std::size_t n_slots_ = 0;
   SlotArray<float> charge_;
   device::HostArray<float> host_spectrum_;
   device::HostArray<std::int32_t> host_too_great_;  // points: of these forces, and of those before
