@@ -496,7 +496,7 @@ void register_md(nb::module_& module) {
              const std::size_t n = ids.size();
              return std::pair(array_of(std::move(ids), {n}), rows_of(std::move(values)));
            })
-      .def("box", [](const Session& session) { return rows_of(session.simulation().engine().state().box); })
+      .def("box", [](const Session& session) { return rows_of(session.simulation().engine().global().box); })
       .def("columns", [](const Session& session) { return History::columns(session.simulation()); })
       .def("history",
            [](const Session& session) {

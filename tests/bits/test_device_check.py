@@ -99,7 +99,7 @@ def test_steps_are_timed_beside_openmm_and_kernels_by_ncu(machine: Any, tmp_path
     assert row["ms_per_step"]["openmm"] == [0.5, 0.5] and row["pair_kernel_ms"] == pytest.approx([0.0605, 1.25])
     assert row["kernels_ms"]["tessera_lines"] == pytest.approx([0.0009])
     line = device_check.line_of_times(row)
-    assert "OpenMM 0.5000\n" in line and "tessera_pairs_cut: 0.6552" in line and "pair list: " in line
+    assert "OpenMM 0.5000\n" in line and "tessera_pairs_cut: 0.6552" in line and "GPU: " in line
 
 
 def test_what_a_tool_of_the_sanitizer_finds_is_told(machine: Any, tmp_path: Path) -> None:

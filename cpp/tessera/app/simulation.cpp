@@ -171,7 +171,7 @@ std::string Simulation::state_hash() const {
   for_id_ranges(system_.n_atoms(),
                 [&](std::int64_t begin, std::int64_t end) { add_to(hash, gather_state(*engine_, comm_, begin, end)); });
   // A run that keeps its box is known by its atoms alone.
-  if (const auto& box = engine_->state().box; !(box == system_.box)) add_to(hash, box);
+  if (const auto& box = engine_->global().box; !(box == system_.box)) add_to(hash, box);
   std::string text;
   if (comm_.is_root()) text = hash.finish();
   comm::broadcast_resized(comm_, text);

@@ -26,7 +26,7 @@ inline std::int64_t to_fixed(double value, double unit) {
   return std::llrint(scaled);
 }
 
-inline double from_fixed(std::int64_t value, double unit) { return static_cast<double>(value) * unit; }
+constexpr double from_fixed(std::int64_t value, double unit) { return static_cast<double>(value) * unit; }
 
 /// Adds with wrap-around, which is defined and order-independent even where an intermediate sum overflows.
 inline void add_fixed(std::int64_t& sum, std::int64_t value) {

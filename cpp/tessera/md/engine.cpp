@@ -97,18 +97,17 @@ void Engine::set_state(Snapshot snapshot) {
 }
 
 Snapshot Engine::snapshot(std::int64_t begin, std::int64_t end) const {
-  bring_home();
+  const auto own = atoms();
   Snapshot snapshot;
   static_cast<GlobalState&>(snapshot) = state_;
-  for (const auto& field : state_.fields) snapshot.fields.push_back({field.name, field.width, {}});
-  snapshot.atoms.reserve(at(std::min<std::int64_t>(layout_->domain.n_owned_atoms(), end - begin)));
-  for (std::int32_t s = 0; s < layout_->domain.n_owned_slots(); ++s) {
-    if (state_.id[at(s)] < begin || state_.id[at(s)] >= end) continue;  // padding too
-    snapshot.atoms.push_back({state_.id[at(s)], state_.reference[at(s)], state_.velocity[at(s)],
-                              state_.position[at(s)] - state_.reference[at(s)]});
-    for (std::size_t f = 0; f < state_.fields.size(); ++f) {
-      const auto& [name, width, values] = state_.fields[f];
-      const auto first = values.begin() + static_cast<std::ptrdiff_t>(at(s) * width);
+  for (const auto& field : own.fields) snapshot.fields.push_back({field.name, field.width, {}});
+  snapshot.atoms.reserve(at(std::min(own.n_atoms, end - begin)));
+  for (std::size_t s = 0; s < own.id.size(); ++s) {
+    if (own.id[s] < begin || own.id[s] >= end) continue;  // padding too
+    snapshot.atoms.push_back({own.id[s], own.reference[s], own.velocity[s], own.position[s] - own.reference[s]});
+    for (std::size_t f = 0; f < own.fields.size(); ++f) {
+      const auto& [name, width, values] = own.fields[f];
+      const auto first = values.begin() + static_cast<std::ptrdiff_t>(s * width);
       snapshot.fields[f].values.insert(snapshot.fields[f].values.end(), first,
                                        first + static_cast<std::ptrdiff_t>(width));
     }
@@ -117,6 +116,7 @@ Snapshot Engine::snapshot(std::int64_t begin, std::int64_t end) const {
 }
 
 void Engine::set_bricks(domain::Decomposition bricks) {
+  bring_home();
   Snapshot own = snapshot();
   lay_out(plan_for(state_.search_box, std::move(bricks)));
   place(std::move(static_cast<Particles&>(own)));
@@ -188,10 +188,27 @@ void Engine::search() {
   ++n_searches_;
 }
 
-/// Lets the device that has moved the atoms search, as search() does. Returns false where processors have to.
+/// Lets the device that has moved the atoms search, as search() does. Returns false where processors have to, with nothing
+/// changed.
 bool Engine::search_on_device() {
-  const bool keeps_cells = state_.search_box == state_.box && state_.fields.empty();
-  if (!keeps_cells || !layout_->motion.search_on_device()) return false;
+  if (!state_.fields.empty()) return false;
+  const auto cells_before = layout_->plan.cells;
+  const auto box_before = state_.search_box;
+  if (!(box_before == state_.box)) {
+    try {
+      const auto cells = same_cells();
+      if (!cells) return false;
+      take_cells(*cells);
+    } catch (const InputError&) {
+      return false;  // processors tell of it
+    }
+  }
+  state_.search_box = state_.box;
+  if (!layout_->motion.search_on_device()) {
+    take_cells(cells_before);
+    state_.search_box = box_before;
+    return false;
+  }
   state_.last_search = state_.step;
   ++n_searches_;
   return true;
@@ -208,18 +225,27 @@ void Engine::follow_box() {
           fmt::format("step {}: the box has changed: {}", state_.step, error.what()));  // on every rank
     }
   };
-  const auto cells = in_this_box([&] { return plan_cells(summary_of(system_), settings_, state_.box); });
-  auto& plan = layout_->plan;
-  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.heights(), cells.margin());
-  if (cells.grid.n == plan.cells.grid.n && mesh_holds) {
-    plan.cells = cells;
-    layout_->forces.set_most_reach(0.5 * cells.buffer);
-    return;
-  }
+  if (const auto cells = in_this_box([&] { return same_cells(); })) return take_cells(*cells);
   auto own = snapshot();
   search_here(own);
   lay_out(in_this_box([&] { return plan_for(state_.box); }));
   layout_->domain.distribute(std::move(static_cast<Particles&>(own)));
+}
+
+/// Plans cells for the present box, if they are as many as now and the mesh still fits. Throws InputError where no cells
+/// fit.
+std::optional<CellPlan> Engine::same_cells() const {
+  const auto cells = plan_cells(summary_of(system_), settings_, state_.box);
+  const auto& plan = layout_->plan;
+  const bool mesh_holds = !plan.mesh || pme::holds(*plan.mesh, state_.box.heights(), cells.margin());
+  if (!mesh_holds || cells.grid.n != plan.cells.grid.n) return {};
+  return cells;
+}
+
+/// Makes cells those of the present box, as many as before.
+void Engine::take_cells(const CellPlan& cells) {
+  layout_->plan.cells = cells;
+  layout_->forces.set_most_reach(0.5 * cells.buffer);
 }
 
 Plan Engine::plan_for(const Box& box, std::optional<domain::Decomposition> bricks) const {
@@ -345,7 +371,7 @@ bool Engine::expects_search() const {
 }
 
 void Engine::check() const {
-  bring_home();
+  if (!is_sound_on_device()) bring_home();
   try {
     comm::agree_on_run(comm_, blow_up_);
   } catch (const RunError& error) {

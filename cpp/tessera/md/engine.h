@@ -39,6 +39,8 @@ class Engine {
     bring_home();
     return state_;
   }
+  /// Returns this rank's own atoms, wherever they are: those that a device moves are copied, and stay there.
+  OwnAtoms atoms() const;
 
   /// Moves cells to other ranks: the bricks are of the same cells, and no bit depends on them. Collective.
   void set_bricks(domain::Decomposition bricks);
@@ -147,6 +149,7 @@ class Engine {
   AfterDrift follow_on_device(StepSums sums);
   void go_back();
   void bring_home() const;
+  bool is_sound_on_device() const;
   bool needs_search() const;
   void follow_atoms(StepSums sums, GroupSet due);
   void add_forces(bool make_list);
@@ -158,6 +161,8 @@ class Engine {
   void rebuild_lists();
   void search();
   void follow_box();
+  std::optional<CellPlan> same_cells() const;
+  void take_cells(const CellPlan& cells);
   void follow_atoms_of_vacuum();
   void fit_frame(Snapshot& snapshot);
   std::string describe_outermost(const Snapshot& own) const;
@@ -192,6 +197,8 @@ class Engine {
   /// What it was when atoms left for a device.
   struct BeforeDevice {
     GlobalState state;
+    CellPlan cells;
+    std::array<double, 6> scaling_virial{};
     std::int64_t n_steps_on_device = 0, n_searches = 0;
   };
   BeforeDevice before_device_;

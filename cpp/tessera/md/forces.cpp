@@ -88,14 +88,26 @@ void Forces::clear(StepSums sums, GroupSet due) {
       auto& [force, of_thread, energies, accumulators] = groups_[g];
       const auto n = std::ssize(force), n_threads = std::ptrdiff_t{threads_.size()};
       std::fill(force.begin() + n * thread / n_threads, force.begin() + n * (thread + 1) / n_threads, 0);
-      auto* own = thread == 0 ? nullptr : &of_thread[at(thread) - 1];
-      if (own != nullptr) own->clear();
-      energies[at(thread)] = {};
-      accumulators[at(thread)] = {force, sums == StepSums::none ? nullptr : &energies[at(thread)], own};
-      accumulators[at(thread)].needs_pair_energies = sums == StepSums::energies;
+      if (thread > 0) of_thread[at(thread) - 1].clear();
     }
-    constraint_virial_[at(thread)] = virial_within_groups_[at(thread)] = {};
   });
+  clear_sums(sums);
+}
+
+/// Clears energies and virials of the groups that are due, of which so much is summed in this step.
+void Forces::clear_sums(StepSums sums) {
+  has_sums_on_device_ = false;
+  for (std::size_t thread = 0; thread < at(threads_.size()); ++thread) {
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (!due_[g]) continue;
+      auto& [force, of_thread, energies, accumulators] = groups_[g];
+      energies[thread] = {};
+      accumulators[thread] = {force, sums == StepSums::none ? nullptr : &energies[thread],
+                              thread == 0 ? nullptr : &of_thread[thread - 1]};
+      accumulators[thread].needs_pair_energies = sums == StepSums::energies;
+    }
+    constraint_virial_[thread] = virial_within_groups_[thread] = {};
+  }
 }
 
 /// Returns the groups that are due of what a device may compute.
@@ -110,14 +122,16 @@ void Forces::start_device() {
   has_started_bonded_ = has_total_on_device_ = false;
   if (on_device_ == nullptr) return;
   on_device_->in_use().attempt([&] { on_device_->start(domain_.state().position, due_on_device()); });
-  start_sums_on_device();
+  start_sums_on_device(nullptr);
 }
 
-/// Begins with all forces of the groups that are due, which have been cleared on the device.
-void Forces::start_sums_on_device() {
+/// Begins with all forces of the groups that are due, which have been cleared on the device. `charge` is as
+/// ClusterSum::start_forces has it.
+void Forces::start_sums_on_device(const double* charge) {
   const auto total = [&](ForceSource source) { return on_device_->total(settings_.force_groups[source]); };
   const auto accumulators = [&](ForceSource source) -> auto& { return group_of(source).accumulators; };
-  if (is_due(ForceSource::direct)) pair_.start_forces(accumulators(ForceSource::direct), total(ForceSource::direct));
+  if (is_due(ForceSource::direct))
+    pair_.start_forces(accumulators(ForceSource::direct), total(ForceSource::direct), charge);
   if (is_due(ForceSource::mesh))
     mesh_.start(total(ForceSource::mesh), accumulators(ForceSource::mesh).front().energies != nullptr);
   if (is_due(ForceSource::bonded) && bonded_on_device_ != nullptr)
@@ -154,11 +168,12 @@ bool Forces::are_all_on_device() const {
          pair_.sum().is_on_device() && bonded_on_device_ != nullptr && !mesh_.needs_processors();
 }
 
-void Forces::start_on_device() {
+void Forces::start_on_device(StepSums sums) {
   due_ = all_groups;
-  for (auto& accumulator : groups_.front().accumulators) accumulator.energies = nullptr;
+  clear_sums(sums);
+  has_sums_on_device_ = sums != StepSums::none;
   on_device_->in_use().attempt([&] { on_device_->start_forces(due_on_device()); });
-  start_sums_on_device();
+  start_sums_on_device(bonded_on_device_->charge());
 }
 
 void Forces::start_check() {
@@ -190,6 +205,19 @@ const domain::SortedAtoms* Forces::search_on_device() {
   pair_.follow_on_device(*sorted);
   mesh_.follow_on_device(*sorted);
   return sorted;
+}
+
+void Forces::take_sums_of_device() {
+  if (!std::exchange(has_sums_on_device_, false)) return;
+  auto& sums = groups_.front().energies.front();
+  pair_.add_sums_of_device(sums);
+  mesh_.add_sums_of_device(sums);
+  bonded_on_device_->add_sums(sums);
+}
+
+void Forces::follow_box_on_device() {
+  pair_.follow_box_on_device();
+  mesh_.set_box(domain_.state().box);
 }
 
 bool Forces::were_last_sound() const {

@@ -95,8 +95,14 @@ class Forces {
   const domain::SortedAtoms* search_on_device();
   /// Returns where that device has sorted atoms.
   domain::DeviceSearch& device_search() { return *search_; }
-  /// Lets the device compute all forces there.
-  void start_on_device();
+  /// Tells whether a device can sum all energies where it has moved the atoms.
+  bool has_energies_of_device() const { return pair_.has_energies_of_device(); }
+  /// Lets the device compute all forces there, with the sums that are asked for.
+  void start_on_device(StepSums sums);
+  /// Takes the sums of a device that has ended and was asked for them; processors add their share.
+  void take_sums_of_device();
+  /// Follows the box after it has changed with atoms on the device, which makes another pair list.
+  void follow_box_on_device();
   /// Tells whether a device that has ended left nothing to processors, and failed at nothing.
   bool is_device_sound() const;
   /// Tells the same of the forces before start_check(), once that has been waited for.
@@ -173,7 +179,8 @@ class Forces {
   bool is_due(ForceSource source) const { return due_[settings_.force_groups[source]]; }
   std::size_t last_due_group() const;
   GroupSet due_on_device() const;
-  void start_sums_on_device();
+  void clear_sums(StepSums sums);
+  void start_sums_on_device(const double* charge);
   void add_bonded_here();
   bool has_room_for_search() const;
   AtomInQuestion in_question(std::int32_t slot) const;
@@ -194,6 +201,7 @@ class Forces {
   std::unique_ptr<domain::DeviceSearch> search_;            // nullptr: the device has not searched yet
   bool has_started_bonded_ = false;                         // whether the device has begun with them
   bool has_total_on_device_ = false;
+  bool has_sums_on_device_ = false;  // that processors have not taken yet
   pair::PairForces pair_;
   pme::Mesh mesh_;
   external::ExternalSum external_;

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tessera/base/box.h"
+#include "tessera/base/fixed_point.h"
 
 namespace tessera::md {
 
@@ -61,6 +63,22 @@ struct Particles {
 /// Holds a state without slots, for any subset of the atoms. Checkpoints, load balancing, trajectory writers and Python
 /// exchange it.
 struct Snapshot : GlobalState, Particles {};
+
+/// Shows the atoms that a rank owns, by slot, as long as nobody asks for other things of theirs. Padding has the id −1.
+struct OwnAtoms {
+  std::int64_t n_atoms = 0;
+  std::span<const std::int64_t> id;
+  std::span<const Fraction> position, reference;  // reference: at the last search
+  std::span<const Velocity> velocity;
+  std::span<const std::int64_t> force;  // (slots,3) units of force_unit, as they were last computed
+  std::span<const AtomField> fields;
+
+  /// Returns the force on a slot, kcal/mol/Å.
+  Vec3 force_on(std::size_t slot) const {
+    const auto* f = &force[3 * slot];
+    return {from_fixed(f[0], force_unit), from_fixed(f[1], force_unit), from_fixed(f[2], force_unit)};
+  }
+};
 
 /// Holds the state of one rank. Its slots are clusters of four atoms in cells (domain/domain.h); owned cells come
 /// first, then halo cells.

@@ -2,6 +2,7 @@
 // force that the run does not have is an empty list. Each line is a phase of the report.
 #include <algorithm>
 
+#include "tessera/base/index.h"
 #include "tessera/base/phase_timer.h"
 #include "tessera/md/engine.h"
 
@@ -24,7 +25,7 @@ void Engine::step(bool with_energies) {
 void Engine::advance(bool with_energies) {
   layout_->motion.begin_step();
   if (layout_->forces.has_device() && !layout_->motion.is_away()) {
-    before_device_ = {state_, n_steps_on_device_, n_searches_};
+    before_device_ = {state_, layout_->plan.cells, layout_->motion.scaling_virial(), n_steps_on_device_, n_searches_};
   }
   if (const auto trial = integrator_->trial_box(layout_->motion)) {
     if (!layout_->motion.bring_home()) return go_back();
@@ -46,18 +47,20 @@ void Engine::advance(bool with_energies) {
   if (layout_->motion.is_lost()) return go_back();
   if (sums == StepSums::energies) timers_.time(Phase::energies, [&] { sum_energies(); });
   if (sums == StepSums::virial) timers_.time(Phase::energies, [&] { sum_step(); });
+  if (layout_->motion.is_lost()) go_back();
 }
 
-/// Lets a device that has moved the atoms compute their forces, unless sums are due, or a search that it can't do, which
+/// Lets a device that has moved the atoms compute their forces, unless sums or a search are due that it can't do, which
 /// processors do.
 Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
   auto& [plan, domain, forces, motion] = *layout_;
   const auto by_processors = [&] { return motion.bring_home() ? AfterDrift::by_processors : AfterDrift::lost; };
-  if (!motion.is_away() || sums != StepSums::none || !blow_up_.empty()) return by_processors();
+  const bool has_sums = sums != StepSums::energies || forces.has_energies_of_device();
+  if (!motion.is_away() || !has_sums || !blow_up_.empty()) return by_processors();
   return timers_.time(Phase::device, [&] {
     bool has_begun = !expects_search() && forces.has_pair_list();
     motion.start_check();
-    if (has_begun) forces.start_on_device();  // while the check is on its way
+    if (has_begun) forces.start_on_device(sums);  // while the check is on its way
     const auto check = motion.finish_check();
     if (!check) return AfterDrift::lost;
     check_ = {check->displacement2, 0, check->n_beyond > 0 || !forces.has_pair_list()};
@@ -67,7 +70,7 @@ Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
       if (!forces.make_list_on_device(motion.velocities_on_device())) return by_processors();
       has_begun = false;
     }
-    if (!has_begun) forces.start_on_device();
+    if (!has_begun) forces.start_on_device(sums);
     ++n_steps_on_device_;
     return AfterDrift::done;
   });
@@ -76,7 +79,11 @@ Engine::AfterDrift Engine::follow_on_device(StepSums sums) {
 /// Goes back to where this host knows the atoms, which then stay here until the next search.
 void Engine::go_back() {
   auto& [plan, domain, forces, motion] = *layout_;
+  const bool has_other_box = !(state_.box == before_device_.state.box);
   static_cast<GlobalState&>(state_) = before_device_.state;
+  if (has_other_box) forces.follow_box_on_device();
+  take_cells(before_device_.cells);
+  motion.set_scaling_virial(before_device_.scaling_virial);
   n_steps_on_device_ = before_device_.n_steps_on_device;
   n_searches_ = before_device_.n_searches;
   if (motion.has_searched_on_device()) {  // the device has slots of its own
@@ -97,6 +104,27 @@ void Engine::bring_home() const {
     else if (state_.step < step)
       engine.advance(false);
   }
+}
+
+/// Tells whether a device has atoms, and nothing that it did has to be done again.
+bool Engine::is_sound_on_device() const {
+  auto& motion = const_cast<Engine&>(*this).layout_->motion;
+  return motion.is_away() && motion.is_sound();
+}
+
+OwnAtoms Engine::atoms() const {
+  auto& motion = const_cast<Engine&>(*this).layout_->motion;
+  const auto n_atoms = layout_->domain.n_owned_atoms();  // the same wherever they are
+  if (motion.is_away() && motion.look()) return motion.seen(n_atoms);
+  bring_home();
+  const auto n = at(layout_->domain.n_owned_slots());
+  return {.n_atoms = n_atoms,
+          .id = std::span(state_.id).first(n),
+          .position = std::span(state_.position).first(n),
+          .reference = std::span(state_.reference).first(n),
+          .velocity = std::span(state_.velocity).first(n),
+          .force = std::span(layout_->forces.total()).first(3 * n),
+          .fields = state_.fields};
 }
 
 void Engine::displace(const std::function<void(State&)>& move) {
@@ -162,18 +190,23 @@ void Engine::compute_forces(bool with_energies) {
   add_forces(false);
 }
 
-/// Sums what this step's forces left on threads and ranks. Pressure baths learn the virial.
+/// Sums what this step's forces left on threads and ranks, or on a device, which may have lost it. Pressure baths learn
+/// the virial.
 Energies Engine::sum_step() {
-  check();
   auto& motion = layout_->motion;
+  if (!motion.is_away()) check();  // else take_sums() looks
   motion.add_virial_within_groups();
-  auto energies = layout_->forces.sum_energies(motion.kinetic_energy_of_step(), degrees_of_freedom_);
+  const auto kinetic = motion.kinetic_energy_of_step();
+  motion.take_sums();
+  if (motion.is_lost()) return {};
+  auto energies = layout_->forces.sum_energies(kinetic, degrees_of_freedom_);
   motion.set_scaling_virial(energies.group_scaling_virial);
   return energies;
 }
 
 void Engine::sum_energies() {
   auto energies = sum_step();
+  if (layout_->motion.is_lost()) return;
   energies_step_ = state_.step;
   energies.conserved = integrator_->conserved(energies, state_);
   layout_->motion.set_energies(energies);

@@ -7,23 +7,24 @@
 
 namespace tessera::app {
 
-PackedState::PackedState(const md::Engine& engine) : global_(engine.state()) {
-  const auto& state = engine.state();
-  const auto n = at(engine.domain().n_owned_atoms());
+PackedState::PackedState(const md::Engine& engine) {
+  const auto own = engine.atoms();
+  global_ = engine.global();
+  const auto n = at(own.n_atoms);
   id_.reserve(n), position_.reserve(n), velocity_.reserve(n);
-  for (const auto& field : state.fields)
+  for (const auto& field : own.fields)
     fields_.push_back({field.name, field.width, {}}), fields_.back().values.reserve(n);
-  for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot) {
-    if (engine.domain().is_padding(slot)) continue;
-    const auto displacement = state.position[at(slot)] - state.reference[at(slot)];
+  for (std::size_t slot = 0; slot < own.id.size(); ++slot) {
+    if (own.id[slot] < 0) continue;  // padding
+    const auto displacement = own.position[slot] - own.reference[slot];
     if (displacement_.empty() && !(displacement == Fraction{})) displacement_.resize(id_.size());
     if (!displacement_.empty()) displacement_.push_back(displacement);
-    id_.push_back(state.id[at(slot)]);
-    position_.push_back(state.reference[at(slot)]);
-    velocity_.push_back(state.velocity[at(slot)]);
+    id_.push_back(own.id[slot]);
+    position_.push_back(own.reference[slot]);
+    velocity_.push_back(own.velocity[slot]);
     for (std::size_t f = 0; f < fields_.size(); ++f) {
-      const auto& [name, width, values] = state.fields[f];
-      const auto first = values.begin() + static_cast<std::ptrdiff_t>(at(slot) * width);
+      const auto& [name, width, values] = own.fields[f];
+      const auto first = values.begin() + static_cast<std::ptrdiff_t>(slot * width);
       fields_[f].values.insert(fields_[f].values.end(), first, first + static_cast<std::ptrdiff_t>(width));
     }
   }

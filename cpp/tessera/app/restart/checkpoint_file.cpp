@@ -61,7 +61,7 @@ std::int64_t bytes_of_checkpoints(const std::string& folder) {
   return bytes;
 }
 
-std::size_t values_of(const std::vector<md::AtomField>& fields) {
+std::size_t values_of(std::span<const md::AtomField> fields) {
   return std::accumulate(fields.begin(), fields.end(), std::size_t{0},
                          [](std::size_t sum, const auto& field) { return sum + field.width; });
 }

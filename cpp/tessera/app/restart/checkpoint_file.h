@@ -43,7 +43,7 @@ struct CheckpointLayout {
   std::int64_t file_bytes() const;
 };
 /// Returns how many values an atom has in all fields.
-std::size_t values_of(const std::vector<md::AtomField>& fields);
+std::size_t values_of(std::span<const md::AtomField> fields);
 /// Lays out a file. `values_of_fields`: of an atom, in all fields.
 CheckpointLayout lay_out_checkpoint(std::int64_t json_bytes, std::int64_t n_atoms, std::size_t values_of_fields);
 

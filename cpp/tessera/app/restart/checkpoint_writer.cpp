@@ -52,7 +52,7 @@ class Shares {
 /// The slots of this rank's atoms by the round in which they are sent, and by the rank that writes them.
 class SortedSlots {
  public:
-  SortedSlots(const md::Engine& engine, const CheckpointLayout& layout, const Shares& shares, int ranks)
+  SortedSlots(const md::OwnAtoms& own, const CheckpointLayout& layout, const Shares& shares, int ranks)
       : ranks_(ranks), begin_(at(shares.n_rounds() * ranks + 1)) {
     std::vector<std::size_t> place_of_group;
     for (std::int64_t g = 0; g < layout.n_groups(); ++g)
@@ -61,11 +61,10 @@ class SortedSlots {
     constexpr int bits = 16;
     TESSERA_CHECK(layout.atoms_in_group % (1 << bits) == 0);
     const auto in_group = static_cast<std::uint32_t>(layout.atoms_in_group >> bits);
-    const auto& id = engine.state().id;
     const auto for_slots = [&](auto&& use) {
-      for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot)
-        if (const auto atom = id[at(slot)]; atom >= 0)
-          use(slot, place_of_group[static_cast<std::uint32_t>(atom >> bits) / in_group]);
+      for (std::size_t slot = 0; slot < own.id.size(); ++slot)
+        if (const auto atom = own.id[slot]; atom >= 0)
+          use(static_cast<std::int32_t>(slot), place_of_group[static_cast<std::uint32_t>(atom >> bits) / in_group]);
     };
     for_slots([&](std::int32_t /*slot*/, std::size_t place) { ++begin_[place + 1]; });
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
@@ -89,21 +88,21 @@ constexpr std::int64_t row = row_bytes_of_triples;
 
 /// Calls use(id, three triples, fields) of each atom; `fields` writes the values of all fields to a place.
 template <class Use>
-void for_atoms(const md::State& state, std::span<const std::int32_t> slots, Use&& use) {
+void for_atoms(const md::OwnAtoms& atoms, std::span<const std::int32_t> slots, Use&& use) {
   // Consecutive slots of a group lie apart in memory, each in a line of every array.
   constexpr std::size_t ahead = 24;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (i + ahead < slots.size()) {
       const auto next = at(slots[i + ahead]);
-      __builtin_prefetch(&state.id[next]);
-      __builtin_prefetch(&state.position[next]);
-      __builtin_prefetch(&state.reference[next]);
-      __builtin_prefetch(&state.velocity[next]);
+      __builtin_prefetch(&atoms.id[next]);
+      __builtin_prefetch(&atoms.position[next]);
+      __builtin_prefetch(&atoms.reference[next]);
+      __builtin_prefetch(&atoms.velocity[next]);
     }
     const auto s = at(slots[i]);
-    const auto moved = state.position[s] - state.reference[s];
-    use(state.id[s], &state.reference[s], &state.velocity[s], &moved, [&](std::byte* to) {
-      for (const auto& field : state.fields) {
+    const auto moved = atoms.position[s] - atoms.reference[s];
+    use(atoms.id[s], &atoms.reference[s], &atoms.velocity[s], &moved, [&](std::byte* to) {
+      for (const auto& field : atoms.fields) {
         const auto bytes = field.width * sizeof(double);
         std::memcpy(to, field.values.data() + s * field.width, bytes);
         to += bytes;
@@ -158,7 +157,7 @@ std::int64_t record_bytes(const CheckpointLayout& layout) {
 }
 
 /// Puts the atoms of this round that this rank writes into `rows`, and returns the others for the ranks that do.
-std::vector<std::vector<std::byte>> sort_by_writer(const md::State& state, const CheckpointLayout& layout,
+std::vector<std::vector<std::byte>> sort_by_writer(const md::OwnAtoms& atoms, const CheckpointLayout& layout,
                                                    const SortedSlots& slots, std::int64_t round,
                                                    const comm::Communicator& comm, Rows& rows) {
   const auto bytes = record_bytes(layout);
@@ -166,13 +165,13 @@ std::vector<std::vector<std::byte>> sort_by_writer(const md::State& state, const
   for (int writer = 0; writer < comm.size(); ++writer) {
     const auto own = slots.of(round, writer);
     if (writer == comm.rank()) {
-      for_atoms(state, own, [&](auto&&... values) { rows.put(values...); });
+      for_atoms(atoms, own, [&](auto&&... values) { rows.put(values...); });
       continue;
     }
     outgoing[at(writer)].resize(own.size() * at(bytes));
     auto* to = outgoing[at(writer)].data();
     for_atoms(
-        state, own,
+        atoms, own,
         [&](std::int64_t id, const void* position, const void* velocity, const void* displacement, auto&& fields) {
           std::memcpy(to, &id, 8);
           std::memcpy(to + 8, position, at(row));
@@ -223,7 +222,8 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
   comm::broadcast_resized(comm_, host);
   const bool is_on_roots_host = host == comm::Communicator::host();
   const Shares shares(layout.n_groups(), comm_.size());
-  const SortedSlots slots(engine, layout, shares, comm_.size());
+  const auto own = engine.atoms();
+  const SortedSlots slots(own, layout, shares, comm_.size());
   std::vector<PieceSum> sums;
   // A rank that can't write goes on without writing, as the others wait for what it sends.
   const auto attempt = [&](auto&& function) {
@@ -264,7 +264,7 @@ std::vector<CheckpointWriter::PieceSum> CheckpointWriter::write_atoms(const Chec
     const auto [begin, end] = shares.groups(comm_.rank(), round);
     const auto first = begin * layout.atoms_in_group, last = std::min(end * layout.atoms_in_group, layout.n_atoms);
     rows.begin(first, std::max(first, last));
-    for (const auto& received : comm_.all_to_all(sort_by_writer(engine.state(), layout, slots, round, comm_, rows)))
+    for (const auto& received : comm_.all_to_all(sort_by_writer(own, layout, slots, round, comm_, rows)))
       put_received(received, layout, rows);
     if (begin == end) continue;
     TESSERA_CHECK(rows.n() == last - first);
@@ -324,7 +324,7 @@ void CheckpointWriter::finish(const CheckpointLayout& layout, const std::string&
 void CheckpointWriter::write(const Checkpoint& checkpoint, const md::Engine& engine) {
   std::string header, path, problem;
   const auto layout_of = [&](std::int64_t header_bytes) {
-    return lay_out_checkpoint(header_bytes, engine.system().n_atoms(), values_of(engine.state().fields));
+    return lay_out_checkpoint(header_bytes, engine.system().n_atoms(), values_of(engine.atoms().fields));
   };
   try {
     on_root(comm_, [&] {

@@ -60,42 +60,42 @@ FrameExchange::FrameExchange(const model::System& system, FrameShares shares, st
 
 Frame FrameExchange::owned(const md::Engine& engine, double time) const {
   TESSERA_CHECK(!shares_.is_whole());
-  const auto& state = engine.state();
+  const auto own = engine.atoms();
   auto frame = empty_frame(engine, time);
-  const auto n = at(engine.domain().n_owned_atoms());
+  const auto n = at(own.n_atoms);
   frame.owned.reserve(n);
   const auto add = [n](std::vector<float>& rows, const Vec3& value) {
     if (rows.empty()) rows.reserve(3 * n);
     rows.resize(rows.size() + 3);
     store(rows, rows.size() / 3 - 1, value);
   };
-  for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot) {
-    const auto id = state.id[at(slot)];
+  for (std::size_t slot = 0; slot < own.id.size(); ++slot) {
+    const auto id = own.id[slot];
     if (id < 0) continue;
     const auto place = shares_.find(id);
     if (place.share < 0) continue;
     frame.owned.push_back({shares_.first_row(place.share) + place.index, id});
-    add(frame.positions, engine.system().origin + state.box.cartesian(state.position[at(slot)]));
+    add(frame.positions, engine.system().origin + engine.global().box.cartesian(own.position[slot]));
     if (contents_.velocities) {
-      const auto& v = state.velocity[at(slot)];
+      const auto& v = own.velocity[slot];
       add(frame.velocities, {v.x * md::velocity_unit, v.y * md::velocity_unit, v.z * md::velocity_unit});
     }
-    if (contents_.forces) add(frame.forces, engine.force(slot));
+    if (contents_.forces) add(frame.forces, own.force_on(slot));
   }
   return frame;
 }
 
 Frame FrameExchange::collect(const md::Engine& engine, double time) {
-  const auto& state = engine.state();
+  const auto own = engine.atoms();
   auto frame = empty_frame(engine, time);
   // Atoms travel as the index in the share, the position, and what else frames hold.
   const auto bytes = at(4 + 12 * contents_.n_quantities());
-  const auto write_record = [&](std::byte* to, std::uint32_t index, std::int32_t slot) {
+  const auto write_record = [&](std::byte* to, std::uint32_t index, std::size_t slot) {
     std::memcpy(to, &index, 4);
-    std::memcpy(to += 4, &state.position[at(slot)], 12);
-    if (contents_.velocities) std::memcpy(to += 12, &state.velocity[at(slot)], 12);
+    std::memcpy(to += 4, &own.position[slot], 12);
+    if (contents_.velocities) std::memcpy(to += 12, &own.velocity[slot], 12);
     if (!contents_.forces) return;
-    const auto force = engine.force(slot);
+    const auto force = own.force_on(slot);
     const Triple rounded = {static_cast<float>(force.x), static_cast<float>(force.y), static_cast<float>(force.z)};
     std::memcpy(to + 12, rounded.data(), 12);
   };
@@ -103,12 +103,12 @@ Frame FrameExchange::collect(const md::Engine& engine, double time) {
   const auto first_writer = turn_;
   if (shares_.n_shares() == 1) {
     turn_ = (turn_ + 1) % writers_.size();
-    outgoing[at(writers_[first_writer])].reserve(at(engine.domain().n_owned_atoms()) * bytes);
+    outgoing[at(writers_[first_writer])].reserve(at(own.n_atoms) * bytes);
   }
   const auto writer_of = [&](int share) { return writers_[first_writer + at(share)]; };
-  for (std::int32_t slot = 0; slot < engine.domain().n_owned_slots(); ++slot) {
-    if (state.id[at(slot)] < 0) continue;
-    const auto place = shares_.find(state.id[at(slot)]);
+  for (std::size_t slot = 0; slot < own.id.size(); ++slot) {
+    if (own.id[slot] < 0) continue;
+    const auto place = shares_.find(own.id[slot]);
     if (place.share < 0) continue;
     auto& records = outgoing[at(writer_of(place.share))];
     records.resize(records.size() + bytes);
@@ -139,7 +139,7 @@ Frame FrameExchange::collect(const md::Engine& engine, double time) {
       if (contents_.forces) std::memcpy(&forces[3 * index], from + bytes - 12, 12);
     }
   TESSERA_CHECK(received == n);
-  frame.positions = positions_of(state.box, engine.system().origin, fractions);
+  frame.positions = positions_of(engine.global().box, engine.system().origin, fractions);
   frame.velocities = rows_of(std::move(velocities));
   frame.forces = rows_of(std::move(forces));
   return frame;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "tessera/base/math/error_function.h"
+
 namespace tessera::math {
 namespace {
 
@@ -14,33 +16,16 @@ using namespace detail;  // NOLINT(google-build-using-namespace): of this librar
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();  // what processors make differs in its sign
 
-constexpr Two two_over_root_pi = {0x1.20dd750429b6dp+0, 0x1.1ae3a914fed80p-56};
 constexpr Two third = {0x1.5555555555555p-2, 0x1.5555555555555p-56};
 constexpr Two minus_third = {-third.hi, -third.lo};
 /// Parts whose products with whole numbers below 2¹³ (ln 2) and 2¹⁷ (π/2) are exact, and the rest.
 constexpr double ln2_parts[] = {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41};
 constexpr double half_pi_parts[] = {0x1.921fb54440000p+0, 0x1.68c234c4c0000p-39, 0x1.98a2e03707345p-77};
 
-/// Rounds |x| < 2⁵¹ to the nearest whole number.
-double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
-
 constexpr auto log_series = coefficients<11>([](int n) { return 1.0 / (2 * n + 5); });
 constexpr auto atan_series = coefficients<19>([](int n) { return sign(n) / (2 * n + 5.0); });
-constexpr auto erf_series = coefficients<19>([](int n) { return sign(n) / (factorial(n + 2) * (2 * n + 5)); });
 
-double power_of_two(int k) { return std::bit_cast<double>(static_cast<std::uint64_t>(k + 1023) << 52); }
-
-double exp_of(const Two& x) {
-  if (std::isnan(x.hi)) return x.hi;
-  if (x.hi > 710) return infinity;
-  if (x.hi < -746) return 0;
-  const double k = nearest(x.hi * 0x1.71547652b82fep+0);  // 1 / ln 2
-  const Two r = sum_of(x.hi - k * ln2_parts[0], x.lo - k * ln2_parts[1]);
-  const Two s = ordered_sum(1, r.hi);
-  const double y = s.hi + (s.lo + (r.hi * r.hi * polynomial(exp_series, r.hi) + r.lo * s.hi));
-  const int whole = static_cast<int>(k), half = whole / 2;
-  return y * power_of_two(half) * power_of_two(whole - half);  // only the last product may round
-}
+double exp_of(const Two& x) { return std::isnan(x.hi) ? x.hi : exp_of_number(x); }
 
 /// x = 2ᵏ (1 + f) with 1 + f in [√½, √2).
 struct Scaled {
@@ -78,24 +63,6 @@ double sin_after(double x, int quarters) {
   return (quarters & 2) != 0 ? -value : value;
 }
 
-/// Returns erf x for 0 <= x < 1. Source: Abramowitz and Stegun, 7.1.5.
-Two erf_below_1(double x) { return product(two_over_root_pi, odd_series({x, 0}, minus_third, erf_series)); }
-
-/// Returns erfc x for x >= 1, from its continued fraction x + (1/2)/(x + 1/(x + (3/2)/(x + ...))) = p/q, evaluated from
-/// the innermost term outwards. Source: Abramowitz and Stegun, 7.1.14.
-double erfc_from_1(double x) {
-  if (x > 28) return 0;
-  const int terms = static_cast<int>(12 + 148 / (x * x));
-  double p = 0.5 * (x + std::sqrt(x * x + 2 * terms)), q = 1;  // about the rest of the fraction
-  for (int n = terms; n > 0; --n) {
-    const double next = x * p + 0.5 * n * q;
-    q = p;
-    p = next;
-  }
-  const Two square = product(x, x);
-  return exp_of({-square.hi, -square.lo}) * (0.5 * two_over_root_pi.hi) * (q / p);
-}
-
 }  // namespace
 
 double exp(double x) { return exp_of({x, 0}); }
@@ -129,12 +96,7 @@ double pow(double x, double y) {
   return exp_of(ordered_sum(exponent.hi, exponent.lo + y * l.lo));
 }
 
-double erf(double x) {
-  const double a = std::abs(x);
-  if (std::isnan(x)) return x;
-  if (a < 0x1p-28) return two_over_root_pi.hi * x;
-  return std::copysign(a < 1 ? erf_below_1(a).hi : a < 6 ? 1 - erfc_from_1(a) : 1, x);
-}
+double erf(double x) { return std::isnan(x) ? x : std::copysign(erf_of_positive(std::abs(x)), x); }
 
 double erfc(double x) {
   const double a = std::abs(x);

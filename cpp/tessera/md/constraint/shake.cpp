@@ -3,99 +3,12 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/base/index.h"
 
 namespace tessera::md::constraint {
 namespace {
-
-// Solves matrix·x = right by elimination with row exchanges, in place. N > 0: the size is known to the compiler.
-template <int N>
-bool solve(double* matrix, double* right, int size) {
-  const int n = N > 0 ? N : size;
-  for (int k = 0; k < n; ++k) {
-    int best = k;
-    for (int i = k + 1; i < n; ++i) {
-      if (std::abs(matrix[i * n + k]) > std::abs(matrix[best * n + k])) best = i;
-    }
-    if (best != k) {
-      for (int j = k; j < n; ++j) std::swap(matrix[k * n + j], matrix[best * n + j]);
-      std::swap(right[k], right[best]);
-    }
-    const double pivot = matrix[k * n + k];
-    if (!(std::abs(pivot) > 0)) return false;  // catches NaN too
-    const double inverse = 1 / pivot;
-    matrix[k * n + k] = inverse;
-    for (int i = k + 1; i < n; ++i) {
-      const double factor = matrix[i * n + k] * inverse;
-      for (int j = k + 1; j < n; ++j) matrix[i * n + j] -= factor * matrix[k * n + j];
-      right[i] -= factor * right[k];
-    }
-  }
-  for (int k = n; k-- > 0;) {
-    double sum = right[k];
-    for (int j = k + 1; j < n; ++j) sum -= matrix[k * n + j] * right[j];
-    right[k] = sum * matrix[k * n + k];
-  }
-  return true;
-}
-
-// Computes vectors[k] = value[i] − value[j] of constraint k.
-void differences(const ConstraintGroup& group, std::span<const Vec3> value, int n, Vec3* vectors) {
-  for (int k = 0; k < n; ++k) {
-    const auto& pair = group.pair[at(k)];
-    vectors[k] = value[at(pair[0])] - value[at(pair[1])];
-  }
-}
-
-// Applies value[i] += w_i·impulse and value[j] −= w_j·impulse with impulse = strength_k·direction_k.
-void apply(const ConstraintGroup& group, const double* strength, const Vec3* direction, int n, std::span<Vec3> value) {
-  for (int k = 0; k < n; ++k) {
-    const auto& pair = group.pair[at(k)];
-    const Vec3 impulse = strength[k] * direction[k];
-    value[at(pair[0])] += group.inverse_mass[at(pair[0])] * impulse;
-    value[at(pair[1])] -= group.inverse_mass[at(pair[1])] * impulse;
-  }
-}
-
-template <int N>
-bool shake(const ConstraintGroup& group, std::span<const Vec3> before, std::span<Vec3> after, double tolerance) {
-  constexpr int capacity = N > 0 ? N : max_group_constraints;
-  constexpr int max_iterations = 30;  // 3 or 4 suffice; a molecule that needs more has blown up
-  const int n = N > 0 ? N : group.n_constraints;
-  const double* const coupling = group.coupling.data();
-  Vec3 s[capacity], start[capacity], r[capacity];
-  double lambda[capacity] = {};
-  differences(group, before, n, s);
-  differences(group, after, n, start);
-  for (int k = 0; k < n; ++k) r[k] = start[k];
-
-  for (int iteration = 0; iteration < max_iterations; ++iteration) {
-    double step[capacity], matrix[capacity * capacity];
-    bool done = true;
-    for (int k = 0; k < n; ++k) {
-      step[k] = 0.5 * (group.distance2[at(k)] - norm2(r[k]));
-      if (!(std::abs(step[k]) <= tolerance * group.distance2[at(k)])) done = false;
-    }
-    if (done) {
-      apply(group, lambda, s, n, after);
-      return true;
-    }
-    for (int k = 0; k < n; ++k) {
-      for (int l = 0; l < n; ++l) matrix[k * n + l] = coupling[k * n + l] * dot(r[k], s[l]);
-    }
-    if (!solve<N>(matrix, step, n)) return false;
-    for (int k = 0; k < n; ++k) lambda[k] += step[k];
-    // Positions are computed from the initial ones each time, so that no error adds up over iterations.
-    for (int k = 0; k < n; ++k) {
-      r[k] = start[k];
-      for (int l = 0; l < n; ++l) r[k] += (coupling[k * n + l] * lambda[l]) * s[l];
-    }
-  }
-  return false;
-}
 
 template <int N>
 bool rattle(const ConstraintGroup& group, std::span<const Vec3> position, std::span<Vec3> velocity) {

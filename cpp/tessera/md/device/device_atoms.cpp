@@ -120,10 +120,14 @@ void DeviceAtoms::start_fetch_of_positions() {
   position_.start_copy_to(host_position_.get(), stream_);
 }
 
-void DeviceAtoms::fetch(GroupSet groups) {
+void DeviceAtoms::start_fetch(GroupSet groups) const {
   device();
   for (std::size_t g = 0; g < groups_.size(); ++g)
     if (groups[g]) groups_[g].total.start_copy_to(groups_[g].host_total.get(), stream_);
+}
+
+void DeviceAtoms::fetch(GroupSet groups) {
+  start_fetch(groups);
   stream_.wait();
   is_at_work_ = false;
 }

@@ -41,6 +41,8 @@ class DeviceAtoms {
   /// Returns the device's memory: positions by slot, and (slots,3) forces of a group in units of force_unit.
   Fraction* position() const { return position_.data(); }
   std::int64_t* total(std::size_t group) const { return groups_[group].total.data(); }
+  /// Begins to fetch the forces of some groups.
+  void start_fetch(GroupSet groups) const;
   /// Waits until all is done that has begun, and takes the forces of some groups.
   void fetch(GroupSet groups);
   /// Adds the forces that were fetched.

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tessera/base/units.h"
@@ -46,6 +47,7 @@ void expect_same(const Seen& found, const Seen& expected) {
   }
   EXPECT_EQ(found.global.step, expected.global.step);
   EXPECT_EQ(found.global.coupling, expected.global.coupling);
+  EXPECT_TRUE(found.global.box == expected.global.box);
   EXPECT_EQ(found.searches, expected.searches);
   EXPECT_EQ(found.error, expected.error);
 }
@@ -95,6 +97,198 @@ TEST(EngineOnDevice, HeatBathsAreThoseOfProcessors) {
       run.advance(14);
       if (with.device != nullptr) {
         EXPECT_GE(run.engine.n_steps_on_device(), 13);  // a Nosé–Hoover chain acts before the first
+      }
+      return Seen::of(run);
+    });
+  }
+}
+
+// Energies, their pressure among them, are summed there, too, of charges that exclude each other on both sides of cells.
+TEST(EngineOnDevice, EnergiesAreThoseOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const bool rigid : {true, false}) {
+    for (const auto electrostatics : {pair::Electrostatics::pme, pair::Electrostatics::shift}) {
+      SCOPED_TRACE(static_cast<int>(electrostatics));
+      auto s = settings_of("bussi", rigid);
+      s.pair.electrostatics = electrostatics;
+      s.search_every = 4;
+      std::vector<Energies> seen;
+      with_and_without(s, [&](const EngineSettings& with) {
+        Simulation run(warm_water(rigid), with);
+        for (std::size_t step = 0; step < 15; ++step) {
+          run.engine.step(step % 3 == 1);
+          if (with.device == nullptr) seen.push_back(run.engine.energies());
+          EXPECT_EQ(run.engine.energies().term, seen[step].term);
+          EXPECT_EQ(run.engine.energies().virial, seen[step].virial);
+          EXPECT_EQ(run.engine.energies().kinetic, seen[step].kinetic);
+          EXPECT_EQ(run.engine.energies().conserved, seen[step].conserved);
+        }
+        if (with.device != nullptr) {
+          EXPECT_EQ(run.engine.n_steps_on_device(), 15);
+        }
+        return Seen::of(run);
+      });
+    }
+  }
+}
+
+// Who looks at atoms gets a copy; the atoms stay there.
+TEST(EngineOnDevice, AtomsStayThereWhenTheyAreLookedAt) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto s = settings_of("langevin");
+  s.search_every = 3;
+  std::vector<Snapshot> seen;
+  with_and_without(s, [&](const EngineSettings& with) {
+    Simulation run(warm_water(true), with);
+    for (std::size_t step = 0; step < 12; ++step) {
+      run.engine.step(false);
+      run.engine.check();
+      auto snapshot = run.engine.snapshot();
+      std::ranges::sort(snapshot.atoms, {}, &Particle::id);
+      if (with.device == nullptr) seen.push_back(snapshot);
+      EXPECT_EQ(snapshot.coupling, seen[step].coupling);
+      for (std::size_t i = 0; i < snapshot.atoms.size(); ++i) {
+        const auto &found = snapshot.atoms[i], &expected = seen[step].atoms[i];
+        EXPECT_TRUE(found.position == expected.position && found.velocity == expected.velocity &&
+                    found.displacement == expected.displacement);
+      }
+      const auto atoms = run.engine.atoms();
+      EXPECT_EQ(atoms.n_atoms, 648);
+      const auto slot = static_cast<std::size_t>(std::ranges::find(atoms.id, 5) - atoms.id.begin());
+      const auto force = atoms.force_on(slot);
+      if (step == 11) {  // which brings them home
+        EXPECT_EQ(run.engine.force(run.engine.domain().slot_of(5)).x, force.x);
+      }
+    }
+    if (with.device != nullptr) {
+      EXPECT_EQ(run.engine.n_steps_on_device(), 12);
+    }
+    return Seen::of(run);
+  });
+}
+
+// Boxes that are tried in a step are tried here, wherever atoms were before.
+TEST(EngineOnDevice, BoxesAreTriedByProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const bool rigid : {true, false}) {
+    for (const std::int64_t every : {1, 3}) {
+      SCOPED_TRACE(every);
+      auto s = settings_of("bussi", rigid);
+      s.baths.barostat = "monte-carlo";
+      s.baths.trials_every = every;
+      s.search_every = 7;
+      const auto use = [&](const EngineSettings& with) {
+        Simulation run(warm_water(rigid), with);
+        for (int step = 1; step <= 15; ++step) {
+          if (step % 2 == 0) (void)run.engine.state();  // which brings atoms home
+          if (step % 5 == 0) run.engine.measure();
+          run.engine.step(false);
+        }
+        return Seen::of(run);
+      };
+      const auto alone = use(s);
+      DeviceOfHost device;
+      s.device = &device.get();
+      expect_same(use(s), alone);
+      EXPECT_EQ(device.get().error(), "");
+    }
+  }
+}
+
+// Threads that have not used the device may look.
+TEST(EngineOnDevice, AnyThreadMayLook) {
+  TESSERA_NEEDS_HOST_LANES();
+  auto s = settings_of("langevin");
+  with_and_without(s, [&](const EngineSettings& with) {
+    Simulation run(warm_water(true), with);
+    for (int step = 0; step < 6; ++step) {
+      run.advance(1);
+      std::thread([&] { step % 2 == 0 ? run.engine.check() : (void)run.engine.snapshot(); }).join();
+    }
+    return Seen::of(run);
+  });
+}
+
+/// Returns settings with which the box of water changes by much.
+EngineSettings settings_of_pressure(const std::string& barostat) {
+  auto s = settings_of("bussi");
+  s.baths.barostat = barostat;
+  s.baths.every = 2;
+  s.baths.pressure = 3000;
+  s.baths.tau_p = 0.1;
+  s.search_every = 5;
+  return s;
+}
+
+// Virials, boxes that change and searches after that are those of processors.
+TEST(EngineOnDevice, PressureBathsAreThoseOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const bool rigid : {true, false}) {
+    for (const auto edges : {integrate::Edges::isotropic, integrate::Edges::anisotropic}) {
+      SCOPED_TRACE(static_cast<int>(edges));
+      for (const char* barostat : {"c-rescale", "berendsen"}) {
+        SCOPED_TRACE(barostat);
+        auto s = settings_of_pressure(barostat);
+        s.constraints = rigid ? constraint::ConstraintMode::h_bonds : constraint::ConstraintMode::none;
+        s.baths.edges = edges;
+        with_and_without(s, [&](const EngineSettings& with) {
+          Simulation run(warm_water(rigid), with);
+          run.advance(24);
+          EXPECT_FALSE(run.engine.global().box == warm_water(rigid).system.box);
+          if (with.device != nullptr) {
+            EXPECT_EQ(run.engine.n_steps_on_device(), 24);
+          }
+          return Seen::of(run);
+        });
+      }
+    }
+  }
+}
+
+// Where the number of cells changes with the box, processors search.
+TEST(EngineOnDevice, ABoxMayNeedOtherCells) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const auto& [edge, bar] : {std::pair{20., 4000.}, std::pair{19.65, -30000.}}) {
+    SCOPED_TRACE(bar);
+    auto s = settings_of_pressure("c-rescale");
+    s.baths.pressure = bar;
+    s.baths.every = 1;
+    s.baths.tau_p = 0.02;
+    std::vector<double> energies;
+    with_and_without(s, [&](const EngineSettings& with) {
+      Simulation run(warm_water(true), with);
+      run.engine.set_box(orthorhombic(edge, edge, edge));
+      run.engine.measure();
+      const auto n_cells = run.engine.plan().cells.grid.n;
+      std::vector<double> its_energies;
+      for (int step = 1; step <= 60; ++step) {
+        run.engine.step(step % 13 == 0);
+        its_energies.push_back(run.engine.energies().conserved);
+        its_energies.push_back(run.engine.energies().pressure);
+      }
+      if (energies.empty()) energies = its_energies;
+      EXPECT_EQ(its_energies, energies);
+      EXPECT_NE(run.engine.plan().cells.grid.n, n_cells);
+      return Seen::of(run);
+    });
+  }
+}
+
+// Integrators find the virial of constraints of a state without the step before it.
+TEST(EngineOnDevice, VirialsOfStatesAreThoseOfProcessors) {
+  TESSERA_NEEDS_HOST_LANES();
+  for (const char* integrator : {"langevin", "leapfrog"}) {
+    SCOPED_TRACE(integrator);
+    auto s = settings_of_pressure("c-rescale");
+    s.baths.every = 4;
+    if (std::string(integrator) == "langevin") s.baths.thermostat = "langevin";
+    s.integrator = integrator;
+    with_and_without(s, [&](const EngineSettings& with) {
+      Simulation run(warm_water(true), with);
+      run.engine.measure();
+      run.advance(24);
+      if (with.device != nullptr) {
+        EXPECT_GE(run.engine.n_steps_on_device(), s.integrator == "langevin" ? 24 : 12);
       }
       return Seen::of(run);
     });
@@ -308,6 +502,9 @@ TEST(EngineOnDevice, BathsActOnceInStepsThatAreLost) {
   s.baths.barostat = "mtk";
   s.baths.every = 4;
   fail_calls(s, 8, 41);
+  s = settings_of_pressure("c-rescale");
+  s.search_every = 3;
+  fail_calls(s, 8, 47);
   s = settings_of("langevin");
   s.baths.barostat = "monte-carlo";
   s.baths.trials_every = 3;

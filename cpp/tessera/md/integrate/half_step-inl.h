@@ -123,6 +123,49 @@ TESSERA_HALF_STEP void KickAndProjectKind(const List& list, std::size_t begin, s
   });
 }
 
+/// Adds the part r⊗F of one atom to the virial of each lane's group.
+HWY_INLINE void AddPart(const Vectors& r, const Vectors& f, V (&virial)[6]) {
+  virial[0] = simd::MulAdd(r.x, f.x, virial[0]);
+  virial[1] = simd::MulAdd(r.y, f.y, virial[1]);
+  virial[2] = simd::MulAdd(r.z, f.z, virial[2]);
+  virial[3] = simd::MulAdd(r.x, f.y, virial[3]);
+  virial[4] = simd::MulAdd(r.x, f.z, virial[4]);
+  virial[5] = simd::MulAdd(r.y, f.z, virial[5]);
+}
+
+/// Adds W = Σ_k μ_k r_k⊗r_k, one group per lane, in fixed point: the impulses of n constraints are those of half a step.
+template <int N, class Count, class Sums>
+HWY_INLINE void AddVirialOfImpulses(const lanewise::Impulses<N>& impulses, int n, const Count& count,
+                                    const HalfStep& step, Sums& sums) {
+  const double to_force = 2 / (step.timestep * units::acceleration);
+  V virial[6];
+  for (V& component : virial) component = hn::Zero(D());
+  TESSERA_UNROLL
+  for (int k = 0; k < (N < 0 ? n : N); ++k)
+    AddPart(impulses.r[k], Mul(impulses.mu[k] * set(to_force), impulses.r[k]), virial);
+  AddVirial(sums, virial, count);
+}
+
+/// Adds Σ (r − R)⊗F over the atoms of groups, R the place of a group's first atom.
+template <int N, int A, class List, class Sums>
+TESSERA_HALF_STEP void AddVirialWithinKind(const List& list, std::size_t begin, std::size_t end, const HalfStep& step,
+                                           Sums& sums) {
+  if constexpr (A > 1) {
+    const auto& group = list.kind.group;
+    ForBatches(list, begin, end, step, [&](const auto& slots, const auto& count) HWY_ATTR {
+      const int n = N < 0 ? group.n_atoms : A;
+      const Batch<A> batch(step, group, slots, count, n);
+      Vectors place[A];
+      batch.places(place);
+      V virial[6];
+      for (V& component : virial) component = hn::Zero(D());
+      TESSERA_UNROLL
+      for (int a = 1; a < n; ++a) AddPart(place[a], batch.force(a), virial);
+      AddVirial(sums, virial, count);
+    });
+  }
+}
+
 /// Calls run<N, A>() with the numbers of constraints and atoms of a list's groups, or with −1 constraints and the
 /// greatest number of atoms if no loop is compiled for this shape.
 template <class List, class Run>

@@ -184,6 +184,8 @@ HWY_INLINE void ForBatches(const constraint::GroupList& list, std::size_t begin,
   }
 }
 
+using lane_sums::HWY_NAMESPACE::AddVirial;
+
 /// Adds what the kinetic energies of groups have gained, given in amu Å²/ps², twice.
 HWY_INLINE void AddHeat(std::int64_t& heat, std::size_t count, V gained) {
   HWY_ALIGN double of_lanes[lanes];

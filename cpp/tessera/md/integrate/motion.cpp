@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "tessera/base/index.h"
 #include "tessera/base/math/elementary.h"
 #include "tessera/base/random.h"
 #include "tessera/base/units.h"
+#include "tessera/md/integrate/constraint_forces.h"
 #include "tessera/md/integrate/noise.h"
 #include "tessera/md/virtual_site/virtual_sites.h"
 
@@ -22,6 +24,12 @@ Velocity rounded(const Vec3& v) {
     return static_cast<std::int32_t>(std::lrint(std::clamp(value / velocity_unit, -2147483647., 2147483647.)));
   };
   return {component(v.x), component(v.y), component(v.z)};
+}
+
+Failure first_of(const std::vector<Failure>& failures) {
+  Failure first;
+  for (const auto& failure : failures) first.offer(failure);
+  return first;
 }
 
 Vec3 exact(const Velocity& v) { return {v.x * velocity_unit, v.y * velocity_unit, v.z * velocity_unit}; }
@@ -48,6 +56,7 @@ Motion::Motion(const EngineSettings& settings, State& state, const domain::Domai
 
 void Motion::rebuild() {
   is_away_ = is_lost_ = stays_home_ = has_searched_on_device_ = knows_groups_ = knows_state_ = false;
+  has_virials_ = has_looked_ = false;
   account_of_heat_.clear();
   inverse_mass_.assign(at(domain_.n_owned_slots()), 0);
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
@@ -94,13 +103,12 @@ Failure Motion::run_half_step(double kick, double drift, const std::vector<std::
   const auto step = half_step(kick, drift, force);
   std::vector<Failure> failures(at(threads_.size()));
   threads_.run([&](int thread) { half(thread, step, failures[at(thread)]); });
-  Failure first;
-  for (const auto& failure : failures) first.offer(failure);
-  return first;
+  return first_of(failures);
 }
 
 Failure Motion::kick_and_drift(double kick, double drift, const std::vector<std::int64_t>& force) {
-  if (start_on_device(kick, drift, force, [&](const auto& step) { on_device_->kick_and_drift(step); })) return {};
+  if (start_on_device(kick, drift, force, [](auto& device, const auto& step) { device.kick_and_drift(step); }))
+    return {};
   return kick_and_drift_here(kick, drift, force);
 }
 
@@ -130,8 +138,8 @@ FrictionAndNoise Motion::friction_and_noise(const BathSettings& settings) const 
 Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathSettings& settings,
                                           const std::string& account) {
   const auto& force = forces_.total();
-  if (serves_baths() && start_on_device(kick, drift, force, [&](const auto& step) {
-        on_device_->kick_and_drift_with_noise(step, friction_and_noise(settings));
+  if (serves_baths() && start_on_device(kick, drift, force, [&](auto& device, const auto& step) {
+        device.kick_and_drift_with_noise(step, friction_and_noise(settings));
         account_of_heat_ = account;
       }))
     return {};
@@ -150,8 +158,12 @@ Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathS
 }
 
 Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial) {
-  const auto half = [&](const auto& step) { on_device_->kick_and_project(step); };
-  if (is_away_ && !with_virial && start_on_device(kick, settings_.timestep, force, half)) return {};
+  const auto half = [&](auto& device, const auto& step) {
+    has_virials_ = with_virial;
+    if (with_virial) device.clear_virials();
+    device.kick_and_project(step, with_virial);
+  };
+  if (is_away_ && start_on_device(kick, settings_.timestep, force, half)) return {};
   return run_half_step(kick, settings_.timestep, force, [&](int thread, const auto& step, auto& failed) {
     integrate::kick_and_project(topology_.groups(), thread, threads_.size(), step, failed,
                                 with_virial ? &forces_.constraint_virial(thread) : nullptr);
@@ -162,88 +174,8 @@ Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& f
 template <class Half>
 bool Motion::start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half) {
   if (is_lost_) return true;
-  // Atoms leave from where a step began, or else the engine could not go back there.
-  if (!is_away_ && stays_in_step_) return false;
-  if (on_device_ == nullptr || stays_home_ || &force != &forces_.total() || !forces_.has_total_on_device() ||
-      !forces_.are_all_on_device())
-    return false;
-  auto& atoms = *forces_.atoms_on_device();
-  const bool has_begun = atoms.in_use().attempt([&] {
-    if (!knows_groups_) {
-      on_device_->set_groups(topology_.groups(), state_.id, inverse_mass_, bath_);
-      atoms.set_references(state_.reference);
-      heat_taken_ = 0;
-    }
-    if (!knows_state_) on_device_->start_from(state_);
-    half(half_step(kick, drift, force));
-  });
-  knows_groups_ = knows_state_ = has_begun;
-  if (has_begun)
-    is_away_ = true;
-  else
-    is_lost_ = is_away_;  // what has failed now knew more than this host
-  return has_begun || is_lost_;
-}
-
-bool Motion::bring_home() {
-  if (is_lost_ || !is_away_) return !is_lost_;
-  auto& atoms = *forces_.atoms_on_device();
-  is_lost_ = !atoms.in_use().attempt([&] {
-    if (has_searched_on_device_) forces_.device_search().start_fetch();
-    on_device_->start_fetch_of_state();
-    atoms.fetch(GroupSet(1));
-  }) || !forces_.is_device_sound() ||
-             on_device_->sums().n_failed > 0;
-  if (is_lost_) return false;
-  take_heat();
-  is_away_ = false;
-  stays_in_step_ = true;
-  if (has_searched_on_device_)
-    adopt_slots();
-  else
-    on_device_->copy_to(state_);
-  forces_.take_total(forces_.fetched_total());
-  return true;
-}
-
-/// Takes atoms that have come home in the slots that the device has given them.
-void Motion::adopt_slots() {
-  const auto& search = forces_.device_search();
-  adopt_({.atom = search.atoms(),
-          .reference = search.references(),
-          .position = forces_.atoms_on_device()->staged_positions(),
-          .velocity = on_device_->fetched_velocities(),
-          .first_cluster = search.first_clusters()});
-}
-
-bool Motion::search_on_device() {
-  const auto* sorted = forces_.search_on_device();
-  if (sorted == nullptr) return false;
-  has_searched_on_device_ = true;
-  forces_.atoms_on_device()->in_use().attempt([&] { on_device_->follow(*sorted); });
-  return true;
-}
-
-/// Brings atoms home to change them there.
-bool Motion::change_here() {
-  if (!bring_home()) return false;
-  knows_state_ = false;
-  stays_in_step_ = true;
-  return true;
-}
-
-void Motion::stay_home() {
-  is_away_ = is_lost_ = has_searched_on_device_ = knows_state_ = knows_groups_ = false;
-  stays_home_ = true;
-  account_of_heat_.clear();
-}
-
-/// Adds the heat that the device has given.
-void Motion::take_heat() {
-  const auto heat = on_device_->sums().heat;
-  if (!account_of_heat_.empty()) add_heat(account_of_heat_, heat - heat_taken_);
-  account_of_heat_.clear();
-  heat_taken_ = heat;
+  if (&force != &forces_.total() || !leave()) return false;
+  return on_device([&](DeviceMotion& device) { half(device, half_step(kick, drift, force)); }) || is_lost_;
 }
 
 /// Tells whether a device has room for all heat baths.
@@ -254,33 +186,14 @@ bool Motion::serves_baths() const { return n_heat_baths() <= most_baths; }
 template <class Use>
 bool Motion::on_device(Use&& use) {
   if (!is_away_ || is_lost_) return false;
+  has_looked_ = false;
   is_lost_ = !forces_.atoms_on_device()->in_use().attempt([&] { use(*on_device_); });
   return !is_lost_;
 }
 
-void Motion::start_check() {
-  auto& atoms = *forces_.atoms_on_device();
-  atoms.in_use().attempt([&] { atoms.start_check(state_.box); });
-  forces_.start_check();
-  atoms.in_use().attempt([&] {
-    on_device_->start_fetch_of_sums();
-    atoms.start_fetch_of_check();
-  });
-}
-
-std::optional<AtomCheck> Motion::finish_check() {
-  auto& atoms = *forces_.atoms_on_device();
-  AtomCheck check{};
-  if (!atoms.in_use().attempt([&] { check = atoms.wait_for_check(); }) || !forces_.were_last_sound() ||
-      on_device_->sums().n_failed > 0)
-    is_lost_ = true;
-  if (is_lost_) return {};
-  take_heat();
-  return check;
-}
-
 std::size_t Motion::bytes() const {
-  return inverse_mass_.capacity() * sizeof(double) + bath_.capacity() + (on_device_ ? on_device_->host_bytes() : 0);
+  return inverse_mass_.capacity() * sizeof(double) + bath_.capacity() + seen_id_.capacity() * sizeof(std::int64_t) +
+         (on_device_ ? on_device_->host_bytes() : 0);
 }
 
 /// Restores the positions to within a rounding of the velocities, and what noise has changed of them.
@@ -382,7 +295,8 @@ void Motion::scale_group_velocities(double factor, const std::array<double, 3>& 
 }
 
 void Motion::scale_velocities(std::span<const double> factor_of_bath) {
-  if (serves_baths() && on_device([&](DeviceMotion& device) { device.scale_velocities(factor_of_bath); })) return;
+  const auto scale = [&](DeviceMotion& device) { device.scale_velocities(factor_of_bath); };
+  if (serves_baths() && leave() && on_device(scale)) return;
   if (!change_here()) return;
   if (bath_.empty()) return scale_velocities(factor_of_bath.front());
   threads_.parallel_for(domain_.n_owned_slots(), [&](std::int64_t begin, std::int64_t end) {
@@ -398,6 +312,11 @@ std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {
 }
 
 void Motion::add_virial_within_groups() {
+  const auto start = [&](DeviceMotion& device) {
+    if (!std::exchange(has_virials_, true)) device.clear_virials();
+    device.start_virial_within(half_step(0, 0, forces_.total()));
+  };
+  if (on_device(start)) return;
   (void)run_half_step(0, 0, forces_.total(), [&](int thread, const auto& step, auto& /*failed*/) {
     integrate::add_virial_within(topology_.groups(), thread, threads_.size(), step,
                                  forces_.virial_within_groups(thread));
@@ -405,8 +324,12 @@ void Motion::add_virial_within_groups() {
 }
 
 void Motion::set_box(const Box& box) {
-  if (!change_here()) return;
   const auto before = state_.box;
+  if (leave() && on_device([&](DeviceMotion& device) { device.follow_box(before, box); })) {
+    state_.box = box;
+    return forces_.follow_box_on_device();
+  }
+  if (!change_here()) return;
   for (const auto& list : topology_.groups()) {
     const auto n_atoms = std::int64_t{list.kind.group.n_atoms};
     if (n_atoms == 1) continue;
@@ -466,8 +389,8 @@ Failure Motion::move_velocities_back() {
 }
 
 std::int64_t Motion::kinetic_energy_of_step() {
-  if (!change_here()) return 0;
   if (state_.velocity_time == VelocityTime::whole_step) return kinetic_energy();
+  if (!change_here()) return 0;
   const auto velocity = state_.velocity;
   const auto position = state_.position;
   auto energy = share_of_kinetic_energy(0.5);
@@ -480,25 +403,20 @@ std::int64_t Motion::kinetic_energy_of_step() {
 }
 
 Failure Motion::add_constraint_virial() {
-  if (!bring_home()) return {};
-  Failure failure;
-  const double dt = settings_.timestep;
-  const double kick = state_.velocity_time == VelocityTime::whole_step ? 0.5 * dt : dt;
-  topology_.for_constrained([&](const auto& atoms) {
-    const auto before = places(atoms, state_.box, state_.position);
-    auto free = collect(atoms, [&](std::int32_t slot) {
-      return exact(state_.velocity[at(slot)]) +
-             (kick * units::acceleration * inverse_mass_[at(slot)]) * forces_.on(slot);
-    });
-    for (std::size_t k = 0; k < atoms.slots.size(); ++k) free[k] = before[k] + dt * free[k];
-    auto after = free;
-    if (!atoms.correct_positions(before, after, settings_.constraint_tolerance)) failure.offer({atoms.slots[0]});
-    for (std::size_t k = 0; k < atoms.slots.size(); ++k) {
-      const double stiffness = 1 / (kick * dt * units::acceleration * inverse_mass_[at(atoms.slots[k])]);
-      forces_.constraint_virial(0).add_virial(before[k], stiffness * (after[k] - free[k]));
-    }
+  if (topology_.n_constraints() == 0) return {};
+  const double dt = settings_.timestep, kick = state_.velocity_time == VelocityTime::whole_step ? 0.5 * dt : dt;
+  const auto start = [&](DeviceMotion& device) {
+    if (!std::exchange(has_virials_, true)) device.clear_virials();
+    device.start_constraint_virial(half_step(kick, dt, forces_.total()));
+  };
+  if (on_device(start) || !bring_home()) return {};
+  const auto step = half_step(kick, dt, forces_.total());
+  std::vector<Failure> failures(at(threads_.size()));
+  threads_.run([&](int thread) {
+    integrate::add_constraint_virial(topology_.groups(), thread, threads_.size(), step, failures[at(thread)],
+                                     forces_.constraint_virial(thread));
   });
-  return failure;
+  return first_of(failures);
 }
 
 std::vector<double> Motion::kinetic_energies() {
@@ -508,7 +426,7 @@ std::vector<double> Motion::kinetic_energies() {
     const auto sums = device.sum_kinetic_energies(1, n_baths);
     for (std::size_t b = 0; b < n_baths; ++b) energies.push_back(from_fixed(sums.kinetic[b], energy_unit));
   };
-  if (serves_baths() && on_device(sum)) return energies;
+  if (serves_baths() && leave() && on_device(sum)) return energies;
   if (!bring_home()) return std::vector<double>(n_baths);
   if (bath_.empty()) return {total_kinetic_energy()};
   constexpr double scale = 0.5 * velocity_unit * velocity_unit / units::acceleration;

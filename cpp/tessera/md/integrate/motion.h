@@ -137,7 +137,7 @@ class Motion {
   void add_virial_within_groups();
 
   /// Begins a step from a state to which the engine can go back.
-  void begin_step() { stays_in_step_ = false; }
+  void begin_step() { may_leave_ = true; }
   /// Tells whether a device has moved atoms since this host last knew where they are.
   bool is_away() const { return is_away_; }
   /// Brings positions, velocities and forces here, if they are away. Returns false where the device has lost them: those
@@ -145,6 +145,15 @@ class Motion {
   bool bring_home();
   /// Tells whether that has happened.
   bool is_lost() const { return is_lost_; }
+  /// Waits for a device that has atoms. Returns false where what it did has to be done again: it has lost them then.
+  bool is_sound();
+  /// Takes what a device that has atoms has summed in this step of virials.
+  void take_sums();
+  /// Copies positions, velocities and forces here that are away, for who looks at them; they stay away. Returns false where
+  /// the device has lost them.
+  bool look();
+  /// Returns what look() has copied.
+  OwnAtoms seen(std::int64_t n_atoms) const;
   /// Begins anew with atoms as they are here, which stay here until the next search.
   void stay_home();
   /// Lets the device that has moved atoms sort them into cells (Forces::search_on_device). Returns false where it can't.
@@ -167,9 +176,12 @@ class Motion {
   template <class Half>
   bool start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   bool change_here();
+  bool wait_for_device(const std::function<void()>& start_fetch);
+  void add_virials();
   void adopt_slots();
   std::size_t n_heat_baths() const { return std::max<std::size_t>(1, settings_.baths.heat_baths.size()); }
   bool serves_baths() const;
+  bool leave();
   template <class Use>
   bool on_device(Use&& use);
   Failure kick_and_drift_here(double kick, double drift, const std::vector<std::int64_t>& force);
@@ -204,8 +216,11 @@ class Motion {
   std::unique_ptr<DeviceMotion> on_device_;  // nullptr: atoms are never away
   Adopt adopt_;
   bool is_away_ = false, is_lost_ = false, stays_home_ = false, has_searched_on_device_ = false;
-  bool stays_in_step_ = false;                       // whether atoms came home in this step, or have been changed here
+  bool has_looked_ = false;                          // whether this host has a copy of atoms that are away
+  std::vector<std::int64_t> seen_id_;                // of that, by slot, where a device has searched
+  bool may_leave_ = false;                           // whether atoms are as when the step began, which is going on
   bool knows_groups_ = false, knows_state_ = false;  // whether the device does
+  bool has_virials_ = false;                         // whether the device has any that were not yet added
   std::string account_of_heat_;                      // that the device has given, which is not yet added; empty: none
   std::int64_t heat_taken_ = 0;                      // of what the device has given
 };

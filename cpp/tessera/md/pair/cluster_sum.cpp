@@ -94,6 +94,10 @@ bool ClusterSum::make_list_on_device() {
 
 void ClusterSum::set_box() {
   has_places_ = false;  // they and the reaches are other ones now
+  set_shifts();
+}
+
+void ClusterSum::set_shifts() {
   list_.shifts = half_shell_shifts(data_.domain);
   on_device([&](DevicePairs& pairs) { pairs.set_shifts(list_); });
 }
@@ -137,11 +141,13 @@ void ClusterSum::add_inner_forces(std::span<Accumulator> by_thread, const std::f
   run(pieces_of({&list_.inner}), by_thread, meanwhile);
 }
 
-void ClusterSum::start_forces(std::span<Accumulator> by_thread, std::int64_t* total) {
+void ClusterSum::start_forces(std::span<Accumulator> by_thread, std::int64_t* total, const double* charge) {
   has_started_ = on_device([&](DevicePairs& pairs) {
     const auto sums = sums_of(by_thread[0]);
     if (!std::exchange(has_inner_, false)) pairs.start(ListHalf::inner, sums);
     pairs.start(ListHalf::outer, sums);
+    const bool has_mesh = data_.settings.electrostatics == Electrostatics::pme;
+    if (charge != nullptr && has_mesh && sums == StepSums::energies) pairs.start_exclusion_energies(charge);
     pairs.start_total(total);
   });
 }
@@ -205,6 +211,10 @@ void ClusterSum::add_forces(std::span<Accumulator> by_thread) {
       for (const auto& entry : part.masked_of(row))
         exact.add_exclusion_energies(part.rows[row].i_cluster, entry, *by_thread[at(thread)].energies);
   });
+}
+
+void ClusterSum::add_sums_of_device(EnergyVirial& sums) {
+  if (std::exchange(has_started_, false)) device_->add_sums(sums);
 }
 
 void ClusterSum::sum_on_host(std::span<Accumulator> by_thread, bool has_inner) {

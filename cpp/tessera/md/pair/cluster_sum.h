@@ -51,6 +51,8 @@ class ClusterSum {
   void rebuild();
   /// Follows the box after it has changed between searches, which moves cells apart or together.
   void set_box();
+  /// Follows where cells are, as set_box() does, while a device has the places of atoms.
+  void set_shifts();
   /// Makes a new list if requested, of the pairs that may come within the cut-off as long as no atom moves further than
   /// its reach.
   void update(bool make_list);
@@ -59,8 +61,9 @@ class ClusterSum {
   /// thread calls `meanwhile` now and then.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
   /// Lets a device begin to add the forces of all pairs within the cut-off to `total`, (slots,3) of its memory. Without
-  /// one it does nothing.
-  void start_forces(std::span<Accumulator> by_thread, std::int64_t* total);
+  /// one it does nothing. Energies of excluded pairs are left to processors, unless it has moved the atoms: it takes their
+  /// charges, by slot of its memory, then.
+  void start_forces(std::span<Accumulator> by_thread, std::int64_t* total, const double* charge = nullptr);
   /// Lets a device that moves atoms by itself begin to make their coordinates, and look whether they are within their
   /// reaches of where they were listed. start_forces() takes them then. Factors for changes of velocities, by slot, are
   /// taken once after a search by processors.
@@ -84,6 +87,8 @@ class ClusterSum {
   /// Adds the forces, and the energies for accumulators that want them, of all pairs within the cut-off; forces that a
   /// device has added are left out.
   void add_forces(std::span<Accumulator> by_thread);
+  /// Adds what of energies and virial a device has summed that has ended, and of which processors need no more.
+  void add_sums_of_device(EnergyVirial& sums);
   /// Returns the number of pairs of atoms that add_forces() evaluates, including those beyond the cut-off.
   std::int64_t n_evaluated() const;
   /// Returns the bytes of the list of near pairs, and of everything else that it holds.

@@ -120,14 +120,6 @@ ForceEnergy ewald_exclusion(double alpha, double r2) {
   return {(energy + front * math::exp(-z)) / r2, energy};
 }
 
-double ewald_exclusion_energy(double alpha, double r2) {
-  const double z = alpha * alpha * r2;
-  // Near 0: erf(x)/x = 2/√π Σ (−z)ⁿ/(n!(2n+1)), as the closed form loses digits for small x.
-  if (z < 1e-3) return -2 * alpha / std::sqrt(units::pi) * (1 - z * (1.0 / 3 - z * (1.0 / 10 - z * (1.0 / 42))));
-  const double r = std::sqrt(r2);
-  return -math::erf(alpha * r) / r;
-}
-
 // Follows Essmann et al., J. Chem. Phys. 103, 8577 (1995), doi:10.1063/1.470117, section 5.
 ForceEnergy dispersion_without_mesh(double alpha, double r2) {
   const double z = alpha * alpha * r2, alpha6 = math::pow(alpha, 6);

@@ -23,6 +23,7 @@
 #include <array>
 #include <string_view>
 
+#include "tessera/md/pair/ewald_exclusion.h"
 #include "tessera/model/lj_truncation.h"
 
 namespace tessera::md::pair {
@@ -65,9 +66,8 @@ ForceEnergy lennard_jones(const PairSettings& settings, double a, double b, doub
 ForceEnergy coulomb(const PairSettings& settings, double r2);
 
 /// Computes the correction for an excluded pair, which the mesh includes: −erf(αr)/r for C qᵢqⱼ = 1. Finite at r = 0.
+/// ewald_exclusion_energy() leaves out the force.
 ForceEnergy ewald_exclusion(double alpha, double r2);
-/// Computes its energy alone, without the exponential that the force takes.
-double ewald_exclusion_energy(double alpha, double r2);
 
 /// Computes what the direct sum of LjModifier::pme adds for C = 1 because the mesh has it too,
 /// (1 − e^(−x²)(1 + x² + x⁴/2))/r⁶, x = alpha·r: to pairs that interact less its energy at the cut-off, to excluded

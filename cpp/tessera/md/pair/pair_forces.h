@@ -41,7 +41,12 @@ class PairForces {
   /// without a halo.
   void add_inner_forces(std::span<Accumulator> by_thread, const std::function<void()>& meanwhile);
   /// Lets a device begin to add to its memory, so that processors do something else until it has ended.
-  void start_forces(std::span<Accumulator> by_thread, std::int64_t* total) { sum_.start_forces(by_thread, total); }
+  void start_forces(std::span<Accumulator> by_thread, std::int64_t* total, const double* charge = nullptr) {
+    sum_.start_forces(by_thread, total, charge);
+  }
+  /// Tells whether a device that has moved the atoms can sum all energies of pairs (ClusterSum::start_forces): those of
+  /// dispersion by a mesh are left to processors.
+  bool has_energies_of_device() const { return data_.settings.lj != LjModifier::pme; }
   bool has_device_ended() { return sum_.has_device_ended(); }
   /// Lets a device that moves atoms by itself make their coordinates (ClusterSum::start_coordinates). Those of processors
   /// are of no step from then on, until update_owned().
@@ -59,6 +64,14 @@ class PairForces {
   /// Lets it follow one, between start_coordinates() and make_list_on_device(). Slots here are those of the last search by
   /// processors until rebuild().
   void follow_on_device(const domain::SortedAtoms& sorted) { sum_.follow_on_device(sorted); }
+  /// Follows the box that has changed with atoms on a device; make_list_on_device() comes next. Processors need another
+  /// list then, too.
+  void follow_box_on_device() {
+    is_listed_ = is_listed_on_device_ = false;
+    sum_.set_shifts();
+  }
+  /// Adds the virial that a device has summed with forces, once it has ended.
+  void add_sums_of_device(EnergyVirial& sums) { sum_.add_sums_of_device(sums); }
   void add_forces(std::span<Accumulator> by_thread) { sum_.add_forces(by_thread); }
 
   const PairData& data() const { return data_; }

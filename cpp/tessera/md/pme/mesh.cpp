@@ -182,6 +182,13 @@ std::string Mesh::add_forces(std::span<Accumulator> by_thread, Timers& timers) {
   return problem;
 }
 
+void Mesh::add_sums_of_device(EnergyVirial& sums) {
+  implementation_->visit_parts([&](auto& part) {
+    if (std::exchange(part.has_started, false))
+      implementation_->on_device(part, [&](auto& mesh) { part.pme.add_energies(mesh.spectrum(), sums); });
+  });
+}
+
 std::size_t Mesh::bytes() const {
   std::size_t n = 0;
   implementation_->visit_parts([&](auto& part) {

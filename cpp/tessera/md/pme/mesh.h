@@ -36,6 +36,8 @@ class Mesh {
   /// something went wrong on this rank (too much charge at a point, or an atom beyond its rank's reach), else an empty
   /// string, so that all ranks stay in step.
   [[nodiscard]] std::string add_forces(std::span<Accumulator> by_thread, Timers& timers);
+  /// Adds the energies and the virial of a device that has ended, which has been asked for them.
+  void add_sums_of_device(EnergyVirial& sums);
   std::size_t bytes() const;
   /// Tells whether there is a mesh, all of which a device computes.
   bool is_on_device() const;

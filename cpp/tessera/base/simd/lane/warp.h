@@ -20,6 +20,31 @@ HWY_INLINE hn::LanesMask IsFirstLane() { return hn::Eq(LaneNumbers(), Integer(0)
 /// Returns numbers that are not negative divided by a positive one, without the rest.
 TESSERA_OPERATION Numbers Quotient(const Numbers& a, std::int32_t by) { return {a.raw / by}; }
 
+/// Returns a function of each lane's number, which is one text for hosts and devices and does what IEEE 754 rounds.
+template <class Function>
+HWY_INLINE hn::Lanes<double> OfEach(Function function, const hn::Lanes<double>& a) {
+  return {TESSERA_ON(function(a.raw), hn::EachLane<double>(function, a.raw))};
+}
+
+/// Calls such a function with each lane's integer and with n numbers that it sets, and returns what it returns.
+template <int n, class Function>
+HWY_INLINE Numbers ForEachLane(Function function, const Numbers& a, hn::Lanes<double> (&results)[n]) {
+#ifdef __CUDA_ARCH__
+  double own[n];
+  const Numbers returned = {function(a.raw, own)};
+  HWY_UNROLL(64)
+  for (int i = 0; i < n; ++i) results[i].raw = own[i];
+#else
+  Numbers returned;
+  for (int lane = 0; lane < hn::warp_size; ++lane) {
+    double own[n];
+    returned.raw[lane] = function(a.raw[lane], own);
+    for (int i = 0; i < n; ++i) results[i].raw[lane] = own[i];
+  }
+#endif
+  return returned;
+}
+
 /// Returns the value of the lane whose number differs in one bit.
 template <int bit, class T>
 TESSERA_OPERATION hn::Lanes<T> Exchange(const hn::Lanes<T>& a) {

@@ -26,6 +26,8 @@ class DeviceBonded {
   void set_terms(const LocalTerms& terms, std::span<const double> charge);
   /// Follows a search of the device.
   void follow(const Renumbering& to);
+  /// Returns the device's memory: charges by slot, e.
+  const double* charge() const { return charge_.data(); }
   /// Begins to add forces where atoms are now to `total`, with energies and virial where these are wanted.
   void start(const Box& box, std::int64_t* total, bool with_sums);
   /// Adds energies and virial once the atoms have been fetched, if start() was asked for them. Does not throw.

@@ -9,7 +9,7 @@
 #include "tessera/base/simd/lane/run.h"
 #include "tessera/md/bonded/device/bonded_kernel.h"
 #include "tessera/md/bonded/vectors-inl.h"
-#include "tessera/md/lane_sums/fixed_force-inl.h"
+#include "tessera/md/lane_sums/device/split-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::bonded {
@@ -104,6 +104,7 @@ class Places : public Edges {
   const Fraction* position_;
 };
 
+using lane_sums::HWY_NAMESPACE::AddSplit;
 using lane_sums::HWY_NAMESPACE::FixedForce;
 
 /// Adds the forces on n of a term's atoms, and the negative of their rounded sum to atom `balance`, so that the net force
@@ -129,24 +130,6 @@ HWY_INLINE void AddBalanced(Accumulator& accumulator, const Batch<arity>& batch,
   for (int d = 0; d < 3; ++d) add(balance, d, sum[d]);
 }
 
-/// Adds values to two sums as EnergyVirial does, of which the second has whole multiples of large_energy. Returns which
-/// values had to be limited.
-HWY_INLINE M AddSplit(std::int64_t& sum, std::int64_t& of_clashes, V values, M count) {
-  const V size = hn::Abs(values), most = set(energy_limit);
-  const M fits = hn::Le(size, most);  // no number does not
-  const V limited = hn::IfThenElse(fits, values, hn::IfThenElse(hn::Lt(values, set(0)), hn::Neg(most), most));
-  const VL whole = hn::IfThenZeroElse(hn::And(fits, hn::Lt(size, set(large_energy))),
-                                      hn::ConvertTo(DL(), hn::Mul(limited, set(1 / large_energy))));
-  const V rest = hn::Sub(limited, hn::Mul(hn::ConvertTo(D(), whole), set(large_energy)));
-  const M first = simd::IsFirstLane();
-  const auto add = [&](VL of_lanes, std::int64_t& to) HWY_ATTR {
-    simd::AtomicAdd(simd::SumOfWarp(hn::IfThenElseZero(count, of_lanes)), &to, Integer(0), first);
-  };
-  add(simd::ToIntegers(hn::Mul(rest, set(1 / energy_unit))), sum);
-  add(whole, of_clashes);
-  return hn::AndNot(fits, count);
-}
-
 HWY_INLINE void AddEnergy(BondedSums& sums, Term term, V values, M count) {
   const auto t = static_cast<std::size_t>(term);
   const M limited = AddSplit(sums.energy[t], sums.energy_of_clashes[t], values, count);
@@ -154,8 +137,7 @@ HWY_INLINE void AddEnergy(BondedSums& sums, Term term, V values, M count) {
 }
 
 HWY_INLINE void AddVirial(BondedSums& sums, const TermVirial& virial, M count) {
-  HWY_UNROLL(6)
-  for (int c = 0; c < 6; ++c) AddSplit(sums.virial[c], sums.virial_of_clashes[c], virial.w[c], count);
+  lane_sums::HWY_NAMESPACE::AddVirial(sums.virial, sums.virial_of_clashes, virial.w, count);
 }
 
 }  // namespace HWY_NAMESPACE

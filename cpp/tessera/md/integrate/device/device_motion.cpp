@@ -15,6 +15,10 @@ DeviceMotion::DeviceMotion(ThreadPool& threads, DeviceAtoms& atoms)
       kick_and_drift_(find("tessera_kick_and_drift")),
       kick_and_drift_with_noise_(find("tessera_kick_and_drift_with_noise")),
       kick_and_project_(find("tessera_kick_and_project")),
+      kick_and_project_with_virial_(find("tessera_kick_and_project_with_virial")),
+      constraint_virial_(find("tessera_constraint_virial")),
+      virial_within_(find("tessera_virial_within")),
+      follow_box_(find("tessera_follow_box")),
       kinetic_energies_(atoms.in_use().kernels().find("tessera_kinetic_energies")),
       momentum_(atoms.in_use().kernels().find("tessera_momentum")),
       scale_(atoms.in_use().kernels().find("tessera_scale_velocities")),
@@ -29,9 +33,12 @@ DeviceMotion::DeviceMotion(ThreadPool& threads, DeviceAtoms& atoms)
       host_velocity_(atoms.device()),
       sums_(atoms.device(), 1),
       host_sums_(atoms.device()),
+      virials_(atoms.device(), 1),
+      host_virials_(atoms.device()),
       velocity_sums_(atoms.device(), 1),
       host_velocity_sums_(atoms.device()) {
   host_sums_.resize(atoms.device(), 1);
+  host_virials_.resize(atoms.device(), 1);
   host_velocity_sums_.resize(atoms.device(), 1);
 }
 
@@ -113,6 +120,7 @@ void DeviceMotion::start(const Half& half, Arguments arguments) const {
   arguments.step.velocity = velocity_.data();
   arguments.step.position = atoms_.position();
   arguments.sums = sums_.data();
+  arguments.virials = virials_.data();
   for (const auto* of : {&of_known_shape_, &of_any_}) {
     arguments.lists = of->lists.data();
     arguments.n_lists = of->n;
@@ -122,7 +130,19 @@ void DeviceMotion::start(const Half& half, Arguments arguments) const {
 
 void DeviceMotion::kick_and_drift(const HalfStep& step) { start(kick_and_drift_, MotionArguments{.step = step}); }
 
-void DeviceMotion::kick_and_project(const HalfStep& step) { start(kick_and_project_, MotionArguments{.step = step}); }
+void DeviceMotion::kick_and_project(const HalfStep& step, bool with_virial) {
+  start(with_virial ? kick_and_project_with_virial_ : kick_and_project_, MotionArguments{.step = step});
+}
+
+void DeviceMotion::start_constraint_virial(const HalfStep& step) {
+  start(constraint_virial_, MotionArguments{.step = step});
+}
+
+void DeviceMotion::start_virial_within(const HalfStep& step) { start(virial_within_, MotionArguments{.step = step}); }
+
+void DeviceMotion::follow_box(const Box& from, const Box& to) {
+  start(follow_box_, BoxArguments{{}, from.unit_vectors(), to.unit_vectors()});
+}
 
 void DeviceMotion::kick_and_drift_with_noise(const HalfStep& step, const FrictionAndNoise& noise) {
   TESSERA_CHECK(noise.baths.size() <= most_baths);

@@ -37,7 +37,15 @@ class DeviceMotion {
   /// Begins what the function of this name does (half_step.h); pointers of the step are the device's own, as below.
   void kick_and_drift(const HalfStep& step);
   void kick_and_drift_with_noise(const HalfStep& step, const FrictionAndNoise& noise);
-  void kick_and_project(const HalfStep& step);
+  void kick_and_project(const HalfStep& step, bool with_virial);
+  /// Begins to clear virials(), to which kick_and_project() adds that of constraint forces.
+  void clear_virials() const { virials_.start_clear(atoms_.stream()); }
+  /// Begins to add the virial of constraint forces in a state (half_step.h) to virials().
+  void start_constraint_virial(const HalfStep& step);
+  /// Begins to add the virial within groups (half_step.h) to virials().
+  void start_virial_within(const HalfStep& step);
+  /// Begins to move groups as a whole into another box, as Motion::set_box() does.
+  void follow_box(const Box& from, const Box& to);
 
   /// Waits for the sums of kinetic energies of heat baths, of which there are most_baths at most, or for the momentum.
   VelocitySums sum_kinetic_energies(double share, std::size_t n_baths);
@@ -49,11 +57,14 @@ class DeviceMotion {
 
   /// Returns the device's memory, by slot.
   const Velocity* velocity() const { return velocity_.data(); }
-  /// Begins to fetch sums(), and with the state positions and velocities too.
+  /// Begins to fetch sums(), virials(), and with the state positions and velocities too.
   void start_fetch_of_sums() const { sums_.start_copy_to(host_sums_.get(), atoms_.stream()); }
+  void start_fetch_of_virials() const { virials_.start_copy_to(host_virials_.get(), atoms_.stream()); }
   void start_fetch_of_state();
   /// Returns what half steps have left since set_groups(), once that has been waited for. Does not throw.
   const MotionSums& sums() const { return host_sums_.get().front(); }
+  /// Returns the virials since clear_virials(), likewise. Does not throw.
+  const GroupVirials& virials() const { return host_virials_.get().front(); }
   std::span<const Velocity> fetched_velocities() const { return host_velocity_.get(); }
   /// Copies positions and velocities that were fetched. Does not throw.
   void copy_to(State& state) const;
@@ -85,7 +96,8 @@ class DeviceMotion {
 
   ThreadPool& threads_;
   DeviceAtoms& atoms_;
-  Half kick_and_drift_, kick_and_drift_with_noise_, kick_and_project_;
+  Half kick_and_drift_, kick_and_drift_with_noise_, kick_and_project_, kick_and_project_with_virial_,
+      constraint_virial_, virial_within_, follow_box_;
   device::Kernel kinetic_energies_, momentum_, scale_, shift_;
   Lists of_known_shape_, of_any_;
   device::GrowingArray<std::int32_t> slots_;
@@ -98,6 +110,8 @@ class DeviceMotion {
   device::HostArray<Velocity> host_velocity_;
   device::DeviceArray<MotionSums> sums_;                // (1)
   device::HostArray<MotionSums> host_sums_;             // (1)
+  device::DeviceArray<GroupVirials> virials_;           // (1)
+  device::HostArray<GroupVirials> host_virials_;        // (1)
   device::DeviceArray<VelocitySums> velocity_sums_;     // (1)
   device::HostArray<VelocitySums> host_velocity_sums_;  // (1)
 };

@@ -22,7 +22,11 @@ void add_half(const std::string& name) {
 const bool are_added = [] {
   add_half<KickAndDriftOnDevice>("tessera_kick_and_drift");
   add_half<KickAndDriftWithNoiseOnDevice>("tessera_kick_and_drift_with_noise");
-  add_half<KickAndProjectOnDevice>("tessera_kick_and_project");
+  add_half<KickAndProjectOnDevice<false>>("tessera_kick_and_project");
+  add_half<KickAndProjectOnDevice<true>>("tessera_kick_and_project_with_virial");
+  add_half<AddConstraintVirialOnDevice>("tessera_constraint_virial");
+  add_half<AddVirialWithinOnDevice>("tessera_virial_within");
+  add_half<FollowBoxOnDevice>("tessera_follow_box");
   Registered("tessera_kinetic_energies", simd::RunAsFake<VelocityKernel<AddKineticEnergies>>);
   Registered("tessera_momentum", simd::RunAsFake<VelocityKernel<AddMomentum>>);
   Registered("tessera_scale_velocities", simd::RunAsFake<VelocityKernel<ScaleVelocities>>);

@@ -12,7 +12,11 @@ namespace tessera::md::integrate::N_LANE {
 
 TESSERA_MOTION(tessera_kick_and_drift, KickAndDriftOnDevice)
 TESSERA_MOTION(tessera_kick_and_drift_with_noise, KickAndDriftWithNoiseOnDevice)
-TESSERA_MOTION(tessera_kick_and_project, KickAndProjectOnDevice)
+TESSERA_MOTION(tessera_kick_and_project, KickAndProjectOnDevice<false>)
+TESSERA_MOTION(tessera_kick_and_project_with_virial, KickAndProjectOnDevice<true>)
+TESSERA_MOTION(tessera_constraint_virial, AddConstraintVirialOnDevice)
+TESSERA_MOTION(tessera_virial_within, AddVirialWithinOnDevice)
+TESSERA_MOTION(tessera_follow_box, FollowBoxOnDevice)
 
 TESSERA_KERNEL(tessera_kinetic_energies, VelocityKernel<AddKineticEnergies>)
 TESSERA_KERNEL(tessera_momentum, VelocityKernel<AddMomentum>)

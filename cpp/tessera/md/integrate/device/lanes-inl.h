@@ -12,6 +12,7 @@
 #include "tessera/md/constraint/shake-inl.h"
 #include "tessera/md/integrate/noise-inl.h"
 #include "tessera/md/integrate/vectors-inl.h"
+#include "tessera/md/lane_sums/device/split-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tessera::md::integrate {
@@ -67,6 +68,27 @@ class Batch {
       is_slow = hn::And(is_slow, Dot(velocity[a], velocity[a]) < set(speed_limit * speed_limit));
     }
     return is_slow;
+  }
+
+  /// Returns the force on one atom of each group, kcal/mol/Å.
+  HWY_INLINE Vectors force(int a) const {
+    const V unit = set(force_unit);
+    return {unit * fixed_force(a, 0), unit * fixed_force(a, 1), unit * fixed_force(a, 2)};
+  }
+
+  /// Moves all atoms but the first so that they are as far from it in another box, as Motion::set_box() does: both are
+  /// given by their vectors per unit of a fraction. Groups are smaller than half a box.
+  HWY_INLINE void keep_distances(const Triangular& from, const Triangular& to) const {
+    TESSERA_UNROLL
+    for (int a = 1; a < n(); ++a) {
+      const V x = apart(a, 0), y = apart(a, 1), z = apart(a, 2);
+      const Vectors r = {set(from.xx) * x + set(from.xy) * y + set(from.xz) * z, set(from.yy) * y + set(from.yz) * z,
+                         set(from.zz) * z};
+      const V w = r.z / set(to.zz), v = (r.y - set(to.yz) * w) / set(to.yy);
+      place_at(a, 0, (r.x - set(to.xy) * v - set(to.xz) * w) / set(to.xx));
+      place_at(a, 1, v);
+      place_at(a, 2, w);
+    }
   }
 
   /// Stops the groups whose lane is not in `kept`, and counts them.
@@ -128,7 +150,16 @@ class Batch {
   HWY_INLINE V kicked(int a, int d, const V& w) const {
     const VI at_rest = hn::GatherIndex(DI32(), &step_.velocity->x, index(a, d));
     const V v = set(velocity_unit) * hn::PromoteTo(D(), at_rest);
-    return simd::MulAdd(w, hn::ConvertTo(D(), hn::GatherIndex(DI64(), step_.force, index(a, d))), v);
+    return simd::MulAdd(w, fixed_force(a, d), v);
+  }
+
+  HWY_INLINE V fixed_force(int a, int d) const {
+    return hn::ConvertTo(D(), hn::GatherIndex(DI64(), step_.force, index(a, d)));
+  }
+
+  /// Puts an atom where its fraction differs by so much from that of the first.
+  HWY_INLINE void place_at(int a, int d, const V& apart) const {
+    store(hn::Add(position(0, d), rounded(apart)), &step_.position->x, a, d);
   }
 
   HWY_INLINE void drift(int a, int d, const V& moved) const {
@@ -141,6 +172,11 @@ class Batch {
   const int n_;
   VI slot_[most];
 };
+
+/// Adds a virial, one group per lane, in fixed point.
+HWY_INLINE void AddVirial(GroupVirial& sums, const V (&virial)[6], const Mask& count) {
+  lane_sums::HWY_NAMESPACE::AddVirial(sums.virial, sums.of_clashes, virial, count);
+}
 
 /// Adds what the kinetic energies of groups have gained, given in amu Å²/ps², twice.
 HWY_INLINE void AddHeat(std::int64_t& heat, const Mask& count, const V& gained) {

@@ -2,6 +2,7 @@
 // the compiler knows have a kernel, all others another, which keeps values in memory.
 #include "tessera/md/integrate/device/lanes-inl.h"
 //
+#include "tessera/md/integrate/constraint_forces.h"
 #include "tessera/md/integrate/half_step-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,12 +56,83 @@ struct KickAndDriftWithNoiseOnDevice {
   }
 };
 
+template <bool with_virial>
 struct KickAndProjectOnDevice {
+  static constexpr int blocks_at_once = with_virial ? 3 : 4;
+  using Arguments = MotionArguments;
+  template <int N, int A>
+  static HWY_INLINE void Move(const Arguments& a, const GroupsOnDevice& list, std::size_t begin, std::size_t end) {
+    const auto add_virial = [&](const auto& impulses, int n, const Mask& count) HWY_ATTR {
+      if constexpr (with_virial) AddVirialOfImpulses(impulses, n, count, a.step, a.virials->of_constraints);
+    };
+    KickAndProjectKind<N, A>(list, begin, end, a.step, a.sums->n_failed, add_virial);
+  }
+};
+
+/// Corrects positions of groups whose shape the compiler knows, or of any.
+template <int N, int A>
+struct CorrectKind {
+  template <std::size_t most>
+  constexpr bool operator()(const constraint::GroupKind& kind, const std::array<Vec3, most>& before,
+                            std::array<Vec3, most>& after, double tolerance) const {
+    if constexpr (is_water<N, A>)
+      return constraint::settle_positions(*kind.settle, before, after);
+    else
+      return constraint::shake < N < 0 ? 0
+                                       : N > (kind.group, std::span(before).first(at(kind.group.n_atoms)),
+                                              std::span(after).first(at(kind.group.n_atoms)), tolerance);
+  }
+};
+
+/// Sums the virial of constraint forces in a state. A lane does for its group what a processor does.
+struct AddConstraintVirialOnDevice {
+  static constexpr int blocks_at_once = 2;
+  using Arguments = MotionArguments;
+  template <int N, int A>
+  static HWY_INLINE void Move(const Arguments& a, const GroupsOnDevice& list, std::size_t begin, std::size_t end) {
+    if constexpr (N != 0)
+      ForBatches(list, begin, end, a.step, [&](const auto& groups, const Mask& count) HWY_ATTR {
+        constexpr auto most = static_cast<std::size_t>(A);
+        const std::int32_t n = list.kind.group.n_atoms;
+        V parts[most][6];
+        const auto failed = simd::ForEachLane(
+            [&](std::int32_t group, double(&part)[6 * most]) {
+              const auto found = constraint_forces<most>(list.kind, groups.slots + std::ptrdiff_t{group} * n, a.step,
+                                                         CorrectKind<N, A>());
+              for (std::size_t k = 0; k < most; ++k) {
+                const Vec3 &r = found.place[k], &f = found.force[k];
+                const double of_atom[6] = {r.x * f.x, r.y * f.y, r.z * f.z, r.x * f.y, r.x * f.z, r.y * f.z};
+                for (std::size_t c = 0; c < 6; ++c) part[6 * k + c] = of_atom[c];
+              }
+              return found.is_found ? 0 : 1;
+            },
+            groups.group, reinterpret_cast<V(&)[6 * most]>(parts));
+        for (std::int32_t k = 0; k < n; ++k) AddVirial(a.virials->of_constraints, parts[k], count);
+        simd::AtomicAdd(failed, &a.sums->n_failed, Integer(0), count);
+      });
+  }
+};
+
+struct AddVirialWithinOnDevice {
   static constexpr int blocks_at_once = 4;
   using Arguments = MotionArguments;
   template <int N, int A>
   static HWY_INLINE void Move(const Arguments& a, const GroupsOnDevice& list, std::size_t begin, std::size_t end) {
-    KickAndProjectKind<N, A>(list, begin, end, a.step, a.sums->n_failed, [](const auto&...) HWY_ATTR {});
+    AddVirialWithinKind<N, A>(list, begin, end, a.step, a.virials->within);
+  }
+};
+
+/// Moves groups as a whole where the box has changed.
+struct FollowBoxOnDevice {
+  static constexpr int blocks_at_once = 4;
+  using Arguments = BoxArguments;
+  template <int N, int A>
+  static HWY_INLINE void Move(const Arguments& a, const GroupsOnDevice& list, std::size_t begin, std::size_t end) {
+    if constexpr (A > 1)
+      ForBatches(list, begin, end, a.step, [&](const auto& groups, const Mask& count) HWY_ATTR {
+        const Batch<A> batch(a.step, list.kind.group, groups, count, list.kind.group.n_atoms);
+        batch.keep_distances(a.from, a.to);
+      });
   }
 };
 

@@ -32,11 +32,26 @@ struct MotionSums {
   std::int32_t n_failed;  // groups that could not be moved, since it was cleared
 };
 
+/// A virial as EnergyVirial sums it.
+struct GroupVirial {
+  std::int64_t virial[6], of_clashes[6];
+};
+
+/// The virials that half steps sum where that is due: of the constraint forces, and within groups.
+struct GroupVirials {
+  GroupVirial of_constraints, within;
+};
+
 struct MotionArguments {
   HalfStep step;
   const GroupsOnDevice* lists = nullptr;
   std::int32_t n_lists = 0;
   MotionSums* sums = nullptr;
+  GroupVirials* virials = nullptr;
+};
+
+struct BoxArguments : MotionArguments {
+  Triangular from, to;  // the vectors of the boxes, Å per unit of Fraction
 };
 
 struct NoisyMotionArguments : MotionArguments {

@@ -72,6 +72,7 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       counts_(device_, 1),
       shifts_(device_, n_cell_values),
       cell_place_(device_, n_cell_values),
+      cell_vectors_(device_, n_cell_values),
       listed_(device_),
       centre_(device_),
       partner_cell_(device_),
@@ -80,7 +81,7 @@ DevicePairs::DevicePairs(const PairData& data, const LookupTable& lookup, const 
       mask_counts_(device_, 1),
       force_(device_),
       cell_force_(device_, n_cell_values),
-      energy_(device_, 2),
+      energy_(device_, 3),
       virial_(device_, 12),
       clash_(device_),
       n_clashes_(device_, 1),
@@ -265,8 +266,12 @@ ListCounts DevicePairs::list(const ListArguments& all, std::size_t first, std::s
 void DevicePairs::set_shifts(const PairList& list) {
   device_.make_current();
   std::vector<std::int64_t> place;
-  for (const auto& v : half_shell_vectors(data_.domain))
+  std::vector<double> vectors;
+  for (const auto& v : half_shell_vectors(data_.domain)) {
+    vectors.insert(vectors.end(), {v.x, v.y, v.z});
     for (const double coordinate : {v.x, v.y, v.z}) place.push_back(SingleSumVirial::to_place(coordinate));
+  }
+  cell_vectors_.start_copy_from(vectors, stream_);
   cell_place_.start_copy_from(place, stream_);
   shifts_.start_copy_from({list.shifts[0].data(), n_cell_values}, stream_);
   stream_.wait();  // what was copied may change or go now
@@ -469,6 +474,26 @@ void DevicePairs::start(ListHalf half, StepSums sums) {
   launch(name_of_pair_kernel(constants_, sums_), n_table_rows_, of_half);
 }
 
+void DevicePairs::start_exclusion_energies(const double* charge) {
+  device_.make_current();
+  const auto& settings = data_.settings;
+  const ExclusionArguments of_rows{
+      .n_rows = static_cast<std::int32_t>(n_rows_),
+      .rows = rows_.data(),
+      .masked = masked_.data(),
+      .to_length = data_.domain.state().box.unit_vectors(),
+      .position = atoms_.position(),
+      .centre = centre_.data(),
+      .charge = charge,
+      .vectors = cell_vectors_.data(),
+      .coulomb_constant = settings.coulomb_constant,
+      .alpha = settings.alpha,
+      .range = settings.range(),
+      .energy = energy_.data() + 2,
+  };
+  launch("tessera_pair_exclusions", n_rows_, of_rows);
+}
+
 void DevicePairs::start_total(std::int64_t* total) {
   total_ = total;
   const bool has_virial = sums_ != StepSums::none;
@@ -525,7 +550,7 @@ void DevicePairs::add_sums(EnergyVirial& to) const {
   EnergyVirial added;
   std::copy_n(sums.virial, 6, added.virial.begin());
   std::copy_n(sums.virial + 6, 6, added.virial_remainder.begin());
-  constexpr Term terms[] = {Term::lj, Term::coulomb_real};
+  constexpr Term terms[] = {Term::lj, Term::coulomb_real, Term::coulomb_exclusion};
   for (std::size_t i = 0; i < std::size(terms) && sums_ == StepSums::energies; ++i) {
     added.energy[static_cast<std::size_t>(terms[i])] = sums.energy[i].sum;
     added.energy_of_clashes[static_cast<std::size_t>(terms[i])] = sums.energy[i].of_clashes;

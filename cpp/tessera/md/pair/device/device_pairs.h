@@ -14,6 +14,7 @@
 #include "tessera/md/domain/device/device_search.h"
 #include "tessera/md/energies.h"
 #include "tessera/md/pair/device/coordinates_kernel.h"
+#include "tessera/md/pair/device/exclusion_kernel.h"
 #include "tessera/md/pair/device/list_kernel.h"
 #include "tessera/md/pair/device/pair_kernel.h"
 #include "tessera/md/pair/device/reach_kernel.h"
@@ -69,6 +70,9 @@ class DevicePairs {
   /// Begins to sum one half of the rows, the inner half first, with the coordinates that its atoms have now: owned ones
   /// of the inner half, and all others.
   void start(ListHalf half, StepSums sums);
+  /// Begins to sum the energies of excluded pairs by Ewald's mesh, too, which add_sums() else leaves to processors, after
+  /// start_coordinates(); `charge` is the device's memory, by slot.
+  void start_exclusion_energies(const double* charge);
   /// Begins to add the forces of both halves to `total`, (slots,3) of the device's memory.
   void start_total(std::int64_t* total);
   /// Tells once the atoms have been fetched whether there was room for all entries with a clash. If not, it has added
@@ -154,6 +158,7 @@ class DevicePairs {
   device::DeviceArray<ListCounts> counts_;        // (1)
   device::DeviceArray<float> shifts_;             // (neighbour cells,3) Å
   device::DeviceArray<std::int64_t> cell_place_;  // (neighbour cells,3) SingleSumVirial::place_unit
+  device::DeviceArray<double> cell_vectors_;      // (neighbour cells,3) Å
 
   // What coordinates are made of.
   device::GrowingArray<ClusterPlaces> listed_;
@@ -171,7 +176,7 @@ class DevicePairs {
   device::GrowingArray<ClusterForces> force_;
   std::int64_t* total_ = nullptr;                 // (slots,3) force_unit, of the atoms
   device::DeviceArray<std::int64_t> cell_force_;  // (neighbour cells,3)
-  device::DeviceArray<DeviceEnergy> energy_;      // Lennard-Jones, Coulomb
+  device::DeviceArray<DeviceEnergy> energy_;      // Lennard-Jones, Coulomb, excluded pairs
   device::DeviceArray<std::int64_t> virial_;      // (12): as EnergyVirial has it, and its remainder
   device::GrowingArray<DeviceClash> clash_;       // most_clashes_
   device::DeviceArray<std::int32_t> n_clashes_;   // (1)
@@ -180,7 +185,7 @@ class DevicePairs {
   /// What is copied at the end of a step, beside forces.
   struct HostSums {
     std::int64_t virial[12];
-    DeviceEnergy energy[2];
+    DeviceEnergy energy[3];
     std::int32_t n_clashes, n_last_clashes;
   };
   // What the device copies from and to, in the host's memory.

@@ -7,6 +7,7 @@
 //
 #include "tessera/device/fake_driver.h"
 #include "tessera/md/pair/device/coordinates_kernel-inl.h"
+#include "tessera/md/pair/device/exclusion_kernel-inl.h"
 #include "tessera/md/pair/device/list_kernel-inl.h"
 #include "tessera/md/pair/device/reach_kernel-inl.h"
 #include "tessera/md/pair/device/sorted_kernel-inl.h"
@@ -36,6 +37,7 @@ const bool are_added = [] {
   Registered("tessera_pair_clusters", simd::RunAsFake<ClusterKernel>);
   Registered("tessera_pair_partners", simd::RunAsFake<PartnerKernel>);
   Registered("tessera_pair_masks", simd::RunAsFake<MaskKernel>);
+  Registered("tessera_pair_exclusions", simd::RunAsFake<ExclusionKernel>);
   Registered("tessera_pair_forces", simd::RunAsFake<ForceKernel<false>>);
   Registered("tessera_pair_forces_virial", simd::RunAsFake<ForceKernel<true>>);
   return true;

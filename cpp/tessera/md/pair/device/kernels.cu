@@ -2,6 +2,7 @@
 #include "tessera/base/simd/lane/target.h"
 //
 #include "tessera/md/pair/device/coordinates_kernel-inl.h"
+#include "tessera/md/pair/device/exclusion_kernel-inl.h"
 #include "tessera/md/pair/device/list_kernel-inl.h"
 #include "tessera/md/pair/device/reach_kernel-inl.h"
 #include "tessera/md/pair/device/sorted_kernel-inl.h"
@@ -32,6 +33,7 @@ TESSERA_KERNEL(tessera_pair_list, ListKernel)
 TESSERA_KERNEL(tessera_pair_clusters, ClusterKernel)
 TESSERA_KERNEL(tessera_pair_partners, PartnerKernel)
 TESSERA_KERNEL(tessera_pair_masks, MaskKernel)
+TESSERA_KERNEL(tessera_pair_exclusions, ExclusionKernel)
 TESSERA_KERNEL(tessera_pair_forces, ForceKernel<false>)
 TESSERA_KERNEL(tessera_pair_forces_virial, ForceKernel<true>)
 
