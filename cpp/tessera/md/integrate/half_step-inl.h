@@ -73,10 +73,10 @@ TESSERA_HALF_STEP void KickAndDriftWithNoiseKind(const List& list, std::size_t b
     Vectors v[A], moved[A];
     [[maybe_unused]] Vectors place[A];
     Mask kept = batch.kick(v);
-    const auto drift = [&] HWY_ATTR {
+    const auto drift = [&]() HWY_ATTR {
       if constexpr (N != 0) kept = hn::And(kept, Constrain<N, A>(list.kind, place, v, half, step.tolerance));
     };
-    const auto project = [&] HWY_ATTR {
+    const auto project = [&]() HWY_ATTR {
       if constexpr (N != 0) kept = hn::And(kept, lanewise::Rattle<N, A>(group, place, v).is_solved);
     };
     if constexpr (N != 0) batch.places(place);

@@ -30,7 +30,7 @@ struct MotionKernel {
     const GroupsOnDevice& list = a.lists[first];
     const std::int32_t begin = (warp - list.first_warp) * hn::warp_size;
     if (begin >= list.n) return;
-    const auto run = [&]<int N, int A> HWY_ATTR {
+    const auto run = [&]<int N, int A>() HWY_ATTR {
       if constexpr ((N < 0) == of_any_shape)
         Half::template Move<N, A>(a, list, static_cast<std::size_t>(begin), static_cast<std::size_t>(list.n));
     };
@@ -62,7 +62,8 @@ struct KickAndProjectOnDevice {
   using Arguments = MotionArguments;
   template <int N, int A>
   static HWY_INLINE void Move(const Arguments& a, const GroupsOnDevice& list, std::size_t begin, std::size_t end) {
-    const auto add_virial = [&](const auto& impulses, int n, const Mask& count) HWY_ATTR {
+    const auto add_virial = [&]([[maybe_unused]] const auto& impulses, [[maybe_unused]] int n,
+                                [[maybe_unused]] const Mask& count) HWY_ATTR {
       if constexpr (with_virial) AddVirialOfImpulses(impulses, n, count, a.step, a.virials->of_constraints);
     };
     KickAndProjectKind<N, A>(list, begin, end, a.step, a.sums->n_failed, add_virial);
