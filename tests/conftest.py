@@ -7,10 +7,13 @@ runs           starts runs, each in a folder of its own
 command        carries out a command of tessera in this process
 """
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +43,11 @@ os.environ.update(
     MPIR_CVAR_CH4_PROGRESS_THROTTLE="1",
     MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT="100",
 )
+
+# Launchers of Open MPI that begin and end at the same time make and remove one folder of the host, and now and then one of
+# them fails ("File exists"). Those of each worker have a folder of their own.
+os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="openmpi-")
+atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

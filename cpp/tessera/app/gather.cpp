@@ -1,5 +1,6 @@
 #include "tessera/app/gather.h"
 
+#include <optional>
 #include <span>
 
 #include "tessera/base/error.h"
@@ -54,38 +55,35 @@ std::vector<double> by_id(const std::vector<std::vector<std::byte>>& received, s
 }  // namespace
 
 std::vector<AtomVector> own_vectors(const md::Engine& engine, Quantity quantity) {
-  const auto& domain = engine.domain();
-  const auto& state = engine.state();
-  const auto value_of = [&](std::int32_t slot) -> Vec3 {
-    const auto& [x, y, z] = state.velocity[at(slot)];
-    const auto& groups = engine.settings().force_groups;
+  const auto& groups = engine.settings().force_groups;
+  const auto source = quantity == Quantity::bonded_force   ? std::optional(md::ForceSource::bonded)
+                      : quantity == Quantity::direct_force ? std::optional(md::ForceSource::direct)
+                      : quantity == Quantity::mesh_force   ? std::optional(md::ForceSource::mesh)
+                                                           : std::nullopt;
+  const auto* forces = source ? &engine.forces() : nullptr;  // which brings atoms here that a device moves
+  const auto atoms = engine.atoms();
+  const auto& box = engine.global().box;
+  const auto value_of = [&](std::size_t slot) -> Vec3 {
+    const auto& [x, y, z] = atoms.velocity[slot];
+    if (source) return forces->on(static_cast<std::int32_t>(slot), groups[*source]);
     switch (quantity) {
       case Quantity::position:
-        return state.box.cartesian(state.position[at(slot)]) + engine.system().origin;
+        return box.cartesian(atoms.position[slot]) + engine.system().origin;
       case Quantity::fraction: {
-        const auto place = state.position[at(slot)].units();
-        const auto scale = md::vacuum::scale_between(state.box, engine.system().box);
+        const auto place = atoms.position[slot].units();
+        const auto scale = md::vacuum::scale_between(box, engine.system().box);
         return engine.system().is_periodic ? place : Vec3{scale[0] * place.x, scale[1] * place.y, scale[2] * place.z};
       }
       case Quantity::velocity:
         return {md::velocity_unit * x, md::velocity_unit * y, md::velocity_unit * z};
-      case Quantity::force:
-        return engine.force(slot);
-      case Quantity::bonded_force:
-        return engine.forces().on(slot, groups[md::ForceSource::bonded]);
-      case Quantity::direct_force:
-        return engine.forces().on(slot, groups[md::ForceSource::direct]);
-      case Quantity::mesh_force:
-        return engine.forces().on(slot, groups[md::ForceSource::mesh]);
+      default:
+        return atoms.force_on(slot);
     }
-    return {};
   };
   std::vector<AtomVector> own;
-  own.reserve(static_cast<std::size_t>(domain.n_owned_atoms()));
-  for (std::int32_t slot = 0; slot < domain.n_owned_slots(); ++slot) {
-    if (domain.is_padding(slot)) continue;
-    own.push_back({state.id[at(slot)], value_of(slot)});
-  }
+  own.reserve(at(atoms.n_atoms));
+  for (std::size_t slot = 0; slot < atoms.id.size(); ++slot)
+    if (atoms.id[slot] >= 0) own.push_back({atoms.id[slot], value_of(slot)});
   return own;
 }
 
