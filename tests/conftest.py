@@ -44,10 +44,11 @@ os.environ.update(
     MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT="100",
 )
 
-# Launchers of Open MPI that begin and end at the same time make and remove one folder of the host, and now and then one of
-# them fails ("File exists"). Those of each worker have a folder of their own.
-os.environ["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(prefix="openmpi-")
-atexit.register(shutil.rmtree, os.environ["OMPI_MCA_orte_tmpdir_base"], ignore_errors=True)
+# Launchers of Open MPI that begin and end at the same time make and remove one folder of the host, and now and then one
+# of them fails ("File exists"). Those of each worker have a folder of their own.
+OF_LAUNCHERS = tempfile.mkdtemp(prefix="openmpi-")
+os.environ.update(OMPI_MCA_orte_tmpdir_base=OF_LAUNCHERS)
+atexit.register(shutil.rmtree, OF_LAUNCHERS, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
