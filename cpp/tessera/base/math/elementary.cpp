@@ -17,9 +17,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();  // what processors make differs in its sign
 
 constexpr Two third = {0x1.5555555555555p-2, 0x1.5555555555555p-56};
-constexpr Two minus_third = {-third.hi, -third.lo};
-/// Parts whose products with whole numbers below 2¹³ (ln 2) and 2¹⁷ (π/2) are exact, and the rest.
-constexpr double ln2_parts[] = {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41};
+/// Parts whose products with whole numbers below 2¹⁷ are exact, and the rest.
 constexpr double half_pi_parts[] = {0x1.921fb54440000p+0, 0x1.68c234c4c0000p-39, 0x1.98a2e03707345p-77};
 
 constexpr auto log_series = coefficients<11>([](int n) { return 1.0 / (2 * n + 5); });
@@ -48,7 +46,7 @@ Two log_of(double x) {
   Two s = quotient(f, d.hi);
   s.lo -= s.hi * d.lo / d.hi;
   const Two half = odd_series(s, third, log_series);
-  return sum_of({k * ln2_parts[0], k * ln2_parts[1]}, {2 * half.hi, 2 * half.lo});
+  return sum_of({k * ln2_parts().hi, k * ln2_parts().lo}, {2 * half.hi, 2 * half.lo});
 }
 
 /// Returns the sine of x + quarters π/2.
@@ -74,7 +72,7 @@ double log(double x) {
   const auto [k, f] = scaled(x);
   const double s = f / (2 + f), z = s * s, half_square = 0.5 * f * f;
   const double rest = 2 * z * (third.hi + z * polynomial(log_series, z));
-  return k * ln2_parts[0] - ((half_square - (s * (half_square + rest) + k * ln2_parts[1])) - f);
+  return k * ln2_parts().hi - ((half_square - (s * (half_square + rest) + k * ln2_parts().lo)) - f);
 }
 
 double sin(double x) { return std::abs(x) < 0x1p-27 ? x : sin_after(x, 0); }
@@ -129,7 +127,7 @@ double atan2(double y, double x) {
     eighths = 4 - eighths;
     is_negative = !is_negative;
   }
-  const Two arc = odd_series({is_negative ? -ratio : ratio, 0}, minus_third, atan_series);
+  const Two arc = odd_series({is_negative ? -ratio : ratio, 0}, minus_third(), atan_series);
   const Two start = {eighths * (0.5 * half_pi_parts[0]), eighths * (0.5 * half_pi_parts[1])};
   return std::copysign(sum_of(start, arc).hi, y);
 }

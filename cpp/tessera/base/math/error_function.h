@@ -14,6 +14,9 @@ namespace tessera::math {
 
 namespace detail {
 
+constexpr Two minus_third() { return {-0x1.5555555555555p-2, -0x1.5555555555555p-56}; }
+/// Returns ln 2 in two parts; products of the first with whole numbers below 2¹³ are exact.
+constexpr Two ln2_parts() { return {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41}; }
 constexpr Two two_over_root_pi() { return {0x1.20dd750429b6dp+0, 0x1.1ae3a914fed80p-56}; }
 
 /// Rounds |x| < 2⁵¹ to the nearest whole number.
@@ -27,8 +30,7 @@ constexpr double exp_of_number(const Two& x) {
   if (x.hi > 710) return std::numeric_limits<double>::infinity();
   if (x.hi < -746) return 0;
   const double k = nearest(x.hi * 0x1.71547652b82fep+0);  // 1 / ln 2
-  // Products of the first part of ln 2 with whole numbers below 2¹³ are exact.
-  const Two r = sum_of(x.hi - k * 0x1.62e42fefa2000p-1, x.lo - k * 0x1.9ef35793c7673p-41);
+  const Two r = sum_of(x.hi - k * ln2_parts().hi, x.lo - k * ln2_parts().lo);
   const Two s = ordered_sum(1, r.hi);
   const double y = s.hi + (s.lo + (r.hi * r.hi * polynomial(series, r.hi) + r.lo * s.hi));
   const int whole = static_cast<int>(k), half = whole / 2;
@@ -38,8 +40,7 @@ constexpr double exp_of_number(const Two& x) {
 /// Returns erf x for 0 <= x < 1. Source: Abramowitz and Stegun, 7.1.5.
 constexpr Two erf_below_1(double x) {
   constexpr auto series = coefficients<19>([](int n) { return sign(n) / (factorial(n + 2) * (2 * n + 5)); });
-  constexpr Two minus_third = {-0x1.5555555555555p-2, -0x1.5555555555555p-56};
-  return product(two_over_root_pi(), odd_series({x, 0}, minus_third, series));
+  return product(two_over_root_pi(), odd_series({x, 0}, minus_third(), series));
 }
 
 /// Returns erfc x for x >= 1, from its continued fraction x + (1/2)/(x + 1/(x + (3/2)/(x + ...))) = p/q, evaluated from

@@ -1,7 +1,6 @@
 // Finds the forces of constraints in a state, without the step that led to it. Devices do, too.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <span>
 
@@ -9,7 +8,6 @@
 #include "tessera/base/index.h"
 #include "tessera/base/units.h"
 #include "tessera/md/constraint/group_list.h"
-#include "tessera/md/constraint/shake.h"
 #include "tessera/md/integrate/half_step.h"
 
 namespace tessera::md::integrate {
@@ -22,27 +20,11 @@ struct ConstraintForces {
   bool is_found = false;
 };
 
-/// Corrects the positions of a group of any kind.
-struct CorrectAny {
-  template <std::size_t most>
-  constexpr bool operator()(const constraint::GroupKind& kind, const std::array<Vec3, most>& before,
-                            std::array<Vec3, most>& after, double tolerance) const {
-    const auto n = at(kind.group.n_atoms);
-    if (!kind.settle)
-      return constraint::shake<0>(kind.group, std::span(before).first(n), std::span(after).first(n), tolerance);
-    const std::array<Vec3, 3> water = {before[0], before[1], before[2]};
-    std::array<Vec3, 3> corrected = {after[0], after[1], after[2]};
-    const bool is_done = constraint::settle_positions(*kind.settle, water, corrected);
-    std::copy(corrected.begin(), corrected.end(), after.begin());
-    return is_done;
-  }
-};
-
 /// Finds the forces on a group of up to `most` atoms that keep its distances in a step of step.timestep from this state,
-/// after the other forces have acted for step.kick. `correct` is called as CorrectAny is.
-template <std::size_t most, class Correct = CorrectAny>
+/// after the other forces have acted for step.kick. `correct(kind, before, after, tolerance)` corrects positions.
+template <std::size_t most, class Correct>
 constexpr ConstraintForces<most> constraint_forces(const constraint::GroupKind& kind, const std::int32_t* slots,
-                                                   const HalfStep& step, const Correct& correct = {}) {
+                                                   const HalfStep& step, const Correct& correct) {
   const auto n = at(kind.group.n_atoms);
   ConstraintForces<most> found;
   std::array<Vec3, most> free;

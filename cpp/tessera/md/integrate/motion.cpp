@@ -159,8 +159,7 @@ Failure Motion::kick_and_drift_with_noise(double kick, double drift, const BathS
 
 Failure Motion::kick_and_project(double kick, const std::vector<std::int64_t>& force, bool with_virial) {
   const auto half = [&](auto& device, const auto& step) {
-    has_virials_ = with_virial;
-    if (with_virial) device.clear_virials();
+    if (with_virial) begin_virials();
     device.kick_and_project(step, with_virial);
   };
   if (is_away_ && start_on_device(kick, settings_.timestep, force, half)) return {};
@@ -313,7 +312,7 @@ std::vector<double>& Motion::coupling(const std::string& name, std::size_t n) {
 
 void Motion::add_virial_within_groups() {
   const auto start = [&](DeviceMotion& device) {
-    if (!std::exchange(has_virials_, true)) device.clear_virials();
+    begin_virials();
     device.start_virial_within(half_step(0, 0, forces_.total()));
   };
   if (on_device(start)) return;
@@ -406,7 +405,7 @@ Failure Motion::add_constraint_virial() {
   if (topology_.n_constraints() == 0) return {};
   const double dt = settings_.timestep, kick = state_.velocity_time == VelocityTime::whole_step ? 0.5 * dt : dt;
   const auto start = [&](DeviceMotion& device) {
-    if (!std::exchange(has_virials_, true)) device.clear_virials();
+    begin_virials();
     device.start_constraint_virial(half_step(kick, dt, forces_.total()));
   };
   if (on_device(start) || !bring_home()) return {};

@@ -177,6 +177,7 @@ class Motion {
   bool start_on_device(double kick, double drift, const std::vector<std::int64_t>& force, Half&& half);
   bool change_here();
   bool wait_for_device(const std::function<void()>& start_fetch);
+  void begin_virials();
   void add_virials();
   void adopt_slots();
   std::size_t n_heat_baths() const { return std::max<std::size_t>(1, settings_.baths.heat_baths.size()); }

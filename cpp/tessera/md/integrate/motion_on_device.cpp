@@ -85,6 +85,11 @@ bool Motion::bring_home() {
   return true;
 }
 
+/// Clears what a device sums of virials, before the first of a step.
+void Motion::begin_virials() {
+  if (!std::exchange(has_virials_, true)) on_device_->clear_virials();
+}
+
 /// Adds the virials of forces and constraints that have been fetched, if the device has any.
 void Motion::add_virials() {
   forces_.take_sums_of_device();
@@ -125,7 +130,6 @@ bool Motion::search_on_device() {
 bool Motion::change_here() {
   if (!bring_home()) return false;
   knows_state_ = false;
-  may_leave_ = false;
   return true;
 }
 

@@ -40,7 +40,7 @@ class DeviceMotion {
   void kick_and_project(const HalfStep& step, bool with_virial);
   /// Begins to clear virials(), to which kick_and_project() adds that of constraint forces.
   void clear_virials() const { virials_.start_clear(atoms_.stream()); }
-  /// Begins to add the virial of constraint forces in a state (half_step.h) to virials().
+  /// Begins to add the virial of constraint forces in a state (constraint_forces.h) to virials().
   void start_constraint_virial(const HalfStep& step);
   /// Begins to add the virial within groups (half_step.h) to virials().
   void start_virial_within(const HalfStep& step);

@@ -76,12 +76,13 @@ struct CorrectKind {
   template <std::size_t most>
   constexpr bool operator()(const constraint::GroupKind& kind, const std::array<Vec3, most>& before,
                             std::array<Vec3, most>& after, double tolerance) const {
+    constexpr int n_constraints = N < 0 ? 0 : N;  // 0: any number
+    const auto n = at(kind.group.n_atoms);
     if constexpr (is_water<N, A>)
       return constraint::settle_positions(*kind.settle, before, after);
     else
-      return constraint::shake < N < 0 ? 0
-                                       : N > (kind.group, std::span(before).first(at(kind.group.n_atoms)),
-                                              std::span(after).first(at(kind.group.n_atoms)), tolerance);
+      return constraint::shake<n_constraints>(kind.group, std::span(before).first(n), std::span(after).first(n),
+                                              tolerance);
   }
 };
 
